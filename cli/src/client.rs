@@ -81,13 +81,16 @@ pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
 
 /// The gateway on this machine, at its present port.
 fn local_url() -> String {
-    let port = Layout::find()
-        .ok()
-        .and_then(|layout| match state::State::read(&layout.state()) {
-            state::Found::State(state) => Some(state.port),
-            _ => None,
-        });
-    embedded::url(port.unwrap_or(embedded::DEFAULT_PORT))
+    let present = Layout::find().ok().and_then(|layout| present_url(&layout));
+    present.unwrap_or_else(|| embedded::url(embedded::DEFAULT_PORT))
+}
+
+/// The address of this machine's gateway, unless it is stopped.
+pub fn present_url(layout: &Layout) -> Option<String> {
+    match state::State::read(&layout.state()) {
+        state::Found::State(state) => Some(embedded::url(state.port)),
+        _ => None,
+    }
 }
 
 fn no_token() -> Failure {
@@ -145,8 +148,7 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
-        } => Some(Failure::new(
-            Exit::TryLater,
+        } => Some(Failure::later(
             format!("The gateway at {url} cannot be reached: {reason}."),
             "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`.",
         )),

@@ -11,13 +11,13 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// It was tried and failed.
+    /// It was right and failed, such as for a name that does not exist.
     Failed = 1,
     /// The arguments or the input are wrong.
     Usage = 2,
     /// The token is missing, wrong, or may not do this.
     Auth = 3,
-    /// It may work in a moment.
+    /// The same command may work in a moment.
     TryLater = 4,
     /// GSV itself is at fault.
     Bug = 70,
@@ -72,6 +72,10 @@ impl Failure {
 
     pub fn failed(message: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(Exit::Failed, message, next)
+    }
+
+    pub fn later(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::TryLater, message, next)
     }
 
     pub fn usage(message: impl Into<String>, next: impl Into<String>) -> Self {

@@ -27,6 +27,7 @@ mod output;
 mod paths;
 mod private_file;
 mod qr;
+mod session_key;
 mod skill_files;
 mod skill_folder;
 mod skill_upload;

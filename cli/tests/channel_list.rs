@@ -106,7 +106,7 @@ fn p7_one_channel_in_detail_in_either_order_of_words() {
 }
 
 #[test]
-fn a_channel_that_is_not_bound_elsewhere_is_explained() {
+fn a_channel_that_another_gateway_does_not_have_is_explained_with_its_own_channels() {
     for args in [
         &["channel", "fax", "status"][..],
         &["channel", "fax", "start"],
@@ -116,11 +116,15 @@ fn a_channel_that_is_not_bound_elsewhere_is_explained() {
             args,
             vec![Box::new(|connection| {
                 let request = connection.expect("channel.status");
-                connection.error(&request, 540, "channel.unknown", "There is no such channel here.");
+                connection.send(&json!({"type": "res", "id": request.id, "ok": false, "error": {"code": 540, "reason": "channel.unknown",
+                    "message": "There is no such channel.", "hint": "Channels of this gateway: discord."}}));
             })],
         )
         .failed(1);
-        assert!(run.stderr.contains("CHANNEL_FAX"), "{run:?}");
+        assert!(run.stderr.contains("Channels of this gateway: discord."), "{run:?}");
+        for invented in ["CHANNEL_", "Worker", "wrangler"] {
+            assert!(!run.stderr.contains(invented), "{run:?}");
+        }
     }
 }
 

@@ -232,5 +232,5 @@ fn s5_no_secret_is_in_the_list_of_processes() {
         "{listed}"
     );
     connection.error(&request, 542, "channel.failed", "It failed.");
-    finish(child).failed(1);
+    finish(child).failed(4);
 }

@@ -55,6 +55,41 @@ fn f4_s5_a_key_comes_from_stdin() {
 }
 
 #[test]
+fn f4_a_secret_that_is_an_argument_is_taken_with_a_warning() {
+    let set = |name: &str, value: &str, sent: &serde_json::Value| {
+        asked(
+            &["config", "set", name, value],
+            "config.set",
+            &json!({"path": name, "value": sent}),
+            &json!({"ok": true, "path": name}),
+        )
+        .ok()
+    };
+    let run = set("apiKeys.openai", "sk-secret", &json!("sk-secret"));
+    assert!(
+        run.stderr.contains("history") && run.stderr.contains("`gsv config set apiKeys.openai -`"),
+        "{run:?}"
+    );
+    assert!(!run.stderr.contains("sk-secret"), "{run:?}");
+    let run = set("compaction.reserveTokens", "20000", &json!(20_000));
+    assert!(!run.stderr.contains("history"), "{run:?}");
+    let run = Home::new().gsv(["local-config", "set", "token", TOKEN]).ok();
+    assert!(run.stderr.contains("`gsv local-config set token -`"), "{run:?}");
+}
+
+#[test]
+fn f37_a_session_that_no_gateway_accepts_is_not_stored() {
+    let home = Home::new();
+    let run = home.gsv(["local-config", "set", "session", "a b:c"]).failed(2);
+    assert!(run.stderr.contains("gsv session list"), "{run:?}");
+    home.gsv(["local-config", "set", "session", "agent:work:cli:dm:notes"])
+        .ok();
+    // What an earlier version stored is read.
+    home.write_config("session = \"a b:c\"\n");
+    assert_eq!(home.gsv(["local-config", "get", "session"]).ok().stdout, "a b:c\n");
+}
+
+#[test]
 fn config_errors_show_the_gateway_s_message_and_exit_with_2() {
     let run = refused(
         &["config", "set", "modle.id", "x"],

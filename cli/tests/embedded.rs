@@ -117,9 +117,10 @@ fn a_lost_first_token_can_be_replaced() {
     let refused = gateway.gsv(&["up", "--new-token"]).failed(1);
     assert!(refused.stderr.contains("gsv down"), "{}", refused.stderr);
     gateway.gsv(&["down"]).ok();
-    gateway
+    let run = gateway
         .gsv(&["up", "--new-token", "--port", &gateway.port.to_string()])
         .ok();
+    assert!(run.stderr.contains("had before is revoked"), "{}", run.stderr);
     let after = gateway.gsv(&["local-config", "get", "token"]).ok().stdout;
     assert!(after.starts_with("gsv_admin_") && after != before);
 }
@@ -324,7 +325,7 @@ fn in_the_foreground_the_gateway_ends_with_the_signal() {
 #[test]
 fn status_and_doctor_report_that_no_gateway_runs() {
     let gateway = Embedded::new();
-    let status = gateway.gsv(&["status"]).failed(1);
+    let status = gateway.gsv(&["status"]).failed(4);
     assert!(status.stderr.contains("gsv up"), "{status:?}");
     let doctor = gateway.gsv(&["doctor", "--json"]).failed(1);
     let report = doctor.json();

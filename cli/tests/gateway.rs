@@ -8,9 +8,10 @@
 
 mod common;
 
+use common::Home;
 use common::channels::{connected, looks, strangers};
-use common::fake_gateway::Connection;
-use common::play::{Play, asked, played, played_all, refused, serve};
+use common::fake_gateway::{Connection, FakeGateway, TOKEN};
+use common::play::{Play, asked, played, played_all, played_in, refused, serve};
 use serde_json::{Value, json};
 
 #[test]
@@ -115,6 +116,74 @@ fn s4_a_new_token_is_alone_on_stdout() {
     )
     .ok();
     refused(&["token", "list"], "tokens.list", 403, "auth.forbidden", "No.").failed(3);
+}
+
+#[test]
+fn the_own_token_is_revoked_only_after_a_yes() {
+    // The gateway calls a first token after its digest.
+    let digest = ring::digest::digest(&ring::digest::SHA256, TOKEN.as_bytes());
+    let hex: String = digest.as_ref()[..3].iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = format!("first-{hex}");
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    for named in [id.as_str(), TOKEN] {
+        let run = home.gsv(["token", "revoke", named]).failed(2);
+        assert!(
+            run.stderr.contains("this command itself uses") && run.stderr.contains("--yes"),
+            "{run:?}"
+        );
+    }
+    let params = json!({"tokenId": id});
+    let answer = json!({"ok": true, "tokenId": id, "closed": 1});
+    played_in(&gateway, &home, &["token", "revoke", TOKEN, "--yes"], |connection| {
+        serve(connection, "tokens.revoke", &params, &answer);
+    })
+    .ok();
+}
+
+#[test]
+fn lifetimes_are_checked_in_units() {
+    for (time, says) in [("5ms", "at least 1 second"), ("99999d", "at most 3650 days")] {
+        let run = Home::new()
+            .gsv(["token", "create", "--scope", "client", "--expires", time])
+            .failed(2);
+        assert!(run.stderr.contains(says) && !run.stderr.contains("InMs"), "{run:?}");
+    }
+}
+
+#[test]
+fn status_of_another_gateway_shows_no_facts_of_this_machine() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    home.write_config(&format!("url = \"ws://127.0.0.1:1/ws\"\ntoken = \"{TOKEN}\"\n"));
+    home.write_state("port", "1");
+    let url = gateway.url();
+    let plays = |connection: &mut Connection| {
+        serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+        serve(
+            connection,
+            "sessions.list",
+            &json!({"limit": 5}),
+            &json!({"sessions": [], "count": 0}),
+        );
+        serve(
+            connection,
+            "channels.list",
+            &json!({}),
+            &json!({"channels": [], "count": 0}),
+        );
+        serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+    };
+    let run = played_in(&gateway, &home, &["-u", &url, "status", "--json"], plays).ok();
+    assert_eq!(
+        (&run.json()["gateway"], &run.json()["url"]),
+        (&json!(null), &json!(url))
+    );
+    let run = played_in(&gateway, &home, &["-u", &url, "status"], plays).ok();
+    assert!(
+        run.stdout.contains(&url) && !run.stdout.contains("not running"),
+        "{run:?}"
+    );
 }
 
 #[test]

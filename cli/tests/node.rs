@@ -12,7 +12,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use common::fake_gateway::{FakeGateway, TOKEN};
-use common::{Home, mode, signal, start};
+use common::{Home, finish, mode, signal, start};
 use serde_json::json;
 
 #[test]
@@ -101,6 +101,72 @@ fn a_node_without_any_token_says_how_to_get_one() {
         .gsv(["node", "--id", "x", "--workspace", "/nowhere/at/all"])
         .failed(1);
     assert!(run.stderr.contains("--workspace"), "{}", run.stderr);
+}
+
+fn state(port: &str) -> String {
+    json!({"phase": "ready", "supervisorPid": 1, "supervisorStart": "0", "bootId": "none", "port": port.parse::<u16>().unwrap(),
+        "version": "1", "startedAt": 1, "restarts": 0})
+    .to_string()
+}
+fn port(gateway: &FakeGateway) -> String {
+    let url = gateway.url();
+    let (_, rest) = url.rsplit_once(':').unwrap();
+    rest.trim_end_matches("/ws").to_owned()
+}
+
+#[test]
+fn p6_1_a_node_follows_this_machine_s_gateway_to_another_port() {
+    let (first, second) = (FakeGateway::new(), FakeGateway::new());
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        first.url()
+    ));
+    home.write_state("port", &port(&first));
+    home.write_state("state.json", &state(&port(&first)));
+    let mut child = start(home.command().arg("node"));
+    let node = first.accept();
+    home.write_state("state.json", &state(&port(&second)));
+    drop(first);
+    node.cut();
+    let moved = second.accept();
+    assert_eq!(moved.hello["auth"]["token"], "gsv_node_a_lap");
+    signal(&child, "-TERM");
+    drop(moved);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn f46_a_second_node_keeps_its_token_when_the_gateway_moved() {
+    let (first, second) = (FakeGateway::new(), FakeGateway::new());
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        first.url()
+    ));
+    let made = runs(&first, &home, &["--id", "box"], Some("gsv_node_b_box"));
+    home.gsv(["local-config", "set", "url", &second.url()]).ok();
+    assert_eq!(runs(&second, &home, &["--id", "box"], None), made);
+}
+
+#[test]
+fn h2_a_node_with_a_refused_token_ends_and_names_the_setting() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        gateway.url()
+    ));
+    let child = start(home.command().arg("node"));
+    gateway.refuse(401, "auth.required", "Token rejected.", 4001);
+    let run = finish(child).failed(3);
+    assert!(run.stderr.contains("token of the node `lap`"), "{run:?}");
+    assert!(run.stderr.contains("gsv local-config set node.token -"), "{run:?}");
+    assert!(!run.stderr.contains("set token -"), "{run:?}");
+    let child = start(home.command().arg("node").env("GSV_TOKEN", "gsv_node_c_lap"));
+    gateway.refuse(405, "auth.bound", "Bound to another node.", 4003);
+    let run = finish(child).failed(3);
+    assert!(run.stderr.contains("GSV_TOKEN"), "{run:?}");
 }
 
 /// Starts a node whose token the test makes, and ends it. Gives the token that it connects with.

@@ -18,6 +18,24 @@ use common::{Home, Run, finish, start};
 use serde_json::json;
 
 #[test]
+fn an_empty_stdin_empties_no_file_by_mistake() {
+    let run = Home::new()
+        .gsv_with_stdin(["workspace", "put", "SOUL.md"], "")
+        .failed(2);
+    assert!(
+        run.stderr.contains("SOUL.md was not changed") && run.stderr.contains("--allow-empty"),
+        "{run:?}"
+    );
+    asked(
+        &["workspace", "put", "SOUL.md", "--allow-empty"],
+        "workspace.write",
+        &json!({"path": "SOUL.md", "content": ""}),
+        &json!({"path": "SOUL.md", "size": 0, "etag": "e", "written": true}),
+    )
+    .ok();
+}
+
+#[test]
 fn workspace_files_are_listed_read_written_and_removed() {
     let run = asked(
         &["workspace", "ls", "--agent", "work"],

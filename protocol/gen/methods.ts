@@ -145,7 +145,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "bda948e79c9dc1a1";
+export const PROTOCOL_FINGERPRINT = "b89c118a7ed01418";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -9,7 +9,7 @@ interface Numbers {
   readonly code: number;
   readonly blame: Blame;
   readonly http: number;
-  /** Exit status of the command line. */
+  /** Exit status of the command line: 4 retryable, 3 not allowed, 2 wrong input, else 1. Exceptions: protocol/test/errors.test.ts. */
   readonly exit: number;
   readonly retryable?: boolean;
 }
@@ -431,7 +431,7 @@ row(
 );
 row(
   "channel.failed",
-  { code: 542, blame: "platform", http: 502, exit: 1, retryable: true },
+  { code: 542, blame: "platform", http: 502, exit: 4, retryable: true },
   "The channel did not answer correctly.",
   "Try again in a moment; `gsv channel status <channel>` shows its state.",
 );
@@ -458,7 +458,7 @@ row(
 );
 row(
   "skill.invalid",
-  { code: 561, blame: "caller", http: 400, exit: 1 },
+  { code: 561, blame: "caller", http: 400, exit: 2 },
   "The skill's files are not valid.",
   "Correct the files, then install the skill again: `gsv skills install <folder>`.",
 );
@@ -488,13 +488,13 @@ row(
 );
 row(
   "skill.too_large",
-  { code: 566, blame: "caller", http: 413, exit: 1 },
+  { code: 566, blame: "caller", http: 413, exit: 2 },
   "The skill is too large.",
   "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
 );
 row(
   "skill.upload_lost",
-  { code: 567, blame: "caller", http: 409, exit: 1, retryable: true },
+  { code: 567, blame: "caller", http: 409, exit: 4, retryable: true },
   "The uploaded files of the skill are incomplete or expired.",
   "Install the skill again: `gsv skills install <folder>`.",
 );
@@ -532,13 +532,13 @@ row(
 row("media.not_found", { code: 590, blame: "caller", http: 404, exit: 1 }, "There is no such media file.", "Upload the file again.");
 row(
   "media.unsupported",
-  { code: 591, blame: "caller", http: 415, exit: 1 },
+  { code: 591, blame: "caller", http: 415, exit: 2 },
   "This kind of file is not supported.",
   "Convert the file to an image, audio, video or document format.",
 );
 row(
   "transcription.failed",
-  { code: 592, blame: "peer", http: 502, exit: 1, retryable: true },
+  { code: 592, blame: "peer", http: 502, exit: 4, retryable: true },
   "The recording could not be transcribed.",
   "Check the settings: `gsv config get transcription`.",
 );

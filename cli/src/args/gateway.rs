@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use gsv_protocol::types::{TokenKind, ToolName};
 
-use super::values::one_of;
+use super::values::{lifetime, one_of};
 use crate::units::parse_duration;
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub struct Up {
     /// Stay in the foreground and log to stderr
     #[arg(long)]
     pub foreground: bool,
-    /// Create a new first admin token, because the old one is lost
+    /// Create a new first admin token, because the old one is lost; the old one is revoked
     #[arg(long)]
     pub new_token: bool,
     /// Run as the supervisor; `gsv up` starts it
@@ -26,6 +26,9 @@ pub struct Up {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "It reconnects by itself and ends only when waiting does not help. Exit status: 2 wrong arguments, 3 the gateway refuses the node's token; a service manager should not restart it after these (systemd: RestartPreventExitStatus=2 3)."
+)]
 pub struct Node {
     /// Name of this machine, the prefix of its tools [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]
@@ -112,6 +115,9 @@ pub enum TokenCommand {
     Revoke {
         /// Id from the list, or the whole token
         id: String,
+        /// Do not ask before the token that this command uses is revoked
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -129,8 +135,8 @@ pub struct TokenCreate {
     /// Account that a channel token is bound to
     #[arg(long, value_name = "ACCOUNT", requires = "channel")]
     pub account: Option<String>,
-    /// Lifetime (90d, 12h) [default: it does not expire]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Lifetime from 1s to 3650d (90d, 12h) [default: it does not expire]
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub expires: Option<Duration>,
     /// Note for the list
     #[arg(long)]

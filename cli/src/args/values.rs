@@ -1,11 +1,13 @@
 //! Values that are checked while the command line is read. Pure.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gsv_protocol::types::{AgentId, ModelRef};
 
 use crate::import::plan;
+use crate::units::parse_duration;
 
 /// One of the contract's names: help and completions list all of them.
 pub fn one_of<T>(all: &[T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> + use<T>
@@ -34,6 +36,18 @@ pub fn model_ref(text: &str) -> Result<ModelRef, String> {
             id: id.to_owned(),
         }),
         _ => Err("write it as provider/id, such as anthropic/claude-sonnet-4-5".to_owned()),
+    }
+}
+
+/// How long a token is valid, within the contract's bounds.
+pub fn lifetime(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
+    match parse_duration(text)? {
+        time if time < Duration::from_secs(1) => Err("a token is valid for at least 1 second".to_owned()),
+        time if time > LONGEST => {
+            Err("a token is valid for at most 3650 days; leave the option out for no limit".to_owned())
+        }
+        time => Ok(time),
     }
 }
 

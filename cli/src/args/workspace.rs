@@ -54,6 +54,9 @@ pub struct WorkspacePut {
     /// Write only if the file still has this etag (see `cat --json`), or `absent` if it must not exist
     #[arg(long, value_name = "ETAG")]
     pub if_match: Option<String>,
+    /// Accept an empty stdin, which empties the file
+    #[arg(long)]
+    pub allow_empty: bool,
 }
 
 #[derive(Debug, Args)]

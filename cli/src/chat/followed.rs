@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::assembler::session_seq;
 use crate::client::link_failure;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// What a link tells about its session.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +33,7 @@ impl News {
             Some(LinkEvent::Fatal(error)) => Some(Self::Ended(link_failure(&error))),
             Some(LinkEvent::Event { event, .. }) => Self::event(event),
             Some(_) => None,
-            None => Some(Self::Ended(Failure::new(
-                Exit::TryLater,
+            None => Some(Self::Ended(Failure::later(
                 "The connection to the gateway ended.",
                 "Check `gsv status`, then try again.",
             ))),

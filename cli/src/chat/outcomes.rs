@@ -41,23 +41,20 @@ pub fn abort_unconfirmed(session: &str) -> Failure {
 pub fn timed_out(session: &str, timeout: Duration, accepted: bool) -> Failure {
     let waited = words(timeout);
     if !accepted {
-        return Failure::new(
-            Exit::TryLater,
+        return Failure::later(
             format!("The gateway did not accept the message within {waited}."),
             "Check `gsv status`. Sending the same words again makes a second message.",
         );
     }
     let stop = format!("To stop it: `gsv chat -s {session} /stop`.");
-    Failure::new(
-        Exit::TryLater,
+    Failure::later(
         format!("No answer within {waited}. The run goes on."),
         format!("{} {stop}", look(session)),
     )
 }
 
 pub fn lost(session: &str, patience: Duration) -> Failure {
-    Failure::new(
-        Exit::TryLater,
+    Failure::later(
         format!("The gateway did not come back within {}.", words(patience)),
         format!("Check `gsv status`. {}", look(session)),
     )

@@ -16,7 +16,7 @@ use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
 use super::outcomes;
 use crate::client::link_failure;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 
 /// Silence after which a person is told that the turn still waits.
 const NOTICE_AFTER: Duration = Duration::from_secs(15);
@@ -315,8 +315,7 @@ impl<'a> Turn<'a> {
                 }
                 Ok(Goes::Done)
             }
-            ChatSendResult::Paused { response, .. } => Err(Failure::new(
-                Exit::TryLater,
+            ChatSendResult::Paused { response, .. } => Err(Failure::later(
                 response,
                 "Stop the run that waits with `gsv chat /stop`, then send the message again.",
             )),

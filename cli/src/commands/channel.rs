@@ -7,6 +7,7 @@ use gsv_protocol::types::{ChannelAccount, ChannelEntry, ChannelLogoutParams, Cha
 use serde_json::{Value, json};
 
 use super::channel_account::{self as account, DEFAULT_ACCOUNT, Standing};
+use super::channel_enable::explain_unknown;
 use super::channel_overview::{Asked, PATIENCE, names};
 use super::context::Context;
 use super::{channel_enable, channel_login, channel_start};
@@ -137,11 +138,12 @@ fn row(asked: &Asked, one: &ChannelAccount, entries: &[ChannelEntry], now: u64) 
 }
 
 async fn status(context: &Context, channel: Option<String>, account_id: Option<String>) -> Outcome {
-    let client = context.connect().await?;
+    let at = context.account()?;
+    let client = at.connect().await?;
     let all = if let Some(channel) = channel {
         let asked = Asked::ask(&client, &channel, account_id, PATIENCE).await;
         if let Err(failure) = asked.accounts {
-            return Err(account::explain_unknown(failure, &channel));
+            return Err(explain_unknown(failure, &at.url, &channel));
         }
         vec![asked]
     } else {
@@ -241,6 +243,7 @@ fn print_problems(out: Output, asked: &Asked) {
 
 async fn stop(context: &Context, which: Which) -> Outcome {
     let Which { channel, account } = which;
+    let at = context.account()?;
     let params = ChannelStopParams {
         channel: channel.clone(),
         account_id: account,
@@ -252,18 +255,19 @@ async fn stop(context: &Context, which: Which) -> Outcome {
     });
     stopped
         .await
-        .map_err(|failure| account::explain_unknown(failure, &channel))
+        .map_err(|failure| explain_unknown(failure, &at.url, &channel))
 }
 
 async fn logout(context: &Context, which: Which, yes: bool) -> Outcome {
     let Which { channel, account: id } = which;
-    let client = context.connect().await?;
+    let at = context.account()?;
+    let client = at.connect().await?;
     let asked = Asked::ask(&client, &channel, id.clone(), PATIENCE).await;
     client.close().await;
     let found = match asked.accounts {
         Ok(accounts) => accounts.into_iter().next(),
         Err(failure) if failure.is(&errors::CHANNEL_UNKNOWN) => {
-            return Err(account::explain_unknown(failure, &channel));
+            return Err(explain_unknown(failure, &at.url, &channel));
         }
         Err(failure) if failure.is_refusal() => return Err(failure),
         // A failing account can be logged out, too.

@@ -1,12 +1,10 @@
 //! The state of a channel's account in words: the same in `gsv channel`, `gsv status` and `gsv doctor`. Pure. Texts come from
 //! channels and platforms: hidden characters are made visible.
 
-use gsv_protocol::errors;
 use gsv_protocol::types::{ChannelAccount, DeliveryProblem, DeliveryState};
 use serde_json::Value;
 
 use crate::clean::visible;
-use crate::exit::Failure;
 use crate::units::{in_seconds, time};
 use crate::width::cut;
 
@@ -78,17 +76,6 @@ pub fn name(channel: &str, account_id: &str) -> String {
     } else {
         format!("{channel} ({})", visible(account_id))
     }
-}
-
-/// Adds how to get a channel to the error of a gateway that does not have it.
-pub fn explain_unknown(mut failure: Failure, channel: &str) -> Failure {
-    if failure.is(&errors::CHANNEL_UNKNOWN) {
-        failure.next = format!(
-            "To add it: deploy the Worker of {channel}, bind it to the gateway as CHANNEL_{} (`services` in the gateway's wrangler.jsonc), and deploy the gateway. `gsv channel list` shows the channels of this gateway.",
-            channel.to_ascii_uppercase().replace('-', "_")
-        );
-    }
-    failure
 }
 
 /// The account's identity on the platform.

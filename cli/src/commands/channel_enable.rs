@@ -1,28 +1,44 @@
 //! Channels of the gateway on this machine: lists the ones that it can run, and enables them. Never changes another gateway.
 
-use gsv_link::Target;
 use gsv_protocol::methods::{ChannelStatus, ChannelsList};
 use gsv_protocol::types::{ChannelAccount, ChannelStatusParams};
 use gsv_protocol::{NoParams, errors};
 use tokio::task::spawn_blocking;
 
-use super::channel_account::explain_unknown;
+use super::channel_account::{DEFAULT_ACCOUNT, command};
+use super::local::Local;
 use crate::client::{Account, Client};
 use crate::embedded::channels::{self, TakenUp};
 use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
-use crate::embedded::state::{Found, State};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Output;
 
 /// The state folder of the gateway behind an address, if it runs on this machine.
 fn layout(url: &str) -> Option<Layout> {
     let layout = Layout::find().ok()?;
-    let target = Target::parse(url).ok().filter(Target::is_loopback)?;
-    match State::read(&layout.state()) {
-        Found::State(state) if state.port == target.port => Some(layout),
-        _ => None,
+    let local = Local::look(&layout);
+    (local.state().is_some() && local.is_at(&layout, url)).then_some(layout)
+}
+
+/// Adds how to get a channel to the error of a gateway that does not have it. Names only channels that exist: those that this
+/// machine's gateway can run; another gateway's error lists its own.
+pub fn explain_unknown(mut failure: Failure, url: &str, channel: &str) -> Failure {
+    if !failure.is(&errors::CHANNEL_UNKNOWN) || layout(url).is_none() {
+        return failure;
     }
+    let available = available(url);
+    if available.iter().any(|name| name == channel) {
+        failure.message = format!("The channel {channel} is not enabled.");
+        failure.next = format!("Enable it: {}.", command(channel, DEFAULT_ACCOUNT, "start"));
+    } else if available.is_empty() {
+        "The runtime of this gateway was built without channels. Build or install it again."
+            .clone_into(&mut failure.next);
+    } else {
+        failure.message = format!("There is no channel {channel}.");
+        failure.next = format!("This gateway can run: {}.", available.join(", "));
+    }
+    failure
 }
 
 /// The channels that this machine's gateway can run.
@@ -66,19 +82,10 @@ pub async fn reach(
 }
 
 async fn enable(out: Output, url: &str, channel: &str, unknown: &Failure) -> Outcome {
-    let mut unknown = unknown.clone();
-    let Some(layout) = layout(url) else {
-        return Err(explain_unknown(unknown, channel));
+    let is_available = available(url).iter().any(|name| name == channel);
+    let Some(layout) = layout(url).filter(|_| is_available) else {
+        return Err(explain_unknown(unknown.clone(), url, channel));
     };
-    let available = available(url);
-    if !available.iter().any(|name| name == channel) {
-        unknown.next = if available.is_empty() {
-            "The runtime of this gateway was built without channels. Build or install it again.".to_owned()
-        } else {
-            format!("This gateway can run: {}.", available.join(", "))
-        };
-        return Err(unknown);
-    }
     let is_new = channels::enable(&layout, channel)?;
     out.note(&format!(
         "Enabling {channel} for the gateway on this machine; this takes a moment…"
@@ -97,8 +104,7 @@ async fn enable(out: Output, url: &str, channel: &str, unknown: &Failure) -> Out
             }
             Ok(())
         }
-        Ok(TakenUp::NotRunning) => Err(Failure::new(
-            Exit::TryLater,
+        Ok(TakenUp::NotRunning) => Err(Failure::later(
             "The gateway on this machine was stopped meanwhile.",
             "Start it with `gsv up`, then run this again.",
         )),

@@ -17,7 +17,7 @@ use super::context::Context;
 use crate::args::ChannelStart as Args;
 use crate::ask;
 use crate::clean::visible;
-use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
 use crate::units::now_ms;
 
@@ -80,8 +80,7 @@ fn report(out: Output, channel: &str, found: Option<&ChannelAccount>) -> Outcome
     let document = json!({ "channel": channel, "account": found });
     let Some(found) = found else {
         out.show(document, |_| {});
-        return Err(Failure::new(
-            Exit::TryLater,
+        return Err(Failure::later(
             format!("{channel} is started, and does not report its state."),
             "Look again in a moment: `gsv channel status`.",
         ));

@@ -29,7 +29,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
             }
         }
         ConfigCommand::Set { path, value } => {
-            let text = context.value_or_stdin(&path, value)?;
+            let text = context.value_or_stdin("gsv config set", &path, value)?;
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
             let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
                 format!("{} is set", one_line(&result.path, 200))

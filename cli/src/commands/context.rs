@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Read};
 
 use gsv_protocol::Method;
 use gsv_protocol::types::SessionKey;
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Global;
@@ -83,9 +84,17 @@ impl Context {
     }
 
     /// The value of a setting, or stdin when it is `-`: without the line end that `echo` adds. A secret is typed without
-    /// being shown.
-    pub fn value_or_stdin(&self, name: &str, value: String) -> Outcome<String> {
+    /// being shown. `command` is what sets it.
+    pub fn value_or_stdin(&self, command: &str, name: &str, value: String) -> Outcome<String> {
         if value != "-" {
+            // Numbers and switches, such as a limit of tokens, are no secrets.
+            let is_plain =
+                serde_json::from_str::<Value>(&value).is_ok_and(|value| !value.is_string() && !value.is_object());
+            if ask::is_secret(name) && !is_plain {
+                self.out.warn(&format!(
+                    "a secret that is an argument stays in the shell's history, and other users can read it while the command runs. Next time: `{command} {name} -`"
+                ));
+            }
             return Ok(value);
         }
         if ask::is_possible(self.out) && ask::is_secret(name) {

@@ -130,9 +130,9 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     match url {
         Ok(url) => {
             report.ok("address", &url);
-            if is_loopback(&url) {
+            if Local::look(&layout).is_at(&layout, &url) {
                 stopped = check_local(&mut report, &layout).await;
-            } else if url.starts_with("ws://") || url.starts_with("http://") {
+            } else if !is_loopback(&url) && (url.starts_with("ws://") || url.starts_with("http://")) {
                 let found = "the address is not encrypted, so others can read the token on its way";
                 report.warn("transport", found, "Use wss:// or https://.");
             }
@@ -338,6 +338,11 @@ fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, n
         || channel_account::too_late(account).is_some();
     match Standing::of(account) {
         Standing::Failing => report.fail("channels", found, next),
+        // Without a token or login of its own and not started: it is not in use.
+        Standing::NotSetUp => report.ok(
+            "channels",
+            format!("{}: not in use", channel_account::name(channel, id)),
+        ),
         Standing::Connected | Standing::Stopped if !problem => report.ok("channels", found),
         _ => report.warn("channels", found, next),
     }

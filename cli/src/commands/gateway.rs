@@ -70,13 +70,18 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     out.note(&format!("The gateway is up{after} (version {version})."));
     match &started.login {
         Login::Kept => {}
-        Login::Stored { backup: None } => {
-            out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`");
+        Login::Stored { backup, replaced } => {
+            match backup {
+                None => out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`"),
+                Some(path) => out.note(&format!(
+                    "Address and token are stored in the local config; its former content is in {}.",
+                    path.display()
+                )),
+            }
+            if *replaced {
+                out.note("The first admin token that this gateway had before is revoked. Other tokens stay valid: `gsv token list`");
+            }
         }
-        Login::Stored { backup: Some(path) } => out.note(&format!(
-            "Address and token are stored in the local config; its former content is in {}.",
-            path.display()
-        )),
         Login::Elsewhere { url: other, token } => out.warn(&format!(
             "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
         )),

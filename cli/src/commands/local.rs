@@ -1,8 +1,11 @@
 //! The gateway of this machine, as far as its files and processes show it, without asking it.
 
+use gsv_link::Target;
+
 use crate::embedded::layout::Layout;
-use crate::embedded::lock;
 use crate::embedded::state::{Found, Phase, State};
+use crate::embedded::up::last_port;
+use crate::embedded::{DEFAULT_PORT, lock};
 
 #[derive(Debug)]
 pub enum Local {
@@ -35,6 +38,12 @@ impl Local {
             Self::Running(state) | Self::Orphaned(state) | Self::GaveUp(state) => Some(state),
             Self::Stopped | Self::Unknown => None,
         }
+    }
+
+    /// Whether an address is this gateway's. Its port tells it apart from other gateways and tunnels on this machine.
+    pub fn is_at(&self, layout: &Layout, url: &str) -> bool {
+        let port = self.state().map(|state| state.port).or_else(|| last_port(layout));
+        Target::parse(url).is_ok_and(|target| target.is_loopback() && target.port == port.unwrap_or(DEFAULT_PORT))
     }
 
     /// For people: the state, and what to do.

@@ -31,7 +31,7 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
         }
         LocalConfigCommand::Set { key, value } => {
             let key = Key::parse(&key)?;
-            let value = context.value_or_stdin(key.name(), value)?;
+            let value = context.value_or_stdin("gsv local-config set", key.name(), value)?;
             let mut config = Config::load()?;
             config.set(key, &value)?;
             config.save()?;

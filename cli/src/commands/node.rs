@@ -7,6 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gsv_link::{AddressProvider, LinkError};
 use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
@@ -15,10 +16,13 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
+use super::local::Local;
 use crate::args::Node;
 use crate::clean::clean;
-use crate::client::{Account, find_url};
+use crate::client::{Account, find_url, present_url};
 use crate::config::{Config, Key, check_node_id};
+use crate::embedded::layout::Layout;
+use crate::embedded::up::is_loopback;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, Style};
 use crate::units::now_ms;
@@ -53,6 +57,11 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     for dir in [&home, &home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
     }
+    // An address that was named is meant; the one of this machine's gateway changes with its port.
+    let layout = Layout::find()?;
+    let is_local =
+        context.global.url.as_ref().is_none_or(String::is_empty) && Local::look(&layout).is_at(&layout, &url);
+    let address: Option<AddressProvider> = is_local.then(|| Arc::new(move || present_url(&layout)) as _);
     let mut tokens = Tokens {
         id: &id,
         url: &url,
@@ -62,8 +71,13 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     };
     let token = tokens.find(context).await?;
     let exe = env::current_exe().or_fail("find the gsv program", "Install it again.")?;
+    let is_given = context.global.token.as_ref().is_some_and(|given| *given == token);
+    let has_admin = config
+        .get(Key::Token)
+        .is_some_and(|token| kind_of(token) == Some("admin"));
     let settings = NodeConfig {
         token: Some(token),
+        address,
         allow_outside: args.allow_outside,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         supervisor: Supervisor::Program {
@@ -71,7 +85,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
             args: vec![OsString::from(SUPERVISE)],
         },
         private,
-        ..NodeConfig::new(id, url, workspace, state_dir)
+        ..NodeConfig::new(id.as_str(), url, workspace, state_dir)
     };
     let signals = Signals::listen()?;
     let ended = gsv_node::run(
@@ -80,7 +94,34 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         signals.shutdown(),
     )
     .await;
-    ended.map_err(|error| fatal(&error))
+    ended.map_err(|error| refused(&error, &id, is_given, has_admin).unwrap_or_else(|| fatal(&error)))
+}
+
+/// The gateway does not accept the node's token: waiting does not help.
+fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Option<Failure> {
+    let NodeError::Link(LinkError::Refused { error }) = error else {
+        return None;
+    };
+    error.reason.starts_with("auth.").then(|| Failure {
+        message: format!(
+            "The gateway does not accept the token of the node `{id}`: {}",
+            error.message
+        ),
+        next: if is_given {
+            "Give a valid token of this node with GSV_TOKEN.".to_owned()
+        } else if has_admin {
+            format!("To make a new token and go on: `gsv node --id {id}`.")
+        } else {
+            get_token(id)
+        },
+        ..Failure::from_wire(error)
+    })
+}
+
+fn get_token(id: &str) -> String {
+    format!(
+        "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
+    )
 }
 
 fn fatal(error: &NodeError) -> Failure {
@@ -212,9 +253,7 @@ impl Tokens<'_> {
         Failure::new(
             Exit::Auth,
             format!("There is no token for the node `{id}`."),
-            format!(
-                "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
-            ),
+            get_token(id),
         )
     }
 
@@ -229,7 +268,9 @@ impl Tokens<'_> {
         }
         let text = private_file::read_private(&self.file, "").ok()??;
         let stored: Stored = serde_json::from_str(&text).ok()?;
-        (stored.url == self.url).then_some(stored.token)
+        // The gateway of this machine may have moved to another port.
+        let is_same = stored.url == self.url || (is_loopback(&stored.url) && is_loopback(self.url));
+        is_same.then_some(stored.token)
     }
 
     async fn create(&mut self, context: &Context, admin: &Account) -> Outcome<String> {

@@ -113,7 +113,7 @@ fn agent_of(key: &str) -> Option<AgentId> {
 }
 
 fn keeps_changing() -> Failure {
-    Failure::failed(
+    Failure::later(
         "The conversation was archived while it was read.",
         "Try again in a moment.",
     )

@@ -16,7 +16,6 @@ use crate::clean::one_line;
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
-use crate::embedded::up::is_loopback;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::table::Table;
@@ -31,7 +30,7 @@ const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
 struct Report {
     local: Local,
     url: Option<String>,
-    /// Whether the address is this machine's, or there is none.
+    /// Whether the address is that of this machine's gateway, or there is none.
     here: bool,
     health: Option<Result<Health, Unhealthy>>,
     remote: Outcome<Remote>,
@@ -48,10 +47,11 @@ struct Remote {
 
 pub async fn run(context: &Context) -> Outcome {
     let out = context.out;
-    let local = Local::look(&Layout::find()?);
+    let layout = Layout::find()?;
+    let local = Local::look(&layout);
     let account = context.account();
     let url = account.as_ref().map(|account| account.url.clone()).ok();
-    let here = url.as_deref().is_none_or(is_loopback);
+    let here = url.as_deref().is_none_or(|url| local.is_at(&layout, url));
     let health = match &local {
         Local::Running(state) | Local::Orphaned(state) if here => {
             Some(health::check(state.port, HEALTH_PATIENCE).await)
@@ -94,7 +94,12 @@ fn not_running(local: &Local) -> Failure {
         .and_then(|state| state.reason.as_deref())
         .unwrap_or_default();
     let message = format!("The gateway is not running. {reason}");
-    Failure::failed(message.trim_end(), "Start it with `gsv up`.")
+    let next = "Start it with `gsv up`.";
+    match local {
+        Local::GaveUp(_) => Failure::failed(message.trim_end(), next),
+        // As for every other command that finds no gateway.
+        _ => Failure::later(message.trim_end(), next),
+    }
 }
 
 async fn ask(account: &Account) -> Outcome<Remote> {
@@ -144,6 +149,21 @@ impl Report {
         let remote = self.remote.as_ref().ok();
         let state = self.local.state();
         let running = matches!(self.local, Local::Running(_));
+        let gateway = self.here.then(|| {
+            json!({
+                "state": self.local.word(),
+                "running": running || matches!(self.local, Local::Orphaned(_) | Local::Unknown),
+                "healthy": self.health.as_ref().map(Result::is_ok),
+                "pid": state.and_then(|state| state.workerd_pid),
+                "supervisorPid": state.map(|state| state.supervisor_pid),
+                "port": state.map(|state| state.port),
+                "version": state.map(|state| &state.version),
+                "startedAt": state.map(|state| state.started_at),
+                "uptimeMs": state.filter(|_| running).map(|state| now_ms().saturating_sub(state.started_at)),
+                "restarts": state.map(|state| state.restarts),
+                "reason": state.and_then(|state| state.reason.as_deref()),
+            })
+        });
         let session = |(session, state): &(SessionEntry, Option<String>)| {
             let mut value = json!(session);
             if let Some(state) = state {
@@ -156,19 +176,7 @@ impl Report {
             "url": self.url,
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
-            "gateway": {
-                "state": self.local.word(),
-                "running": running || matches!(self.local, Local::Orphaned(_) | Local::Unknown),
-                "healthy": self.health.as_ref().map(Result::is_ok),
-                "pid": state.and_then(|state| state.workerd_pid),
-                "supervisorPid": state.map(|state| state.supervisor_pid),
-                "port": state.map(|state| state.port),
-                "version": state.map(|state| &state.version),
-                "startedAt": state.map(|state| state.started_at),
-                "uptimeMs": state.filter(|_| running).map(|state| now_ms().saturating_sub(state.started_at)),
-                "restarts": state.map(|state| state.restarts),
-                "reason": state.and_then(|state| state.reason.as_deref()),
-            },
+            "gateway": gateway,
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
             "channels": channels.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),

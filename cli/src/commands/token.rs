@@ -6,7 +6,9 @@ use gsv_protocol::types::{TokenEntry, TokenId, TokensCreateParams, TokensRevokeP
 
 use super::context::Context;
 use crate::args::{TokenCommand, TokenCreate};
+use crate::ask;
 use crate::clean::clean;
+use crate::embedded::bootstrap::sha256_hex;
 use crate::exit::Outcome;
 use crate::table::Table;
 use crate::units::{ago, millis, now_ms, time};
@@ -26,8 +28,17 @@ pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
             });
             list.await
         }
-        TokenCommand::Revoke { id } => {
-            let token_id = TokenId::from(public_id(&id));
+        TokenCommand::Revoke { id, yes } => {
+            let token_id = public_id(&id);
+            if !yes && public_id(&context.account()?.token) == token_id {
+                ask::confirm(
+                    out,
+                    OWN,
+                    "revoke the token that this command itself uses",
+                    "Nothing was revoked.",
+                )?;
+            }
+            let token_id = TokenId::from(token_id);
             let revoked = context.change::<TokensRevoke>(TokensRevokeParams { token_id }, |result| {
                 let id = clean(result.token_id.as_str());
                 format!("token {id} is revoked; {} connections closed", result.closed)
@@ -83,10 +94,31 @@ fn row(token: TokenEntry, now: u64) -> [String; 7] {
     ]
 }
 
-/// The id inside a whole token, so that a leaked token can be pasted without sending its secret anywhere.
-fn public_id(text: &str) -> &str {
+const OWN: &str = "This is the token that this command itself uses. Without it, `gsv` has no access from here until you set another one: `gsv local-config set token -`. Revoke it?";
+/// The length of an id that `gsv up` put into a first token; the gateway calls that token after its digest.
+const FIRST_ID: usize = 10;
+
+/// The id of a whole token, so that a leaked token can be pasted without sending its secret anywhere.
+fn public_id(text: &str) -> String {
     match text.split('_').collect::<Vec<_>>().as_slice() {
-        ["gsv", _, id, _] => id,
-        _ => text,
+        ["gsv", "admin", id, _] if id.len() == FIRST_ID => format!("first-{}", &sha256_hex(text.as_bytes())[..6]),
+        ["gsv", _, id, _] => (*id).to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_token_is_named_by_its_public_id() {
+        assert_eq!(public_id("abcd2345"), "abcd2345");
+        assert_eq!(public_id("gsv_client_abcd2345_ff"), "abcd2345");
+        let first = crate::embedded::bootstrap::NewToken::generate().unwrap();
+        assert_eq!(
+            public_id(&first.token),
+            format!("first-{}", &first.bootstrap.sha256[..6])
+        );
     }
 }

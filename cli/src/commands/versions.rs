@@ -84,7 +84,7 @@ fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Option<&'a Works
             None if count == 0 => Err(Failure::failed(format!("{path} has no earlier versions."), "")),
             None => {
                 let message = format!("{path} has {count} earlier versions, and no version {number}.");
-                Err(Failure::usage(message, list))
+                Err(Failure::failed(message, list))
             }
         };
     }
@@ -92,7 +92,7 @@ fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Option<&'a Works
     let mut found = versions.iter().filter(|version| version.version.starts_with(name));
     match (found.next(), found.next()) {
         (Some(version), None) => Ok(Some(version)),
-        (None, _) => Err(Failure::usage(format!("{path} has no version `{shown}`."), list)),
+        (None, _) => Err(Failure::failed(format!("{path} has no version `{shown}`."), list)),
         (Some(_), Some(_)) => Err(Failure::usage(
             format!("Several versions of {path} begin with `{shown}`."),
             format!("Write more of the name; {list}"),

@@ -77,7 +77,18 @@ async fn put(context: &Context, args: WorkspacePut) -> Outcome {
                 Failure::usage(message, "The workspace takes only text this way.")
             })?
         }
-        None => context.read_stdin("the content")?,
+        None => match context.read_stdin("the content")? {
+            text if text.is_empty() && !args.allow_empty => {
+                let path = one_line(&args.to.path, 200);
+                return Err(Failure::usage(
+                    format!("There is nothing on stdin, so {path} was not changed."),
+                    format!(
+                        "To empty the file: `gsv workspace put {path} --allow-empty`; to delete it: `gsv workspace rm {path}`."
+                    ),
+                ));
+            }
+            text => text,
+        },
     };
     let params = WorkspaceWriteParams {
         path: args.to.path,

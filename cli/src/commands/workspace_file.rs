@@ -45,7 +45,7 @@ pub async fn read_whole(
             return Ok(whole);
         }
     }
-    Err(Failure::failed(
+    Err(Failure::later(
         format!("{} keeps changing while it is read.", one_line(path, 200)),
         "Try again in a moment.",
     ))

@@ -101,7 +101,7 @@ impl Config {
     }
 
     pub fn set(&mut self, key: Key, value: &str) -> Outcome {
-        key.check(value)?;
+        key.check_new(value)?;
         self.own.set(key, value);
         if !self.is_foreign {
             self.shared.set(key, value);

@@ -5,7 +5,7 @@ use std::path::Path;
 use gsv_link::Target;
 
 use crate::exit::{Failure, Outcome};
-use crate::suggest;
+use crate::{session_key, suggest};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
@@ -59,6 +59,20 @@ impl Key {
         match self.name().split_once('.') {
             Some((table, name)) => (Some(table), name),
             None => (None, self.name()),
+        }
+    }
+
+    /// As `check`, and stricter where files of earlier versions may hold other values.
+    pub fn check_new(self, value: &str) -> Outcome {
+        self.check(value)?;
+        match self {
+            Self::Session => session_key::check(value).map_err(|problem| {
+                Failure::usage(
+                    format!("`{value}` names no conversation: {problem}."),
+                    session_key::NEXT,
+                )
+            }),
+            _ => Ok(()),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::units::now_ms;
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const ID_CHARS: usize = 10;
 const SECRET_BYTES: usize = 32;
-const REPAIR: &str = "Run `gsv up --new-token` to make another token; tokens and conversations stay.";
+const REPAIR: &str = "Run `gsv up --new-token` to make another first token; other tokens and conversations stay.";
 
 /// `bootstrap.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::poll;
 use super::process::Process;
-use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::exit::{Failure, OrFail, Outcome};
 
 const NEXT: &str = "Check that the state folder is yours and writable.";
 
@@ -51,8 +51,7 @@ impl Lock {
     pub fn take(path: &Path, patience: Duration) -> Outcome<Self> {
         let taken = poll(patience, || Self::try_take(path).transpose());
         taken.unwrap_or_else(|| {
-            Err(Failure::new(
-                Exit::TryLater,
+            Err(Failure::later(
                 "Another `gsv up` or `gsv down` is running and does not end.",
                 "Find it with `ps`, kill it, and try again.",
             ))

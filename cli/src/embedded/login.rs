@@ -16,8 +16,9 @@ use crate::exit::Outcome;
 pub enum Login {
     /// It was right already.
     Kept,
-    /// Address and token of this gateway were stored. An earlier token is in the backup.
-    Stored { backup: Option<PathBuf> },
+    /// Address and token of this gateway were stored. An earlier token is in the backup. `replaced`: the gateway revokes the first
+    /// token that it had.
+    Stored { backup: Option<PathBuf>, replaced: bool },
     /// It belongs to another gateway and was not changed. This is the only time that the token is shown.
     Elsewhere { url: String, token: String },
     /// It has no token, and only the hash of the first token is known.
@@ -42,8 +43,13 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
         }
         config.set(Key::Url, &here)?;
         config.save()?;
-        return Ok((bootstrap, Login::Stored { backup: None }));
+        let login = Login::Stored {
+            backup: None,
+            replaced: false,
+        };
+        return Ok((bootstrap, login));
     }
+    let replaced = path.exists();
     let NewToken { token, bootstrap } = NewToken::generate()?;
     let login = if let Some(url) = elsewhere {
         Login::Elsewhere { url, token }
@@ -55,7 +61,7 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
         config.set(Key::Token, &token)?;
         // The token first, its hash second: an interruption between the two loses no token.
         config.save()?;
-        Login::Stored { backup }
+        Login::Stored { backup, replaced }
     };
     bootstrap.write(&path)?;
     Ok((bootstrap, login))

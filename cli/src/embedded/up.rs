@@ -101,8 +101,8 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
     }))
 }
 
-/// A file that is missing or damaged counts as none.
-fn last_port(layout: &Layout) -> Option<u16> {
+/// The port of the last start. A file that is missing or damaged counts as none.
+pub fn last_port(layout: &Layout) -> Option<u16> {
     let text = private_file::read_private(&layout.port(), "").ok()??;
     text.trim().parse().ok().filter(|port| *port > 0)
 }

@@ -288,6 +288,10 @@ mod tests {
             ..Scan::default()
         };
         assert_eq!(actions(&plan(&scan, &there, false)), [("AGENTS.md", Action::New)]);
+        scan.files = vec![found("SOUL.md", "s")];
+        assert_eq!(actions(&plan(&scan, &there, false)), [("SOUL.md", Action::New)]);
+        scan.files = vec![found("SOUL.md", "s"), found("USER.md", "u")];
+        assert!(actions(&plan(&scan, &there, false)).contains(&("BOOTSTRAP.md", Action::Remove)));
         scan.files = vec![found("IDENTITY.md", "i"), found("BOOTSTRAP.md", "b")];
         assert_eq!(
             actions(&plan(&scan, &there, false)),

@@ -53,9 +53,9 @@ impl Scan {
         self.files.iter().any(|file| file.path == path)
     }
 
-    /// Whether the files say who the agent is. Then the agent needs no first meeting (`BOOTSTRAP.md`).
+    /// Whether the files say who the agent is, or who it and its human are; a soul alone does not. Then the agent needs no first meeting (`BOOTSTRAP.md`).
     pub fn has_identity(&self) -> bool {
-        self.has("IDENTITY.md") || self.has("SOUL.md")
+        self.has("IDENTITY.md") || (self.has("SOUL.md") && self.has("USER.md"))
     }
 
     fn take(&mut self, reader: &mut Reader, entry: &Entry, path: &str) {

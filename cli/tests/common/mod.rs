@@ -88,6 +88,20 @@ impl Home {
         fs::set_permissions(self.config_file(), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
+    /// A file of the embedded gateway, as an earlier start left it.
+    pub fn write_state(&self, name: &str, text: &str) {
+        let dir = self.state().join("gateway");
+        fs::create_dir_all(&dir).unwrap();
+        for dir in [&self.state(), &dir] {
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        // As the gateway's own files: a reader sees the old text or the new one.
+        let (draft, file) = (dir.join("draft"), dir.join(name));
+        fs::write(&draft, text).unwrap();
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(draft, file).unwrap();
+    }
+
     /// `gsv` without the settings of this machine.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gsv"));

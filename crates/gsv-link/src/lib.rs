@@ -19,5 +19,5 @@ pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
 pub use link::Link;
 pub use net::target::Target;
-pub use options::{LedgerProvider, Options, ResumeProvider};
+pub use options::{AddressProvider, LedgerProvider, Options, ResumeProvider};
 pub use upload::Upload;

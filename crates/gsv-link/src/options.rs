@@ -19,11 +19,16 @@ pub type LedgerProvider = Arc<dyn Fn() -> NodeLedger + Send + Sync>;
 /// the first frame.
 pub type ResumeProvider = Arc<dyn Fn() -> Vec<ResumePoint> + Send + Sync>;
 
+/// Called before each attempt: the gateway's present address. `None`: unchanged.
+pub type AddressProvider = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// The settings of a link.
 #[derive(Clone)]
 pub struct Options {
     /// `ws://`, `wss://`, `http://`, `https://` or `host[:port]`; an empty path becomes `/ws`.
     pub url: String,
+    /// For a gateway that may move, such as the one on this machine.
+    pub address: Option<AddressProvider>,
     pub token: Option<String>,
     pub mode: Mode,
     pub id: String,
@@ -44,6 +49,7 @@ impl Options {
     pub fn new(url: impl Into<String>, mode: Mode, id: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            address: None,
             token: None,
             mode,
             id: id.into(),

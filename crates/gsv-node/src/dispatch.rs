@@ -60,7 +60,12 @@ pub async fn dispatch(
                 Some(LinkEvent::Event { event, .. }) => on_event(context, event),
                 Some(LinkEvent::Ignored { what }) => reporter.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
                 Some(LinkEvent::Fatal(error)) => {
-                    reporter.report(Level::Error, &error.to_string());
+                    // What to do about a refused token depends on who started the node.
+                    let text = match &error {
+                        LinkError::Refused { error } => format!("The gateway refused the connection: {}", error.message),
+                        error => error.to_string(),
+                    };
+                    reporter.report(Level::Error, &text);
                     return Err(error.into());
                 }
                 Some(_) => {}

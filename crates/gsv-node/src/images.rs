@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gsv_link::{LinkError, Upload};
+use gsv_link::{AddressProvider, LinkError, Upload};
 use gsv_protocol::errors;
 use gsv_protocol::types::MediaUploaded;
 use gsv_tools::{Block, ToolOutput};
@@ -22,13 +22,15 @@ const OF_A_CLIENT: &str = "gw/";
 #[derive(Clone)]
 pub struct Uploader {
     pub url: String,
+    pub address: Option<AddressProvider>,
     pub token: Option<String>,
 }
 
 impl Uploader {
     async fn send(&self, call_id: &str, mime: &str, bytes: Vec<u8>) -> Result<MediaUploaded, LinkError> {
+        let moved = self.address.as_ref().and_then(|present| present());
         let upload = Upload {
-            url: &self.url,
+            url: moved.as_deref().unwrap_or(&self.url),
             token: self.token.as_deref(),
             query: &[("callId", call_id)],
             content_type: mime,
@@ -137,7 +139,12 @@ mod tests {
                 .to_owned();
             (line, got.len() - end)
         });
-        (Uploader { url, token: None }, asked)
+        let uploader = Uploader {
+            url,
+            address: None,
+            token: None,
+        };
+        (uploader, asked)
     }
     fn answer(status: &str, body: &str) -> String {
         format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
@@ -183,6 +190,7 @@ mod tests {
     async fn small_results_texts_and_calls_of_clients_are_not_uploaded() {
         let nowhere = Uploader {
             url: "ws://127.0.0.1:9".into(),
+            address: None,
             token: None,
         };
         let small = image(9_000);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
-use gsv_link::{Link, Mode, Options};
+use gsv_link::{AddressProvider, Link, Mode, Options};
 use gsv_protocol::types::{Capability, NodeRuntime, ToolDefinition};
 use gsv_tools::beneath::{Scope, overlaps};
 use gsv_tools::{Config, Supervisor, ToolBox};
@@ -37,6 +37,8 @@ pub struct NodeConfig {
     /// The machine's name; the prefix of its tools.
     pub id: String,
     pub url: String,
+    /// The gateway's present address, where it may move.
+    pub address: Option<AddressProvider>,
     pub token: Option<String>,
     /// Must exist. Paths are relative to it and stay in it.
     pub workspace: PathBuf,
@@ -64,6 +66,7 @@ impl NodeConfig {
         Self {
             id: id.into(),
             url: url.into(),
+            address: None,
             token: None,
             workspace: workspace.into(),
             state_dir: state_dir.into(),
@@ -81,7 +84,7 @@ impl NodeConfig {
 /// state folder follows them; waiting calls are left to the gateway, which asks again.
 ///
 /// # Errors
-/// The cause when the node can't start; later, only that a newer node with the same id took over.
+/// The cause when the node can't start; later, that the gateway refuses its token, or that a newer node with the same id took over.
 pub async fn run(
     config: NodeConfig,
     status: StatusSink,
@@ -146,6 +149,7 @@ async fn start(
     let (online_sink, online) = watch::channel(false);
     let uploader = Uploader {
         url: config.url.clone(),
+        address: config.address.clone(),
         token: config.token.clone(),
     };
     let tasks = Arc::new(Tasks::default());
@@ -219,6 +223,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, ledger: SharedLedger) -> Option
             .collect(),
     };
     Options {
+        address: config.address.clone(),
         token: config.token.clone(),
         version: config.version.clone(),
         tools: Some(definitions.collect()),

@@ -6,10 +6,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use gsv_link::LinkError;
 use gsv_link::ledger::Commit;
-use gsv_node::{Level, NodeError};
+use gsv_node::{Level, NodeConfig, NodeError};
 use serde_json::{Value, json};
 use support::{Gateway, Home, Node, TOKEN, now_ms, until};
 
@@ -626,7 +627,7 @@ async fn h4_a_replaced_node_ends_with_a_message() {
 }
 
 #[tokio::test]
-async fn h2_a_refused_node_reports_the_reason_and_waits() {
+async fn h2_a_node_with_a_refused_token_ends_with_the_reason() {
     let Setup {
         mut gateway,
         home,
@@ -635,10 +636,45 @@ async fn h2_a_refused_node_reports_the_reason_and_waits() {
     let conn = gateway.knock().await;
     conn.refuse("hello", 401, "auth.required", false);
     let status = node.status("refused: auth.required").await;
-    assert_eq!(status.level, Level::Warn);
-    assert!(status.text.contains("30.0 s"), "{}", status.text);
-    node.stop().await.unwrap();
+    assert_eq!(status.level, Level::Error);
+    let error = node.end().await.unwrap_err();
+    assert_eq!(error.exit_status(), 3, "{error}");
     assert!(!home.log().contains(TOKEN));
+}
+
+#[tokio::test]
+async fn h2_a_node_waits_for_a_gateway_without_tokens() {
+    let Setup {
+        mut gateway,
+        mut node,
+        home: _home,
+    } = setup().await;
+    let conn = gateway.knock().await;
+    conn.refuse("hello", 503, "auth.not_configured", false);
+    let status = node.status("refused: auth.not_configured").await;
+    assert_eq!(status.level, Level::Warn);
+    node.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn p6_1_a_node_follows_its_gateway_to_another_address() {
+    let (mut first, mut second) = (Gateway::start().await, Gateway::start().await);
+    let home = Home::new();
+    let address = Arc::new(Mutex::new(first.url.clone()));
+    let present = Arc::clone(&address);
+    let config = NodeConfig {
+        address: Some(Arc::new(move || present.lock().ok().map(|url| url.clone()))),
+        ..home.config(&first.url)
+    };
+    let mut node = Node::start(config);
+    let conn = first.accept().await;
+    node.status("Connected").await;
+    *address.lock().unwrap() = second.url.clone();
+    drop(first);
+    conn.cut().await;
+    let _conn = second.accept().await;
+    node.status("Connected").await;
+    node.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -155,7 +155,7 @@ pub const CHANNEL_FAILED: ErrorReason = ErrorReason {
     blame: Blame::Platform,
     retryable: true,
     http: 502,
-    exit: 1,
+    exit: 4,
     text: "The channel did not answer correctly.",
     hint: "Try again in a moment; `gsv channel status <channel>` shows its state.",
 };
@@ -479,7 +479,7 @@ pub const MEDIA_UNSUPPORTED: ErrorReason = ErrorReason {
     blame: Blame::Caller,
     retryable: false,
     http: 415,
-    exit: 1,
+    exit: 2,
     text: "This kind of file is not supported.",
     hint: "Convert the file to an image, audio, video or document format.",
 };
@@ -1031,7 +1031,7 @@ pub const SKILL_INVALID: ErrorReason = ErrorReason {
     blame: Blame::Caller,
     retryable: false,
     http: 400,
-    exit: 1,
+    exit: 2,
     text: "The skill's files are not valid.",
     hint: "Correct the files, then install the skill again: `gsv skills install <folder>`.",
 };
@@ -1067,7 +1067,7 @@ pub const SKILL_TOO_LARGE: ErrorReason = ErrorReason {
     blame: Blame::Caller,
     retryable: false,
     http: 413,
-    exit: 1,
+    exit: 2,
     text: "The skill is too large.",
     hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
 };
@@ -1079,7 +1079,7 @@ pub const SKILL_UPLOAD_LOST: ErrorReason = ErrorReason {
     blame: Blame::Caller,
     retryable: true,
     http: 409,
-    exit: 1,
+    exit: 4,
     text: "The uploaded files of the skill are incomplete or expired.",
     hint: "Install the skill again: `gsv skills install <folder>`.",
 };
@@ -1271,7 +1271,7 @@ pub const TRANSCRIPTION_FAILED: ErrorReason = ErrorReason {
     blame: Blame::Peer,
     retryable: true,
     http: 502,
-    exit: 1,
+    exit: 4,
     text: "The recording could not be transcribed.",
     hint: "Check the settings: `gsv config get transcription`.",
 };

@@ -94,10 +94,11 @@ export class Kernel {
     this.#features = featureSet(features);
     this.#alarms = new Alarms(storage, clock, log, [...this.#features.alarms, ...this.#ownAlarms()]);
     this.#server = new SocketServer({ ...this.ports, admission: this.admission, features: this.#features, version, unservedEvents });
-    if (firstTokenHash !== undefined) tokens.importFirst(firstTokenHash, clock.now());
+    const replaced = firstTokenHash === undefined ? [] : tokens.importFirst(firstTokenHash, clock.now());
     // Secrets must be known to the log before anything is logged.
     config.effective();
     this.#server.resume();
+    for (const tokenId of replaced) this.ports.closeToken(tokenId, "the token was revoked");
   }
 
   get server(): SocketServer {

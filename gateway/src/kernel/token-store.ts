@@ -48,9 +48,17 @@ export class Tokens {
     this.#db = db;
   }
 
-  /** Imports the first admin token, of which only the digest is known. A revoked one is never imported again. */
-  importFirst(hash: string, now: number): void {
-    if (one(this.#db.sql, "SELECT 1 AS there FROM tokens WHERE hash = ?", hash) !== undefined) return;
+  /**
+   * Imports the first admin token, of which only the digest is known. A revoked one is never imported again. A new one replaces the
+   * first tokens before it, which are revoked: their ids are the answer, and the caller closes their sockets.
+   */
+  importFirst(hash: string, now: number): readonly string[] {
+    if (one(this.#db.sql, "SELECT 1 AS there FROM tokens WHERE hash = ?", hash) !== undefined) return [];
+    const replaced = all<{ id: string }>(
+      this.#db.sql,
+      "UPDATE tokens SET revoked_at = ? WHERE imported = 1 AND revoked_at IS NULL RETURNING id",
+      now,
+    );
     const id = `first-${hash.slice(0, 6)}`;
     run(
       this.#db.sql,
@@ -59,6 +67,7 @@ export class Tokens {
       hash,
       now,
     );
+    return replaced.map(({ id: former }) => former);
   }
 
   /** Whether a valid token exists. */

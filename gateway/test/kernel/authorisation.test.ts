@@ -3,7 +3,19 @@ import { reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { METHODS, type MethodName } from "../../../protocol/gen/methods.ts";
 import { Tokens } from "../../src/kernel/token-store.ts";
-import { ADMIN, type Asked, connectParams, fakeSessions, gateway, open, type Peer, seed, TOOLS, token } from "../support/gateway.ts";
+import {
+  ADMIN,
+  type Asked,
+  connectParams,
+  fakeSessions,
+  gateway,
+  open,
+  type Peer,
+  seed,
+  sha256,
+  TOOLS,
+  token,
+} from "../support/gateway.ts";
 
 /** The access of each kind of caller, repeated here so that a change of `authorise.ts` must be intended. */
 const ROLES = {
@@ -256,4 +268,23 @@ test("tokens are bound to what their kind needs", async () => {
     const made = await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).create(bad, Date.now()));
     expect(made, JSON.stringify(bad)).toMatchObject({ ok: false, error: { reason: "protocol.invalid_params" } });
   }
+});
+
+test("[S4] a new first token replaces the one before it and leaves other tokens valid", async () => {
+  await reset();
+  await seed();
+  const other = await token("admin");
+  const hash = await sha256("gsv_admin_newfirst_0123456789");
+  const states = await runInDurableObject(gateway(), (_gateway, state) => {
+    const tokens = new Tokens(state.storage);
+    const [old] = tokens.list().filter((entry) => entry.label === "first token");
+    expect(tokens.importFirst(hash, Date.now())).toEqual([old?.tokenId]);
+    expect(tokens.importFirst(hash, Date.now()), "nothing is replaced twice").toEqual([]);
+    return tokens.list().map(({ tokenId, revokedAt }) => [tokenId, revokedAt === undefined]);
+  });
+  expect(states).toHaveLength(3);
+  expect(new Map(states as [string, boolean][]).get(other.tokenId)).toBe(true);
+  expect((states as [string, boolean][]).filter(([, valid]) => valid).map(([id]) => id)).toContain(`first-${hash.slice(0, 6)}`);
+  const peer = await open();
+  expect((await peer.refused("connect", connectParams("client", "x", ADMIN))).reason).toBe("auth.required");
 });

@@ -243,6 +243,10 @@ impl Driver {
         match output {
             Output::Dial { conn } => {
                 self.open = None;
+                let moved = self.options.address.as_ref().and_then(|present| present());
+                if let Some(target) = moved.and_then(|url| Target::parse(&url).ok()) {
+                    self.target = target;
+                }
                 let (target, token, within) = (
                     self.target.clone(),
                     self.options.token.clone(),

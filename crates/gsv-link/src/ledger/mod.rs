@@ -39,7 +39,7 @@ const CHECK_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    #[error("Another node is already running (pid {pid}) with the ledger at {}. Stop it, or give this node another state folder.", path.display())]
+    #[error("Another node is already running (pid {pid}) with the ledger at {}. Stop it, or start this one under another name (`--id NAME`) or with another state folder (GSV_HOME=DIR).", path.display())]
     Locked { path: PathBuf, pid: String },
     #[error("the call ledger could not {doing}: {source}. Check free space and permissions.")]
     Io {

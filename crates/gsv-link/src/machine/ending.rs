@@ -52,7 +52,7 @@ impl Machine {
         let error = LinkError::Refused { error };
         match verdict {
             Verdict::Temporary if self.config.reconnect => self.wait(now, jitter, error.to_string()),
-            Verdict::Final if self.config.reconnect && self.config.never_give_up => {
+            Verdict::Repairable if self.config.reconnect && self.config.waits_for_repair => {
                 self.wait_for(now, self.config.refused_retry_ms, error.to_string());
             }
             _ => self.stop(error),

@@ -20,8 +20,8 @@ pub struct Conn(pub u64);
 pub struct Config {
     /// Shown in messages; without secrets.
     pub url: String,
-    /// A node never gives up: it retries slowly where a client stops.
-    pub never_give_up: bool,
+    /// A node retries slowly where a client stops, until the gateway is repaired. A refused token stops it too.
+    pub waits_for_repair: bool,
     pub reconnect: bool,
     /// From dialling to `hello-ok`.
     pub handshake_timeout_ms: Millis,
@@ -43,7 +43,7 @@ impl Config {
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
             url,
-            never_give_up: is_node,
+            waits_for_repair: is_node,
             reconnect,
             handshake_timeout_ms: limits::CONNECT_TIMEOUT_MS,
             ping_interval_ms: limits::PING_INTERVAL_MS,

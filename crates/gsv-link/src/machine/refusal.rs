@@ -7,19 +7,22 @@ use gsv_protocol::types::ErrorShape;
 pub enum Verdict {
     /// A retry may succeed soon.
     Temporary,
-    /// A retry fails until a person acts.
+    /// A retry fails until a person repairs the gateway, or updates one side.
+    Repairable,
+    /// A retry with the same token fails for good.
     Final,
 }
 
 /// Judges an error that the gateway gave instead of `hello-ok`.
 pub fn verdict(error: &ErrorShape) -> Verdict {
-    /// The groups of reasons that concern the token or the program itself.
-    const FINAL_GROUPS: [&str; 2] = ["auth", "protocol"];
     let group = error.reason.split('.').next().unwrap_or_default();
-    if error.retryable != Some(true) && FINAL_GROUPS.contains(&group) {
-        Verdict::Final
-    } else {
-        Verdict::Temporary
+    match group {
+        _ if error.retryable == Some(true) => Verdict::Temporary,
+        // No token exists there yet.
+        _ if error.reason == errors::AUTH_NOT_CONFIGURED.reason => Verdict::Repairable,
+        "auth" => Verdict::Final,
+        "protocol" => Verdict::Repairable,
+        _ => Verdict::Temporary,
     }
 }
 

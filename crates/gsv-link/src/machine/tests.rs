@@ -287,14 +287,18 @@ fn no_hello_in_time_is_a_failure() {
 }
 
 #[test]
-fn h2_h3_h6_refusals_stop_a_client_and_slow_a_node_down() {
-    for (code, reason) in [
-        (401, "auth.required"),
-        (403, "auth.forbidden"),
-        (405, "auth.bound"),
-        (102, "protocol.version"),
-        (503, "auth.not_configured"),
-    ] {
+fn h2_h3_h6_a_refused_token_stops_a_client_and_a_node() {
+    for (code, reason) in [(401, "auth.required"), (403, "auth.forbidden"), (405, "auth.bound")] {
+        for is_node in [false, true] {
+            let out = Rig::new(is_node, true).refuse(code, reason, false);
+            assert_eq!((stop_reason(&out).as_deref(), retry(&out)), (Some(reason), None));
+        }
+    }
+}
+
+#[test]
+fn h2_h6_a_node_waits_for_a_gateway_that_has_to_be_repaired() {
+    for (code, reason) in [(102, "protocol.version"), (503, "auth.not_configured")] {
         let out = Rig::new(false, true).refuse(code, reason, false);
         assert_eq!(stop_reason(&out).as_deref(), Some(reason));
         let out = Rig::new(true, true).refuse(code, reason, false);
