@@ -7,6 +7,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { NOT_SERVED_PATHS } from "../protocol/gen/config.ts";
 import type { TypeName } from "../protocol/gen/explain-table.ts";
 import { resolveCell } from "../protocol/runtime/cells.ts";
@@ -20,6 +21,26 @@ import { lineOfField, settingFindings, settingsOf } from "./check/settings.ts";
 import { startLanguageServer } from "./lib/language-server.ts";
 import { ROOT } from "./lib/root.ts";
 import { run } from "./lib/run.ts";
+
+const USAGE = `Usage: npm run check [-- --fix] [-- --rust] [-- --json FILE]
+
+  --fix        run the fixes that need no judgement first
+  --rust       add clippy
+  --json FILE  write the names of the failed checks to a file`;
+function readOptions(): { readonly fix?: boolean; readonly rust?: boolean; readonly json?: string } {
+  try {
+    const { values } = parseArgs({
+      options: { fix: { type: "boolean" }, rust: { type: "boolean" }, json: { type: "string" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.help !== true) return values;
+    console.log(USAGE);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(2);
+  }
+}
+const options = readOptions();
 
 interface Check {
   readonly name: string;
@@ -175,7 +196,7 @@ const checks: Check[] = [
   },
   ...PROJECTS.filter((project) => existsSync(join(ROOT, project.endsWith(".json") ? project : `${project}/tsconfig.json`))).map(typeCheck),
 ];
-if (process.argv.includes("--rust")) {
+if (options.rust === true) {
   checks.push({
     name: "lint (Rust)",
     advice: "fix what clippy names: cargo clippy --workspace --all-targets",
@@ -183,7 +204,7 @@ if (process.argv.includes("--rust")) {
   });
 }
 
-if (process.argv.includes("--fix"))
+if (options.fix === true)
   for (const { fix } of checks) {
     texts = undefined;
     await fix?.();
@@ -206,10 +227,6 @@ for (const { name, problem, advice } of results) {
   if (problem !== null) console.log(`${problem.replaceAll(/^/gm, "     ")}\n  -> ${advice}\n`);
 }
 const failed = results.filter(({ problem }) => problem !== null);
-const report = process.argv.indexOf("--json");
-if (report >= 0) {
-  const file = process.argv[report + 1];
-  if (file === undefined) throw new Error("--json needs a file");
-  writeFileSync(file, JSON.stringify({ passed: results.length - failed.length, failed: failed.map(({ name }) => name) }));
-}
+if (options.json !== undefined)
+  writeFileSync(options.json, JSON.stringify({ passed: results.length - failed.length, failed: failed.map(({ name }) => name) }));
 if (failed.length > 0) process.exitCode = 1;

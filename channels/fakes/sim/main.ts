@@ -6,29 +6,20 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface, type Interface } from "node:readline";
-import { parseArgs } from "node:util";
 import { help, Mistake, perform, type Stage } from "./commands.ts";
 import { DiscordSide, OWNERS as DISCORD_OWNERS } from "./discord.ts";
 import { Gateway } from "./gateway.ts";
 import { Journal } from "./journal.ts";
+import { readOptions, USAGE } from "./options.ts";
 import { OWNERS as WHATSAPP_OWNERS, WhatsAppSide } from "./whatsapp.ts";
 
-const USAGE = `Usage: ./scripts/sim [--home DIR] [--model] [--script FILE]
-
-  --home DIR     keep the state there, and go on with it the next time (else it is thrown away)
-  --model        leave the model as it is configured in that home (else the built-in demo model answers)
-  --script FILE  read commands from a file; \`-\`, or a pipe, is stdin. The first that fails ends it with status 1
-
-${help()}`;
 const LOOK_EVERY_MS = 50;
 const MARKER = "gsv-sim";
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: { home: { type: "string" }, model: { type: "boolean" }, script: { type: "string" }, help: { type: "boolean", short: "h" } },
-  });
+  const values = readOptions(process.argv.slice(2));
   if (values.help === true) {
-    console.log(USAGE);
+    console.log(`${USAGE}\n\n${help()}`);
     return 0;
   }
   const bin = process.env["GSV_BIN"] ?? "";
