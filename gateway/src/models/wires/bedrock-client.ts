@@ -2,8 +2,9 @@
  * Stands in for `@aws-sdk/client-bedrock-runtime` in the bundle (scripts/lib/bundle-parts.ts): the one request that pi-ai's adapter
  * makes, over the call's own `fetch`. The AWS client is 230 KB, tries again by itself, and bounds neither bytes nor redirects.
  */
+import { AwsV4Signer } from "aws4fetch";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
-import { signed } from "./aws-signature.ts";
+import type { AwsKeys } from "../cloud.ts";
 import { callMeans } from "./call-means.ts";
 import { eventMessages } from "./event-stream.ts";
 
@@ -66,13 +67,20 @@ export class BedrockRuntimeClient {
         ? { ...headers, authorization: `Bearer ${token.token}` }
         : awsKeys === undefined
           ? headers
-          : await signed({ url, headers, body, region: regionOf(url, region), service: "bedrock" }, awsKeys, new Date());
+          : await signedHeaders({ url: url.href, headers, body, region: regionOf(url, region) }, awsKeys);
     const response = await fetch(url, { method: "POST", headers: authorized, body, ...(abortSignal ? { signal: abortSignal } : {}) });
     const requestId = response.headers.get("x-amzn-requestid") ?? undefined;
     return { $metadata: { httpStatusCode: response.status, requestId }, stream: events(response.body) };
   }
 }
 
+async function signedHeaders(
+  request: { readonly url: string; readonly headers: Record<string, string>; readonly body: string; readonly region: string },
+  keys: AwsKeys,
+): Promise<Record<string, string>> {
+  const { headers } = await new AwsV4Signer({ ...request, ...keys, method: "POST", service: "bedrock" }).sign();
+  return Object.fromEntries(headers);
+}
 /** The region of an address of AWS; another address is signed for the configured one. */
 const regionOf = ({ hostname }: URL, region: string): string => /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\./.exec(hostname)?.[1] ?? region;
 const base64 = (bytes: Uint8Array): string => {
