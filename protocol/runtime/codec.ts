@@ -7,6 +7,7 @@ import { LIMITS } from "../gen/limits.ts";
 import type { Frame } from "../gen/types.ts";
 import { checkFrame } from "../gen/validators/checks.js";
 import { explainText } from "./explain.ts";
+import { utf8Bytes } from "./utf8.ts";
 
 export interface CodecError {
   readonly reason: Extract<ErrorReason, `protocol.${string}`>;
@@ -99,22 +100,6 @@ function checkText(text: string, maxBytes: number): { readonly ok: false; readon
   }
   if (nestsDeeper(text, LIMITS.frameDepth)) return failed("protocol.too_deep", `the frame is nested deeper than ${LIMITS.frameDepth}`);
   return undefined;
-}
-
-/** Length in UTF-8, a broken surrogate counting as U+FFFD. */
-export function utf8Bytes(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80) continue;
-    bytes += unit < 0x800 ? 1 : 2;
-    // A pair is two units and four bytes.
-    if (unit >= 0xd800 && unit <= 0xdbff) {
-      const next = text.charCodeAt(at + 1);
-      if (next >= 0xdc00 && next <= 0xdfff) at++;
-    }
-  }
-  return bytes;
 }
 
 /** Whether arrays and objects nest deeper than `limit`; `{}` is 1. Exact for JSON, harmless for anything else. */

@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { LIMITS } from "../gen/limits.ts";
 import type { Frame } from "../gen/types.ts";
 import { checkFrame } from "../gen/validators/index.ts";
-import { decodeChunk, decodeFrame, encodeChunk, encodeFrame, nestsDeeper, utf8Bytes } from "../runtime/codec.ts";
+import { decodeChunk, decodeFrame, encodeChunk, encodeFrame, nestsDeeper } from "../runtime/codec.ts";
+import { utf8Bytes } from "../runtime/utf8.ts";
 
 const request = (params: unknown): Frame => ({ type: "req", id: "1", method: "chat.send", params });
 const refusal = (text: string): string => {
@@ -67,7 +68,8 @@ test("the depth of any JSON is counted exactly", () => {
 
 test("the UTF-8 length equals the length that an encoder gives", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(utf8Bytes(text), new TextEncoder().encode(text).byteLength)));
-  assert.equal(utf8Bytes("\ud800x\udc00"), new TextEncoder().encode("\ud800x\udc00").byteLength);
+  for (const text of ["", "abc", "é", "€", "😀", "a😀b€cé", "\ud800", "\ud800x\udc00", "x\udc00\ud800", "\udc00\udc00"])
+    assert.equal(utf8Bytes(text), new TextEncoder().encode(text).byteLength, JSON.stringify(text));
 });
 
 test("each kind of broken input has its own reason", () => {

@@ -3,7 +3,8 @@ import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { ErrorShape } from "../../../protocol/gen/types.ts";
-import { nestsDeeper, utf8Bytes } from "../../../protocol/runtime/codec.ts";
+import { nestsDeeper } from "../../../protocol/runtime/codec.ts";
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import type { GsvError } from "../ports/result.ts";
 
 // ------------------------------------------------------------ events

@@ -1,14 +1,14 @@
 /** Turns what callers send into messages for the machine, and checks their sizes. Pure. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings } from "../../../protocol/gen/types.ts";
+import type { Directives, ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings } from "../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { type MediaBlock, type TextBlock, textOf } from "../ports/messages.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
 import { type Command, type Parsed, parseMessage, unknownCommand } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
-import { jsonBytes, tail, utf8Bytes } from "./machine/text.ts";
-import type { Directives } from "../../../protocol/gen/types.ts";
+import { jsonBytes, tail } from "./machine/text.ts";
 
 export interface IntakeMessage {
   readonly kind: "message";

@@ -3,6 +3,7 @@
  * Calls no model and writes nothing.
  */
 import { asAgentId, asSessionKey, type SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { tokensOfMessages, tokensOfText, tokensOfTool } from "../models/estimate.ts";
 import { modelLimits, resolveModelId } from "../models/resolve.ts";
 import type { Message } from "../ports/messages.ts";
@@ -12,7 +13,6 @@ import type { Result } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
-import { utf8Bytes } from "./machine/text.ts";
 import { modelsFor } from "./run-settings.ts";
 import { runTools } from "./tools.ts";
 

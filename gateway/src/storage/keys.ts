@@ -13,6 +13,7 @@
  *   media/{sessionKey}/{uuid}.{text,scaled}                    what was read from that file, for models
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { failure, type Failure, type Result } from "../ports/result.ts";
 
 /** A checked path inside an agent's workspace: no leading slash, no empty, `.` or `..` segments. */
@@ -23,8 +24,6 @@ export const MAX_PATH_BYTES = 880;
 /** A file system's limit for a name, minus the embedded bucket's suffix. */
 const MAX_SEGMENT_BYTES = 200;
 const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
-const encoder = new TextEncoder();
-const bytes = (text: string): number => encoder.encode(text).length;
 const invalid = (message: string): Failure => failure("path.invalid", message);
 
 /** The folder of an agent, with its slash. The gateway's edge checks the id, so an invalid id here is a bug. */
@@ -56,7 +55,7 @@ function problem(path: string): string | undefined {
   if (path.startsWith("/") || path.startsWith("~") || /^[A-Za-z]:[\\/]/.test(path) || /^[a-z]+:\/\//i.test(path))
     return "The path must be relative to the agent's workspace.";
   if (path.includes("\\")) return "Folders are separated by `/`, not by a backslash.";
-  if (bytes(path) > MAX_PATH_BYTES) return `The path is longer than ${MAX_PATH_BYTES} bytes.`;
+  if (utf8Bytes(path) > MAX_PATH_BYTES) return `The path is longer than ${MAX_PATH_BYTES} bytes.`;
   for (const segment of path.split("/")) {
     if (segment === "") return "The path has an empty part.";
     for (const form of decoded(segment)) {
@@ -64,7 +63,7 @@ function problem(path: string): string | undefined {
       if (form !== segment && /[/\\\0]/.test(form)) return "The path must not contain encoded separators.";
     }
     if (VERSION_NAME.test(segment)) return "A part of the path has the form of a file version's name. Choose another name.";
-    if (bytes(segment) > MAX_SEGMENT_BYTES) return `A part of the path is longer than ${MAX_SEGMENT_BYTES} bytes.`;
+    if (utf8Bytes(segment) > MAX_SEGMENT_BYTES) return `A part of the path is longer than ${MAX_SEGMENT_BYTES} bytes.`;
   }
   return undefined;
 }
@@ -175,7 +174,7 @@ export function extensionFor(mimeType: string): string {
 
 /** Session keys may be longer than a file name; then a hash replaces the end. */
 function keySegment(sessionKey: string): string {
-  if (bytes(sessionKey) <= MAX_SEGMENT_BYTES) return sessionKey;
+  if (utf8Bytes(sessionKey) <= MAX_SEGMENT_BYTES) return sessionKey;
   let a = 0x811c9dc5;
   let b = 0x9e3779b9;
   for (let i = 0; i < sessionKey.length; i++) {

@@ -1,5 +1,6 @@
 /** Splits a long text into parts that each fit an answer. PURE. Offsets are bytes of UTF-8 between two characters. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 
 /** Limit for an answer's content, so that the answer with its envelope fits a frame. */
 export const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
@@ -7,7 +8,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
 /** Bytes of the value in a frame. */
-export const answerBytes = (value: unknown): number => encoder.encode(JSON.stringify(value) ?? "").length;
+export const answerBytes = (value: unknown): number => utf8Bytes(JSON.stringify(value) ?? "");
 const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
 export interface TextPage {

@@ -3,6 +3,7 @@
  * and messages without files are never copied. A missing file becomes a note, never a failed call.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
 import { asText, type Bucket, decodeStart, hasBody } from "../../storage/bucket.ts";
 import { derivedKey } from "../../storage/keys.ts";
@@ -208,7 +209,7 @@ async function readByReader(block: MediaBlock, kind: DocumentKind, { cache, read
 }
 /** A text that was cut ends within a character of the limit. */
 const isFull = (text: string): boolean =>
-  text.length * 3 >= LIMITS.inlineDocumentBytes && new TextEncoder().encode(text).length >= LIMITS.inlineDocumentBytes - 4;
+  text.length * 3 >= LIMITS.inlineDocumentBytes && utf8Bytes(text) >= LIMITS.inlineDocumentBytes - 4;
 /** Drops an incomplete character at the end. */
 function uncut(bytes: Uint8Array, most: number): Uint8Array {
   if (bytes.length < most) return bytes;

@@ -1,7 +1,7 @@
 /** `chat.send` and `chat.abort`: handed to the session, which alone decides and stores (gateway rule D1). */
 import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { utf8Bytes } from "../../../../protocol/runtime/codec.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { namedSession, writableSession } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";

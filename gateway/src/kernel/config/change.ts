@@ -3,6 +3,7 @@ import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
@@ -119,7 +120,7 @@ function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outco
   const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
-  if (new TextEncoder().encode(text).length > LIMITS.configBytes)
+  if (utf8Bytes(text) > LIMITS.configBytes)
     return fail("config.too_large", `The configuration would become larger than ${LIMITS.configBytes} bytes.`);
   return { ok: true, value: { path, config: next, changed: text !== JSON.stringify(before) } };
 }

@@ -1,5 +1,6 @@
 /** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { GsvError } from "../../ports/result.ts";
 import {
   type AssistantMessage,
@@ -10,23 +11,6 @@ import {
   type ToolCallBlock,
 } from "../../ports/messages.ts";
 
-/** Bytes of the text as UTF-8. */
-export function utf8Bytes(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80) continue;
-    if (unit < 0x800) bytes += 1;
-    else {
-      bytes += 2;
-      // A pair is four bytes for its two units.
-      if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) {
-        at += 1;
-      }
-    }
-  }
-  return bytes;
-}
 export const jsonBytes = (value: unknown): number => utf8Bytes(JSON.stringify(value));
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;

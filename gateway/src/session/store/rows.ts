@@ -1,9 +1,9 @@
 /** Rows as they are stored, and back. Pure. */
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, State } from "../machine/state.ts";
-import { utf8Bytes } from "../machine/text.ts";
 import { type OriginOfRun, type StoredMessage, upgradeMessage, upgradeOrigin, upgradeState } from "./upgrade.ts";
 
 export interface StoredRow {
