@@ -5,19 +5,9 @@
  * the prompt stays byte-identical, and never occurs in the text, so that the text can't end its fence.
  * Files of the higher layers come under the heading of their section, with their own headings moved deeper.
  */
+import { hashPair, hex32 } from "../../../protocol/runtime/hash.ts";
 
-/** Two 32-bit FNV-1a hashes, in hex. */
-function mark(text: string, salt: number): string {
-  let a = 0x811c9dc5 ^ salt;
-  let b = 0xcbf29ce4 ^ Math.imul(salt, 0x9e3779b1);
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    a = Math.imul(a ^ unit, 0x01000193);
-    b = Math.imul(b ^ (unit + i), 0x01000193);
-  }
-  const hex = (n: number): string => (n >>> 0).toString(16).padStart(8, "0");
-  return hex(a) + hex(b).slice(0, 4);
-}
+const mark = (text: string, salt: number): string => hashPair(text, salt).map(hex32).join("").slice(0, 12);
 
 /** One line, without characters that could look like a fence. */
 const oneLine = (origin: string): string =>

@@ -13,6 +13,7 @@
  *   media/{sessionKey}/{uuid}.{text,scaled}                    what was read from that file, for models
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
+import { hashPair, hex32 } from "../../../protocol/runtime/hash.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { failure, type Failure, type Result } from "../ports/result.ts";
 
@@ -175,14 +176,7 @@ export function extensionFor(mimeType: string): string {
 /** Session keys may be longer than a file name; then a hash replaces the end. */
 function keySegment(sessionKey: string): string {
   if (utf8Bytes(sessionKey) <= MAX_SEGMENT_BYTES) return sessionKey;
-  let a = 0x811c9dc5;
-  let b = 0x9e3779b9;
-  for (let i = 0; i < sessionKey.length; i++) {
-    a = Math.imul(a ^ sessionKey.charCodeAt(i), 0x01000193);
-    b = Math.imul(b ^ sessionKey.charCodeAt(i), 0x85ebca6b) ^ (b >>> 13);
-  }
-  const hex = (n: number): string => (n >>> 0).toString(16).padStart(8, "0");
-  return `${sessionKey.slice(0, 150).replace(/[^\x20-\x7e]/g, "_")}~${hex(a)}${hex(b)}`;
+  return `${sessionKey.slice(0, 150).replace(/[^\x20-\x7e]/g, "_")}~${hashPair(sessionKey).map(hex32).join("")}`;
 }
 /** The prefix of a session's media. Canonical keys contain no `/`. */
 export function mediaPrefix(sessionKey: string): string {

@@ -1,6 +1,7 @@
 /** Parts of a message from a platform, as the session and the channel take them. PURE. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Attachment, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
+import { hashPair } from "../../../../protocol/runtime/hash.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 import type { ChannelOrigin } from "../../ports/origin.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
@@ -11,16 +12,11 @@ import { noticeDelivery } from "./delivery-ids.ts";
 /** "@Ada /stop" asks Ada to stop. */
 export const withoutMention = ({ wasMentioned, message: { text } }: ChannelInbound): string =>
   wasMentioned === true ? text.replace(/^\s*@\S{1,128}\s+(?=\/)/, "") : text;
-/** A hash of the message's key, so that a repeated message has the same run id. Not for security. */
-export const runIdOf = (key: string): string => {
-  let a = 0x811c9dc5;
-  let b = 0x9e3779b9;
-  for (let at = 0; at < key.length; at++) {
-    a = Math.imul(a ^ key.charCodeAt(at), 0x01000193) >>> 0;
-    b = (Math.imul(b ^ key.charCodeAt(at), 0x85ebca6b) ^ (b >>> 13)) >>> 0;
-  }
-  return `${a.toString(36)}${b.toString(36)}`;
-};
+/** A hash of the message's key, so that a repeated message has the same run id. */
+export const runIdOf = (key: string): string =>
+  hashPair(key)
+    .map((hash) => hash.toString(36))
+    .join("");
 export const notice = (key: string, { peer, message }: ChannelInbound, text: string): OutboundMessage => ({
   deliveryId: noticeDelivery(key),
   kind: "notice",
