@@ -2,9 +2,10 @@
  * Known servers, channels and people: names, kinds, the bot's roles, and the read position of each conversation. Stored with the
  * account, so that a resumed session has it after a restart. Bounded; never asks Discord.
  */
+import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import { isThread, type Mapped, type KnownChannel } from "./map-inbound.ts";
-import { asArray, asId, asNumber, asObject, cleanName, type Fields, isNewerId } from "./map-reading.ts";
+import { asArray, asId, asNumber, asObject, type Fields, isNewerId } from "./map-reading.ts";
 
 const MAX_CHANNELS = 2_000;
 const MAX_OWN = 500;

@@ -3,8 +3,9 @@
  * embeds. Takes any input.
  */
 import type { Sender } from "../../../protocol/gen/types.ts";
+import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { InboundFile } from "../../kit/src/platform.ts";
-import { asArray, asNumber, asObject, cleanName, cleanText, type Fields } from "./map-reading.ts";
+import { asArray, asNumber, asObject, cleanText, type Fields } from "./map-reading.ts";
 
 const MAX_FILES = 10;
 const MAX_EXTRA = 2_000;

@@ -4,9 +4,10 @@
  */
 import { APPLICATION_COMMANDS } from "./commands.ts";
 import type { ChannelInbound, Peer, Sender } from "../../../protocol/gen/types.ts";
+import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { InboundItem } from "../../kit/src/platform.ts";
 import { describeExtras, filesOf, readable } from "./map-content.ts";
-import { asArray, asId, asNumber, asObject, asTime, cleanName, cleanText, type Fields, timeOfId } from "./map-reading.ts";
+import { asArray, asId, asNumber, asObject, asTime, cleanText, type Fields, timeOfId } from "./map-reading.ts";
 
 /** The channel of a message, as far as it is known. */
 export interface KnownChannel {

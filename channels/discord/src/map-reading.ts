@@ -1,6 +1,5 @@
 /**
- * PURE. Reads untrusted input from Discord: each reader returns a bounded, clean value or `undefined`, and never throws. Names lose
- * control characters and bidirectional overrides.
+ * PURE. Reads untrusted input from Discord: each reader returns a bounded, clean value or `undefined`, and never throws.
  */
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,26 +19,11 @@ export const asTime = (value: unknown): number | undefined => {
 
 /** Control characters except tab and line feed. */
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** Bidirectional overrides and isolates, line separators, invisible fillers, tags. */
-const TRICKS = /[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 export function cleanText(value: unknown, max: number): string {
   if (typeof value !== "string") return "";
   // Cut first, so that the cleaning is bounded, too.
   return value.slice(0, max).toWellFormed().replaceAll(/\r\n?/g, "\n").replace(CONTROLS, "").trim();
-}
-/** One line without characters that could disguise it. */
-export function cleanName(value: unknown, max = 80): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const name = value
-    .slice(0, max * 4)
-    .toWellFormed()
-    .replace(CONTROLS, " ")
-    .replace(TRICKS, "")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  const cut = [...name].slice(0, max).join("").trim();
-  return cut === "" ? undefined : cut;
 }
 /** Creation time from an id, epoch ms. */
 export const timeOfId = (id: string): number => Number((BigInt(id) >> 22n) + 1_420_070_400_000n);

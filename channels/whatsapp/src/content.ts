@@ -2,6 +2,7 @@
  * PURE. Reads the content of a WhatsApp message: text, file, location and kind. The payload comes from a stranger: every field is
  * treated as unknown, prototypes are ignored, all values are bounded.
  */
+import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { InboundFile } from "../../kit/src/platform.ts";
 
 export const CONTENT = {
@@ -27,23 +28,7 @@ export function textOf(value: unknown): string {
   const text = value.length > CONTENT.textChars ? `${value.slice(0, CONTENT.textChars)}\n[cut off]` : value;
   return text.toWellFormed().replaceAll("\0", "");
 }
-/** Control characters, bidirectional overrides and invisible characters. */
-const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u061c]/gu;
-/** A name on one line without invisible characters, so that it cannot imitate other text. */
-export function nameOf(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const name = [
-    ...value
-      .slice(0, 4 * CONTENT.nameChars)
-      .toWellFormed()
-      .replace(HIDDEN, " ")
-      .replace(/\s+/g, " ")
-      .trim(),
-  ]
-    .slice(0, CONTENT.nameChars)
-    .join("");
-  return name === "" ? undefined : name;
-}
+export const nameOf = (value: unknown): string | undefined => cleanName(value, CONTENT.nameChars);
 /** A non-negative integer; accepts the 64-bit objects of protobufjs. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);

@@ -91,7 +91,7 @@ export const isTextLike = (mimeType: string, filename: string | undefined): bool
   (family(mimeType) !== "image" && !isRecording(mimeType) && filename !== undefined && TEXT_NAME.test(filename));
 
 /** A file name that is safe to store and show: no folders, control or direction characters. Undefined when nothing remains. */
-export function cleanName(filename: string | undefined): string | undefined {
+export function cleanFilename(filename: string | undefined): string | undefined {
   if (filename === undefined) return undefined;
   const base = filename.slice(Math.max(filename.lastIndexOf("/"), filename.lastIndexOf("\\")) + 1).toWellFormed();
   const name = base.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, "").trim();

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { ChannelConfig, ChannelInbound } from "../../../../protocol/gen/types.ts";
 import { type Access, accessOf, type Known } from "./access.ts";
-import { cleanName, envelope } from "./envelope.ts";
+import { envelope } from "./envelope.ts";
 
 const dm = (id: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
   peer: { kind: "dm", id },
@@ -189,11 +189,6 @@ test("[CH5][X16][TH1] any message has exactly one head, at the beginning, with i
     }),
     { numRuns: 1000 },
   );
-});
-test("names lose deceptive characters", () => {
-  assert.equal(cleanName("A\u200bn\u202ena\n "), "A n na");
-  assert.equal(cleanName("\u200b\u200b"), undefined);
-  assert.equal(cleanName("x".repeat(500))?.length, 128);
 });
 test("[X16][TH1] invisible characters hide no header and change no text direction", () => {
   const say = (text: string): string =>

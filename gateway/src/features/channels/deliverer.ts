@@ -5,7 +5,7 @@
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
-import { cleanName } from "./envelope.ts";
+import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
 import { peerOfNotice, refOfDelivery } from "./delivery-ids.ts";
 import { undeliveredText } from "./undelivered.ts";
 import type { Logger } from "../../platform/log.ts";

@@ -4,26 +4,17 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelInbound } from "../../../../protocol/gen/types.ts";
+import { cleanName, DECEPTIVE } from "../../../../protocol/runtime/clean-name.ts";
 
 /** The time of writing is told only for messages that are older than this. */
 const LATE_MS = 600_000;
-const MAX_NAME = 128;
 /** Less than a session accepts: the rest is for the head line and for notes about files. */
 const MAX_TEXT_BYTES = LIMITS.messageBytes - 32_768;
 const MAX_QUOTE = 1000;
 const HEAD = "[message]";
-/** Direction marks, invisible characters and line breaks of all kinds: they can make a name look like another text. */
-const DECEPTIVE =
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 /** Removed from texts: controls except tab and line end, changes of direction, and characters that only programs see. */
 const UNSEEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
-
-/** A name without deceptive characters; undefined when nothing is left. */
-export function cleanName(name: string | undefined, max: number = MAX_NAME): string | undefined {
-  const clean = name?.toWellFormed().replace(DECEPTIVE, " ").replace(/\s+/g, " ").trim().slice(0, max).toWellFormed();
-  return clean === undefined || clean === "" ? undefined : clean;
-}
 
 export interface EnvelopeInput {
   readonly channel: string;

@@ -14,10 +14,11 @@ import type {
   PairRole,
   Unanswered,
 } from "../../../../protocol/gen/types.ts";
+import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
 import { type Access, accessOf, claimsOwner, senderIdOf } from "./access.ts";
 import { refOfDelivery } from "./delivery-ids.ts";
 import { unansweredWhy } from "./attention.ts";
-import { cleanName, envelope, hasHead } from "./envelope.ts";
+import { envelope, hasHead } from "./envelope.ts";
 import { gapText } from "./undelivered.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import { keyFor } from "../../storage/media-names.ts";

@@ -3,7 +3,7 @@
  * of possible recipients comes from here. Decides nothing (`targets.ts` and the hub do), and never stores the text of a message.
  */
 import type { ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
-import { cleanName } from "./envelope.ts";
+import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
 import type { KnownPlace } from "./targets.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 

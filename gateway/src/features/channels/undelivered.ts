@@ -3,8 +3,8 @@
  * platforms and people in them are data: one line, without deceptive characters, names only as JSON. PURE.
  */
 import type { ChannelGap, Peer } from "../../../../protocol/gen/types.ts";
+import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
 import { kindOfDelivery } from "./delivery-ids.ts";
-import { cleanName } from "./envelope.ts";
 
 export interface Undelivered {
   readonly id: string;

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { decodeBase64, decodedBytes, encodeBase64 } from "../../storage/base64.ts";
 import { MediaCache } from "./cache.ts";
-import { cleanName, isShownImage, isTextLike, kindOf, normaliseType, sniff, typeOf, UNKNOWN_TYPE } from "../../storage/media-kinds.ts";
+import { cleanFilename, isShownImage, isTextLike, kindOf, normaliseType, sniff, typeOf, UNKNOWN_TYPE } from "../../storage/media-kinds.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import { isKeyOf, keyFor, uuidFor } from "../../storage/media-names.ts";
 
@@ -88,11 +88,11 @@ describe("[P5.6] file types", () => {
     assert.ok(!isTextLike("audio/ogg", "a.txt"));
   });
   test("names lose folders, control and direction characters, and stay short", () => {
-    assert.equal(cleanName("../../etc/passwd"), "passwd");
-    assert.equal(cleanName("C:\\x\\y.png"), "y.png");
-    assert.equal(cleanName("a\u202egnp.exe\n"), "agnp.exe");
-    assert.equal(cleanName("\u0007"), undefined);
-    assert.equal(Array.from(cleanName("🌍".repeat(300)) ?? "").length, 128);
+    assert.equal(cleanFilename("../../etc/passwd"), "passwd");
+    assert.equal(cleanFilename("C:\\x\\y.png"), "y.png");
+    assert.equal(cleanFilename("a\u202egnp.exe\n"), "agnp.exe");
+    assert.equal(cleanFilename("\u0007"), undefined);
+    assert.equal(Array.from(cleanFilename("🌍".repeat(300)) ?? "").length, 128);
   });
 });
 

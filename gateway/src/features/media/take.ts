@@ -11,7 +11,7 @@ import type { ToolTarget } from "../../ports/tool-target.ts";
 import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { putMedia } from "../../storage/media-objects.ts";
 import { decodeBase64, decodedBytes } from "../../storage/base64.ts";
-import { cleanName, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
+import { cleanFilename, HEAD_BYTES, isShownImage, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import { isKeyOf, uuidFor } from "../../storage/media-names.ts";
 
@@ -20,7 +20,7 @@ const RESULT_IMAGES = 16;
 const PUTS_AT_ONCE = 4;
 
 const nameOf = (attachment: Attachment, index: number): string => {
-  const name = cleanName(attachment.filename);
+  const name = cleanFilename(attachment.filename);
   return name === undefined ? `Attachment ${index + 1}` : `The attachment ${JSON.stringify(name)}`;
 };
 
@@ -93,7 +93,7 @@ async function take(input: TakeAttachments, attachment: Attachment, index: numbe
     return failure("media.unsupported", `${named} is not base64: the standard alphabet, padded, without line breaks or a data: prefix.`);
   const mimeType = typeOf(attachment.mimeType, bytes.subarray(0, HEAD_BYTES));
   const uuid = await uuidFor(input.sessionKey, { kind: "message", messageId: input.messageId, index });
-  const name = cleanName(filename);
+  const name = cleanFilename(filename);
   const put = await putMedia(bucket, {
     sessionKey: input.sessionKey,
     uuid,
@@ -130,7 +130,7 @@ async function referred(
   if (!object.ok) return object;
   if (object.value === null) return gone;
   const { httpMetadata, customMetadata, size } = object.value;
-  const name = cleanName(filename) ?? cleanName(customMetadata?.["originalFilename"]);
+  const name = cleanFilename(filename) ?? cleanFilename(customMetadata?.["originalFilename"]);
   return { ok: true, value: { block: blockOf(r2Key, normaliseType(httpMetadata?.contentType ?? ""), name, size) } };
 }
 

@@ -5,7 +5,7 @@
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
-import { cleanName, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
+import { cleanFilename, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
 import { keyFor, type MediaOrigin } from "../../storage/media-names.ts";
 
 export interface UploadInput {
@@ -36,7 +36,7 @@ export async function upload(input: UploadInput, bucket: Bucket): Promise<Result
     return failure("media.unsupported", "A tool's result can only have PNG, JPEG, GIF and WebP images.");
   }
   const r2Key = await keyFor(input.sessionKey, input.origin, mimeType);
-  const filename = cleanName(input.filename);
+  const filename = cleanFilename(input.filename);
   const answer = (sizeBytes: number, sha256: string): Result<MediaUploaded> => ({
     ok: true,
     value: { r2Key, mimeType, sizeBytes, sha256, ...(filename === undefined ? {} : { filename }) },

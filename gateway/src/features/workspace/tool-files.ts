@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Media } from "../../../../protocol/gen/types.ts";
-import { cleanName, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
+import { cleanFilename, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { uuidFor } from "../../storage/media-names.ts";
 import type { AgentFiles } from "../../ports/agent-files.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
@@ -96,7 +96,7 @@ async function stored(bucket: Bucket, key: string, path: string, { identity }: N
   const { httpMetadata, customMetadata, size } = object.value;
   return {
     ok: true,
-    value: mediaOf(key, normaliseType(httpMetadata?.contentType ?? ""), cleanName(customMetadata?.["originalFilename"]), size),
+    value: mediaOf(key, normaliseType(httpMetadata?.contentType ?? ""), cleanFilename(customMetadata?.["originalFilename"]), size),
   };
 }
 /** A copy of a workspace file as it is now: a later change of the file does not change the message. */
@@ -114,7 +114,7 @@ async function copied(bucket: Bucket, given: string, index: number, { identity, 
   if (bytes === undefined)
     return failure("file.too_large", `\`${path.value}\` has ${size} bytes; a message can carry at most ${LIMITS.mediaBytes}.`);
   const mimeType = typeOf(contentTypeOf(path.value), bytes.subarray(0, HEAD_BYTES));
-  const filename = cleanName(path.value);
+  const filename = cleanFilename(path.value);
   const uuid = await uuidFor(identity.key, { kind: "result", callId, index });
   const put = await putMedia(bucket, {
     sessionKey: identity.key,
