@@ -1,16 +1,18 @@
 /**
  * The log of a channel: one JSON object a line, with names, numbers and short reasons. Callers pass no message texts, ids of people or
- * keys; values that look like one are masked all the same.
+ * keys; values that look like one are hidden all the same.
  */
+import { HIDDEN, hideSecrets } from "../../../protocol/runtime/secret-shapes.ts";
+
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const MAX_TEXT = 500;
 const SECRET_NAME = /(authorization|cookie|password|secret|key|token|credentials?|qr|code|session)$/i;
-/** Tokens, long runs of hex or base64, phone numbers and ids of people. */
-const SECRET_SHAPES: readonly RegExp[] = [
-  /\b(?:gsv|sk|pk|xox[abprs]|gh[pousr]|mfa)[-_][A-Za-z0-9._-]{8,}/g,
+/** What platforms add: their tokens, long runs of hex or base64, phone numbers and ids of people. */
+const PLATFORM_SHAPES: readonly RegExp[] = [
+  /\bmfa\.[A-Za-z0-9._-]{8,}/g,
   /\b[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{20,}\b/g,
-  /\b(?:bot|bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
+  /\bbot\s+[A-Za-z0-9._~+/=-]{8,}/gi,
   /[A-Za-z0-9+/]{32,}={0,2}/g,
   /\b[0-9a-f]{24,}\b/gi,
   /\b\d{7,}(?:[:.]\d+)*@[a-z.]+/g,
@@ -18,15 +20,14 @@ const SECRET_SHAPES: readonly RegExp[] = [
 ];
 
 export function scrub(text: string): string {
-  let clean = text;
-  for (const shape of SECRET_SHAPES) clean = clean.replace(shape, "[redacted]");
+  const clean = hideSecrets(text, PLATFORM_SHAPES);
   return clean.length <= MAX_TEXT ? clean : `${clean.slice(0, MAX_TEXT)}...`;
 }
 export function logLine(component: string, event: string, fields: LogFields = {}): void {
   const safe = Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,
-      typeof value !== "string" ? value : SECRET_NAME.test(name) ? "[redacted]" : scrub(value),
+      typeof value !== "string" ? value : SECRET_NAME.test(name) ? HIDDEN : scrub(value),
     ]),
   );
   console.log(JSON.stringify({ ts: new Date().toISOString(), event, component, ...safe }));

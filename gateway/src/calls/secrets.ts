@@ -1,10 +1,7 @@
 /** PURE. Secrets in what tools give: hidden before a result is stored, shown to a model or handed to a client (promises S5). */
+import { GSV_TOKEN, HIDDEN } from "../../../protocol/runtime/secret-shapes.ts";
 
-export const HIDDEN = "[redacted]";
-/** Tokens of this and of every other gateway. */
-const TOKEN_SHAPE = /\bgsv_(?:admin|client|client-ro|node|channel)_[A-Za-z0-9]+_[0-9a-fA-F]{16,}\b/g;
-
-export const hideTokens = (text: string): string => (text.includes("gsv_") ? text.replace(TOKEN_SHAPE, HIDDEN) : text);
+export const hideTokens = (text: string): string => (text.includes("gsv_") ? text.replace(GSV_TOKEN, HIDDEN) : text);
 
 /** A copy whose texts, names of fields included, went through `hide`. The bytes of images are left alone. */
 export function hideIn(value: unknown, hide: (text: string) => string): unknown {

@@ -2,6 +2,7 @@
  * The log: one JSON object per line. Redacts by key name and by value before anything leaves the process; that can't be
  * turned off. Callers must not log message texts or tool arguments, only names, counts and reasons.
  */
+import { HIDDEN, hideSecrets } from "../../../protocol/runtime/secret-shapes.ts";
 import type { Clock } from "./clock.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -13,7 +14,6 @@ export interface Logger {
   error(event: string, fields?: Fields): void;
 }
 
-export const MASK = "[redacted]";
 const MAX_TEXT = 2000;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
@@ -23,13 +23,6 @@ const MIN_SECRET = 6;
 /** Names whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
 const SECRET_NAME =
   /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
-/** The patterns of our secrets and of common providers' secrets. */
-const SECRET_SHAPES = [
-  /\bgsv_[a-z-]+_[a-z0-9]+_[0-9a-f]{16,}\b/g,
-  /\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|glpat|AIza|AKIA)[-_A-Za-z0-9]{14,}/g,
-  /\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
-  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
-];
 
 /** The values that must never be logged, under any name. */
 export class SecretValues {
@@ -45,7 +38,7 @@ export class SecretValues {
   /** The text with every registered secret masked. */
   scrub(text: string): string {
     let clean = text;
-    for (const value of this.#values) if (clean.includes(value)) clean = clean.replaceAll(value, MASK);
+    for (const value of this.#values) if (clean.includes(value)) clean = clean.replaceAll(value, HIDDEN);
     return clean;
   }
 }
@@ -65,7 +58,7 @@ export function redact(value: unknown, secrets: SecretValues, depth = 0): unknow
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, secrets, depth + 1));
   const entries = Object.entries(value).slice(0, MAX_ITEMS);
   return Object.fromEntries(
-    entries.map(([key, item]) => [scrubText(key, secrets), hides(key, item) ? MASK : redact(item, secrets, depth + 1)]),
+    entries.map(([key, item]) => [scrubText(key, secrets), hides(key, item) ? HIDDEN : redact(item, secrets, depth + 1)]),
   );
 }
 
@@ -77,8 +70,7 @@ function hides(key: string, value: unknown): boolean {
 }
 
 function scrubText(text: string, secrets: SecretValues): string {
-  let clean = secrets.scrub(text);
-  for (const shape of SECRET_SHAPES) clean = clean.replace(shape, MASK);
+  const clean = hideSecrets(secrets.scrub(text));
   return clean.length <= MAX_TEXT ? clean : `${clean.slice(0, MAX_TEXT)}... (${clean.length} characters)`;
 }
 

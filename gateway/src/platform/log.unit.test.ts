@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { createLogger, isSecretName, MASK, redact, SecretValues } from "./log.ts";
+import { createLogger, isSecretName, redact, SecretValues } from "./log.ts";
 
 const CANARY = "hunter2-hunter2-hunter2";
 const secrets = new SecretValues();
@@ -92,6 +92,5 @@ describe("[S17] the log", () => {
       { numRuns: 5000 },
     );
     assert.ok(written({ a: "x".repeat(100_000), b: Array.from({ length: 1000 }, () => "y") }).length < 4000);
-    assert.ok(MASK.length > 0);
   });
 });

@@ -1,0 +1,22 @@
+/** How secrets look in a text, for every program that hides them. PURE. */
+
+/** Stands where a secret was. */
+export const HIDDEN = "[redacted]";
+
+/** Tokens of this and of every other gateway. */
+export const GSV_TOKEN = /\bgsv_[a-z-]+_[A-Za-z0-9]+_[0-9a-fA-F]{16,}\b/g;
+
+/** Tokens of GSV, keys of common providers, HTTP credentials and JSON web tokens. */
+export const SECRET_SHAPES: readonly RegExp[] = [
+  GSV_TOKEN,
+  /\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|glpat|AIza|AKIA)[-_A-Za-z0-9]{14,}/g,
+  /\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
+  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
+];
+
+/** The text with all that looks like a secret hidden; `more` are the caller's own shapes, with the flag `g`. */
+export function hideSecrets(text: string, more: readonly RegExp[] = []): string {
+  let clean = text;
+  for (const shape of [...SECRET_SHAPES, ...more]) clean = clean.replace(shape, HIDDEN);
+  return clean;
+}
