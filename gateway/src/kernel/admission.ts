@@ -54,12 +54,12 @@ export class Admission {
       return refuse("protocol.unsupported", "This address speaks WebSocket: send a GET request with `Upgrade: websocket`.");
     if (!originAllowed(facts.origin, allowedOrigins())) return refuse("auth.origin");
     if (!tokens.configured(now())) return refuse("auth.not_configured");
-    // A socket that was closed holds memory until its peer has answered. One that only waits is closed for a newer one instead.
+    // A closed socket holds memory until its peer has answered. A socket that only waits makes way for a newer one.
     const flooded = facts.closingSockets >= MAX_CLOSING || facts.closingFromAddress >= LIMITS.unauthSocketsPerAddress;
     return facts.readySockets >= LIMITS.authSockets || (flooded && !facts.vouched) ? refuse("limit.sockets") : undefined;
   }
 
-  /** Whether the upgrade itself carries a valid token (H9). A wrong one counts as a failure; `connect` is what refuses it. */
+  /** Whether the upgrade itself carries a valid token (H9). A wrong token counts as a failure; `connect` refuses it. */
   async vouches({ token, address }: Pick<HttpCaller, "token" | "address">): Promise<boolean> {
     if (token === undefined) return false;
     const { tokens, now } = this.#ports;

@@ -73,12 +73,12 @@ export function refusalOf(
 const KINDS = ["client-ro", "client", "admin"] as const satisfies readonly TokenKind[];
 const withArticle = (name: string): string => `${name.startsWith("a") ? "An" : "A"} ${name}`;
 
-export type Admission =
+type Decision =
   | { readonly ok: true; readonly principal: Principal }
   | { readonly ok: false; readonly reason: ErrorReason; readonly message: string };
 
 /** Decides as what a token's holder connects (H3). The frame only chooses among the modes that the record allows. */
-export function admit(grant: TokenGrant, client: ClientInfo): Admission {
+export function admit(grant: TokenGrant, client: ClientInfo): Decision {
   const { kind, tokenId } = grant;
   const principal: Principal = {
     tokenId,
@@ -87,8 +87,8 @@ export function admit(grant: TokenGrant, client: ClientInfo): Admission {
     id: client.id,
     ...(grant.expiresAt === undefined ? {} : { expiresAt: grant.expiresAt }),
   };
-  const forbidden = (message: string): Admission => ({ ok: false, reason: "auth.forbidden", message });
-  const bound = (message: string): Admission => ({ ok: false, reason: "auth.bound", message });
+  const forbidden = (message: string): Decision => ({ ok: false, reason: "auth.forbidden", message });
+  const bound = (message: string): Decision => ({ ok: false, reason: "auth.bound", message });
   switch (kind) {
     case "admin":
       return client.mode === "channel"

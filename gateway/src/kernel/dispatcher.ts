@@ -41,7 +41,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   // Events of peers have no receiver here; a later version may have one (FR2).
   if (frame.type === "evt") return;
   if (frame.type === "res") {
-    answer(frame.id, fail("protocol.unsupported", "The gateway asks nothing, so there is nothing to answer."));
+    answer(frame.id, fail("protocol.unsupported", "The gateway sends no requests, so it expects no responses."));
     return;
   }
   const { principal } = connection;
@@ -60,7 +60,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
 
 const isTooMuch = (decoded: Decoded): boolean =>
   !decoded.ok && (decoded.error.reason === "protocol.too_large" || decoded.error.reason === "protocol.too_deep");
-/** Some methods have large frames; of what is too large even for them, the feature may make a smaller request. */
+/** Some methods accept larger frames. A feature may replace a frame that is too large even for that by a smaller request. */
 function decode({ features }: DispatchPorts, { principal }: Connection, text: string): Decoded {
   const decoded = decodeFrame(text);
   if (!isTooMuch(decoded)) return decoded;

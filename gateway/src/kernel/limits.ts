@@ -1,4 +1,5 @@
 /** Counts failures by address, in memory, to slow down an address that guesses tokens. A valid token is never slowed down. PURE. */
+
 /** The addresses that count as one: a customer usually has a whole IPv6 /64, and one IPv4 address. */
 export function addressGroup(address: string): string {
   const text = address.trim().toLowerCase();

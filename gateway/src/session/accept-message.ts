@@ -1,6 +1,6 @@
 /**
- * The way of a message into a session: read, its files stored, its reset policy fetched, and one event for the machine. Keeps the order
- * of messages. A command is answered here too.
+ * Accepts a message into a session: reads it, stores its files, fetches the reset policy and gives the machine one event. Keeps the order
+ * of messages. Answers commands.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asRunId, type ChatSendResult, type Directives } from "../../../protocol/gen/types.ts";
@@ -13,6 +13,7 @@ import type { SessionDriver } from "./driver.ts";
 import { type IntakeMessage, takeIn, withFiles } from "./intake.ts";
 import type { State } from "./machine/state.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
+import { type After, within } from "./within.ts";
 
 /** The reset policy of a session that was active this recently is not fetched again. */
 const POLICY_FRESH_MS = 60_000;
@@ -21,18 +22,15 @@ const POLICY_WAIT_MS = 2_000;
 /** Commands that must not overtake an earlier message whose files are being stored. */
 const AFTER_FILES: ReadonlySet<string> = new Set(["new", "reset", "compact"]);
 
-/** Calls back once; returns how to prevent it. */
-type Timer = (ms: number, work: () => void) => () => void;
-
 export class MessageAcceptor {
   readonly #driver: SessionDriver;
-  readonly #after: Timer;
+  readonly #after: After;
   readonly #commands: CommandRunner;
   /** Messages whose files are being stored, and those behind them. */
   #accepting = 0;
   #lastAccepted: Promise<void> = Promise.resolve();
 
-  constructor(driver: SessionDriver, after: Timer) {
+  constructor(driver: SessionDriver, after: After) {
     this.#driver = driver;
     this.#after = after;
     this.#commands = new CommandRunner(driver);
@@ -140,12 +138,7 @@ export class MessageAcceptor {
     if (state?.run.phase !== "idle" || state.messageCount === 0) return;
     const { contexts } = this.#driver;
     if (contexts.known && this.#driver.wall() - state.updatedAt < POLICY_FRESH_MS) return;
-    let stop: () => void = () => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#after(POLICY_WAIT_MS, resolve);
-    });
-    await Promise.race([contexts.current().then(noop, noop), late]);
-    stop();
+    await within(this.#after, POLICY_WAIT_MS, contexts.current().then(noop, noop), noop);
   }
   #resetDue(state: State): "daily" | "idle" | undefined {
     const config = this.#driver.contexts.known?.config;

@@ -1,6 +1,6 @@
 /** Time limits of waits. The caller supplies the timer. */
 
-/** Runs `work` after `ms`; the result cancels it. */
+/** Calls `work` once, after `ms`. The returned function cancels it. */
 export type After = (ms: number, work: () => void) => () => void;
 
 /** The answer, or `late()` when there is none within `ms`. Rejects as the answer does. */

@@ -1,4 +1,4 @@
-/** Entries in the order of their use, within a number and a sum of bytes. The oldest go first. PURE. */
+/** Entries up to a number and a sum of bytes. Those that were kept longest ago are dropped first; reading does not count. PURE. */
 export class BoundedCache<Entry extends { readonly bytes: number }> {
   readonly #entries = new Map<string, Entry>();
   readonly #maxEntries: number;

@@ -9,14 +9,14 @@ import { problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
 /** How long a channel's answer about its capabilities is cached. */
-const BELIEVED_MS = 60_000;
+const CAPABILITIES_MS = 60_000;
 /** Headers that are not forwarded: those of this gateway, of the connection, of browsers and of proxies before us. */
 const DROPPED =
   /^(authorization|cookie|host|connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|forwarded|x-real-ip|(proxy|sec|cf)-.*)$/;
 const KEPT_OF_ANSWER = ["Content-Type", "Retry-After"] as const;
 
-/** What a channel says of itself. */
-interface Said {
+/** Of a channel, by its own word. */
+interface Capabilities {
   readonly webhooks: boolean;
   readonly signatureHeader?: string;
 }
@@ -24,7 +24,7 @@ const HEADER = /^[A-Za-z0-9-]{1,64}$/;
 
 export class Webhooks {
   readonly #now: () => number;
-  readonly #said = new Map<string, Said & { readonly until: number }>();
+  readonly #known = new Map<string, Capabilities & { readonly until: number }>();
   /** Requests under way, by channel: a slow platform must not close the others. */
   readonly #open = new Map<string, number>();
   constructor(now: () => number) {
@@ -41,7 +41,7 @@ export class Webhooks {
     if (open >= LIMITS.webhooksAtOnce) return problemResponse("limit.rate", "Too many requests to this channel at once. Try again.");
     this.#open.set(name, open + 1);
     try {
-      const { webhooks, signatureHeader } = await this.#saidOf(name, channel);
+      const { webhooks, signatureHeader } = await this.#capabilitiesOf(name, channel);
       if (!webhooks) return problemResponse("channel.unknown");
       if (request.method !== "POST" && request.method !== "GET")
         return problemResponse("protocol.unsupported", "Channels take POST and GET.", 405);
@@ -59,19 +59,19 @@ export class Webhooks {
     }
   }
 
-  async #saidOf(name: string, channel: WebhookChannel): Promise<Said> {
-    const known = this.#said.get(name);
+  async #capabilitiesOf(name: string, channel: WebhookChannel): Promise<Capabilities> {
+    const known = this.#known.get(name);
     if (known !== undefined && this.#now() < known.until) return known;
-    const said = await channel.describe({}).then(
-      ({ webhooks, signatureHeader }): Said => ({
+    const found = await channel.describe({}).then(
+      ({ webhooks, signatureHeader }): Capabilities => ({
         webhooks: webhooks === true,
         ...(typeof signatureHeader === "string" && HEADER.test(signatureHeader) ? { signatureHeader } : {}),
       }),
       () => undefined,
     );
-    if (said === undefined) return { webhooks: false };
-    this.#said.set(name, { ...said, until: this.#now() + BELIEVED_MS });
-    return said;
+    if (found === undefined) return { webhooks: false };
+    this.#known.set(name, { ...found, until: this.#now() + CAPABILITIES_MS });
+    return found;
   }
 
   async #ask(channel: WebhookChannel, url: URL, request: Request, body: Uint8Array<ArrayBuffer> | null): Promise<Response> {

@@ -93,8 +93,8 @@ function roleOf(channel: string, senderId: string, inbound: ChannelInbound, conf
   return allowed.includes("*") || is(allowed) ? "guest" : undefined;
 }
 /**
- * An entry means one thing: with a plus a phone number, which only the platform's own word can match, otherwise an exact id. Before either
- * may stand the channel's name and a colon. So an id that people choose freely cannot be spelled like an entry of another meaning.
+ * An entry means one thing: with a plus it is a phone number, which only the platform's own word can match, otherwise an exact id. Both may
+ * begin with the channel's name and a colon. So an id that people choose freely cannot be spelled like an entry of another meaning.
  */
 function names(entry: string, channel: string, senderId: string, { senderIds }: ChannelInbound): boolean {
   const meant = entry.startsWith(`${channel}:`) ? entry.slice(channel.length + 1) : entry;

@@ -154,7 +154,7 @@ async function load(block: MediaBlock, store: Store): Promise<Loaded> {
 /** By the first bytes, whatever the sender said: a provider refuses the whole request for an image of another type. */
 const typeOfImage = (data: string): string | undefined => sniff(decodeBase64(data.slice(0, 64)) ?? new Uint8Array());
 
-/** As it is where models take it, else scaled. */
+/** The image itself if models accept it, else a scaled copy. */
 async function readImage(block: MediaBlock, { bucket, cache, readings }: Store): Promise<Loaded> {
   const { r2Key, mimeType, sizeBytes = 0 } = block;
   const scaledKey = derivedKey(r2Key, "scaled");

@@ -1,4 +1,4 @@
-/** The text of a stored file for tools: plain text, the text of a document, or a transcript's place. Changes nothing but what is read. */
+/** Reads a stored file as text for tools: plain text, or the text of a document. Does not read images and recordings. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 import { failure, type Result } from "../../ports/result.ts";

@@ -1,10 +1,10 @@
 /**
- * Which session started a background process, for nodes that do not name the call in `node.exec.event`. A hint only: whether the process
- * is the session's is the session's to say.
+ * Which session started a background process, for nodes that do not name the call in `node.exec.event`. A hint only: the session decides
+ * whether the process is its own.
  */
 import { type Database, one, run } from "../../platform/sql.ts";
 
-/** Of one node; of more the oldest are not awaited any more. */
+/** For each node. The oldest are removed first. */
 const MAX_PROCESSES = 64;
 
 export class ProcessStore {

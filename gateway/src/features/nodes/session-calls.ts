@@ -66,7 +66,7 @@ export class SessionCalls {
     // Before the session answers: the node may tell the end of the process at once.
     this.#ports.reported(nodeId, ref, result);
     const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result));
-    // Only now has the session the result. After a failure before this, the machine keeps the result and sends it again (W6).
+    // The session has the result only now. After an earlier failure the machine keeps the result and sends it again (W6).
     this.#ports.dispatch.ended(nodeId, result.callId);
     return taken !== "unknown";
   }

@@ -1,7 +1,7 @@
 /**
- * The order of hits (gateway rule SE3). PURE. A text is worth what its own words are worth, and what the words of its place are worth:
- * an answer often does not repeat the words of its question, but its neighbours have them. Scores are scaled to 0..1 before they are
- * added, because the two are not of one size.
+ * The order of hits (gateway rule SE3). PURE. A text has two scores, one for its own words and one for the words of its place: an answer
+ * often does not repeat the words of its question, but its neighbours have them. The two differ in size, so each is scaled to 0..1 before
+ * they are added.
  */
 
 /** A text that may be a hit. Its neighbours have the numbers beside `ord` in the same source. */
@@ -15,12 +15,12 @@ export type Candidate = {
 export const BEFORE = 2;
 export const AFTER = 1;
 const PLACE_SHARE = 0.6;
-/** What a word of a neighbour is worth, of one of its own. */
+/** The weight of a word in a neighbour; a word in the text itself has 1. */
 const NEIGHBOUR = 0.7;
 
 /**
- * Candidates with scores, the best first. `words` has, for each word of the query, what the word is worth in each text by its id; texts
- * beside candidates count too. Scores that agree to three decimals count as equal; then the later text comes first.
+ * Candidates with scores, the best first. `words` has a map for each word of the query: the word's score in each text, by the text's id,
+ * neighbours included. Scores that agree to three decimals count as equal; then the later text comes first.
  */
 export function ranked<C extends Candidate>(
   candidates: readonly C[],

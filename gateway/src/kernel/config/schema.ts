@@ -59,7 +59,7 @@ function unknownPath(segments: readonly string[], index: number, at: Cell): stri
   );
   const elsewhere = leaves().find((leaf) => leaf.name === meant)?.path;
   if (elsewhere !== undefined) return `There is no setting ${written}. Did you mean ${elsewhere}?`;
-  return `There is no setting ${written}. ${where.length === 0 ? "Settings" : `${shown(where)} has`}${where.length === 0 ? " are" : ""} ${names.join(", ")}.`;
+  return `There is no setting ${written}. ${where.length === 0 ? "Settings are" : `${shown(where)} has`} ${names.join(", ")}.`;
 }
 
 /** Names come from outside: long ones are cut. */
