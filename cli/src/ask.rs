@@ -118,21 +118,22 @@ pub struct Hidden {
 impl Hidden {
     /// Every key can be read at once, also Ctrl-C.
     fn from(input: &Stdin) -> io::Result<Self> {
-        Self::without(input, LocalModes::ISIG, InputModes::empty())
+        Self::with(input, LocalModes::empty(), LocalModes::ISIG, InputModes::empty())
     }
 
-    /// Keys wait unchanged for the next reader of the terminal; Ctrl-C still interrupts.
+    /// Keys wait unchanged for the next reader of the terminal. Ctrl-C still interrupts, and leaves the waiting keys (F43).
     pub fn waiting() -> Outcome<Self> {
-        let hidden = Self::without(&io::stdin(), LocalModes::empty(), InputModes::ICRNL);
+        let hidden = Self::with(&io::stdin(), LocalModes::NOFLSH, LocalModes::empty(), InputModes::ICRNL);
         hidden.or_fail(
             "hide what is typed during an answer",
             "Send one message: `gsv chat MESSAGE`.",
         )
     }
 
-    fn without(input: &Stdin, local: LocalModes, translations: InputModes) -> io::Result<Self> {
+    fn with(input: &Stdin, more: LocalModes, local: LocalModes, translations: InputModes) -> io::Result<Self> {
         let before = tcgetattr(input)?;
         let mut modes = before.clone();
+        modes.local_modes.insert(more);
         modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | local);
         modes.input_modes.remove(translations);
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;

@@ -191,6 +191,34 @@ fn f43_what_is_typed_during_an_answer_is_sent_after_it_in_order_and_nothing_is_s
 }
 
 #[test]
+fn f43_ctrl_c_stops_the_run_and_keeps_what_was_typed_ahead() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "The answer"));
+    terminal.shows("The answer");
+    // The terminal throws waiting keys away at Ctrl-C; it signals no program here, because it is not the controlling terminal.
+    terminal.types("one\rtw\u{3}");
+    terminal.interrupt();
+    let abort = connection.expect("chat.abort");
+    connection.answer(
+        &abort,
+        &json!({"ok": true, "wasRunning": true, "pendingToolsCancelled": 0}),
+    );
+    connection.chat(&run, &json!({"state": "aborted", "sessionSeq": 2}));
+    commanded(&mut connection, "one", "first answer");
+    terminal.shows("first answer");
+    // The line that was not complete is at the prompt.
+    terminal.types("o\r");
+    commanded(&mut connection, "two", "second answer");
+    terminal.shows("second answer");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
 fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
     let gateway = FakeGateway::new();
     let home = gateway.home();

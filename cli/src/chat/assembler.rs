@@ -10,6 +10,8 @@ use std::mem::{Discriminant, discriminant};
 use gsv_protocol::types::{ChatEvent, ChatMessage, ChatTool, ChatToolPhase, Usage};
 use serde_json::Value;
 
+use super::files::{SentFile, files_of};
+
 /// Deltas that wait for an earlier one. Further ones are dropped; the log event has their text.
 const MAX_PENDING: usize = 4_096;
 
@@ -24,6 +26,8 @@ pub enum Show {
     /// The gateway repeats a model call.
     Resuming,
     Tool(ChatTool),
+    /// The agent sends a file with its answer.
+    File(SentFile),
     /// The run waits or continues, in words.
     Status(String),
     /// The run waits for a decision.
@@ -117,6 +121,7 @@ impl Assembler {
             } => {
                 let at = self.place(*step, *attempt);
                 self.settle(at, &message_text(message), &mut out);
+                out.extend(files_of(message).into_iter().map(Show::File));
                 self.end(Ending::Final { usage: usage.clone() }, &mut out);
             }
             ChatEvent::Error { error, reason, .. } => {

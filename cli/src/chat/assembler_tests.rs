@@ -39,6 +39,7 @@ impl Screen {
                     assert!(!text.is_empty());
                     self.open.push_str(&text);
                 }
+                Show::File(_) => {}
                 Show::Restart => {
                     self.open.clear();
                     self.restarts += 1;

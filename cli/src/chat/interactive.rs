@@ -10,6 +10,7 @@ use super::assembler::message_text;
 use super::attach::{Chosen, choose, upload_all};
 use super::complete::{HELP_HERE, is_command, message, unknown_command};
 use super::conversation::{Answer, Conversation, answered};
+use super::files::{files_of, line};
 use super::followed::News;
 use super::prompt::{Prompt, Typed};
 use super::turn::Request;
@@ -17,6 +18,7 @@ use super::view::{CONNECTED, View, lost};
 use crate::ask::Hidden;
 use crate::clean::{clean, one_line};
 use crate::client::Account;
+use crate::embedded::layout::Layout;
 use crate::exit::Outcome;
 use crate::markdown::{self, Look};
 use crate::output::{Output, Style};
@@ -138,7 +140,17 @@ impl Talk<'_> {
             format!("{}\n", self.out.paint(Style::Dim, &format!("» {question}")))
         });
         let answer = markdown::render(&clean(&message_text(message)), look);
-        Some(format!("{}{}", question.unwrap_or_default(), answer.trim_end())).filter(|text| !text.is_empty())
+        let layout = Layout::find().ok();
+        let files = files_of(message)
+            .into_iter()
+            .map(|file| format!("\n{}", line(&file, layout.as_ref())));
+        let text = format!(
+            "{}{}{}",
+            question.unwrap_or_default(),
+            answer.trim_end(),
+            files.collect::<String>()
+        );
+        Some(text).filter(|text| !text.is_empty())
     }
 
     /// The files stay chosen until they are uploaded, so a message that failed before that can be sent again.

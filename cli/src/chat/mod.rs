@@ -5,6 +5,7 @@ pub mod assembler;
 pub mod attach;
 pub mod complete;
 pub mod conversation;
+mod files;
 pub mod followed;
 pub mod interactive;
 pub mod live;

@@ -8,9 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::assembler::Show;
+use super::files;
 use super::live::{Live, Screen};
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line};
+use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::Look;
 use crate::output::{Output, Style};
@@ -96,6 +98,10 @@ impl View {
             Show::Resuming => self.note("resuming…"),
             Show::Tool(tool) if !matches!(self, Self::Json(_)) => self.beside(|out| out.note(&tool_line(out, &tool))),
             Show::Tool(_) => {}
+            Show::File(file) if !matches!(self, Self::Json(_)) => {
+                self.note(&files::line(&file, Layout::find().ok().as_ref()));
+            }
+            Show::File(_) => {}
             Show::Status(text) => self.note(&clean(&text)),
             Show::Paused(text) => self.note(&format!("waiting for your decision: {}", clean(&text))),
         }
