@@ -10,7 +10,7 @@
  */
 
 /** R2's own bound. */
-export const MAX_KEY_BYTES = 1024;
+const MAX_KEY_BYTES = 1024;
 /** File systems allow 255 bytes a name; the disk service needs some of them for its temporary files. */
 export const MAX_SEGMENT_BYTES = 200;
 

@@ -78,7 +78,7 @@ export type ReadRequest =
     }
   | ListRequest;
 
-export const MAX_LIST = 1000;
+const MAX_LIST = 1000;
 export const MAX_OBJECT_BYTES = 5_363_466_240;
 const MAX_CUSTOM_BYTES = 8192;
 const encoder = new TextEncoder();

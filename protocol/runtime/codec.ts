@@ -22,7 +22,7 @@ export type DecodedChunk =
   | { readonly ok: false; readonly error: CodecError };
 
 /** Bytes before the chunk in a binary frame: the transfer id, a little-endian u32. */
-export const CHUNK_HEADER_BYTES = 4;
+const CHUNK_HEADER_BYTES = 4;
 const MAX_U32 = 0xffffffff;
 const FRAME_TYPES: readonly unknown[] = ["req", "res", "evt"] satisfies readonly Frame["type"][];
 

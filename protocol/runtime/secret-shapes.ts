@@ -7,7 +7,7 @@ export const HIDDEN = "[redacted]";
 export const GSV_TOKEN = /\bgsv_[a-z-]+_[A-Za-z0-9]+_[0-9a-fA-F]{16,}\b/g;
 
 /** Tokens of GSV, keys of common providers, HTTP credentials and JSON web tokens. */
-export const SECRET_SHAPES: readonly RegExp[] = [
+const SECRET_SHAPES: readonly RegExp[] = [
   GSV_TOKEN,
   /\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|glpat|AIza|AKIA)[-_A-Za-z0-9]{14,}/g,
   /\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi,

@@ -20,7 +20,7 @@ import { failureOf } from "./rest-client.ts";
 import { botOfToken, isGatewayAddress, type Settings } from "./settings.ts";
 
 /** GUILDS, GUILD_MESSAGES, GUILD_MESSAGE_REACTIONS, DIRECT_MESSAGES, DIRECT_MESSAGE_REACTIONS, MESSAGE_CONTENT. */
-export const INTENTS = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13) | (1 << 15);
+const INTENTS = (1 << 0) | (1 << 9) | (1 << 10) | (1 << 12) | (1 << 13) | (1 << 15);
 /** The position is stored only at intervals for events without effect. */
 const MAX_LAG = 25;
 const STOPPED = "stopped";

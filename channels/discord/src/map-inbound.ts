@@ -50,7 +50,7 @@ const THREAD_TYPES: ReadonlySet<number> = new Set([10, 11, 12]);
 const DM_TYPES: ReadonlySet<number> = new Set([1, 3]);
 export const isThread = (type: number | undefined): boolean => type !== undefined && THREAD_TYPES.has(type);
 /** The id for an interaction's message; never equal to a Discord message id. */
-export const interactionName = (id: string): string => `i:${id}`;
+const interactionName = (id: string): string => `i:${id}`;
 
 export function mapDispatch(type: unknown, data: unknown, around: Surroundings): Mapped | undefined {
   const fields = asObject(data);

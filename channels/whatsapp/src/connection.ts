@@ -65,7 +65,7 @@ export const CONNECTION = {
   badSessions: 3,
 } as const;
 
-export const REASON = {
+const REASON = {
   restart: 515,
   loggedOut: 401,
   forbidden: 403,
@@ -83,7 +83,7 @@ const FINAL: Readonly<Record<number, string>> = {
   [REASON.badSession]:
     "WhatsApp ended the session (500). Run: gsv channel whatsapp start. If it happens again, run: gsv channel whatsapp login --force",
 };
-export const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
+const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
 const REPLACED = "Another program uses this linked device (440). Stop that program, or run: gsv channel whatsapp login --force";
 const UNTRUSTED =
   "The server could not prove that it is WhatsApp (495). Check this machine's clock and network; something may intercept the connection.";

@@ -5,7 +5,7 @@
 import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { InboundFile } from "../../kit/src/platform.ts";
 
-export const CONTENT = {
+const CONTENT = {
   /** WhatsApp's own limit for a message. */
   textChars: 65_536,
   nameChars: 200,

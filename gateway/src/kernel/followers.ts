@@ -7,7 +7,7 @@ import type { Connection, Connections } from "./connections.ts";
 import { type Dialect, inDialect } from "./dialect.ts";
 import type { NewEvent, Sink, Subscriptions } from "./subscriptions.ts";
 
-export const MAX_FOLLOWS = 64;
+const MAX_FOLLOWS = 64;
 /** Characters of followed keys: with the other fields they must fit the platform's limit for a socket's state. */
 const MAX_FOLLOW_CHARS = 8192;
 /** Events that may wait for one answer. */

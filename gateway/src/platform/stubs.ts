@@ -4,7 +4,7 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionPort } from "../ports/session.ts";
 
 /** There is one gateway. */
-export const GATEWAY_NAME = "singleton";
+const GATEWAY_NAME = "singleton";
 
 export const gatewayStub = (env: Env): DurableObjectStub<Env["GATEWAY"] extends DurableObjectNamespace<infer T> ? T : never> =>
   env.GATEWAY.getByName(GATEWAY_NAME);

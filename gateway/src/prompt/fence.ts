@@ -24,7 +24,7 @@ const FENCE_LIKE = /^((?:[^\S\n]|[\u200b\u2060])*)(?=<<<)/;
 const UNDERLINE = /^[^\S\n]*(=+|-{2,})[^\S\n]*$/;
 
 /** Puts a backslash before every line that is a heading or the end of a fence. */
-export const plainLines = (text: string): string => text.replace(LINE_END, "\n").replace(STRUCTURE, "$1\\");
+const plainLines = (text: string): string => text.replace(LINE_END, "\n").replace(STRUCTURE, "$1\\");
 
 export function fence(origin: string, text: string): string {
   const inside = plainLines(text);

@@ -10,8 +10,8 @@ export const DELTA_CHARS = 1_024;
 /** ...or this long after the last one. The first delta of an attempt is sent at once. */
 export const DELTA_MS = 40;
 /** A frame costs about 190 bytes beside its text, so after its beginning an answer is sent in larger steps. */
-export const LATER_DELTA_MS = 125;
-export const BEGINNING_CHARS = 160;
+const LATER_DELTA_MS = 125;
+const BEGINNING_CHARS = 160;
 /** Deltas that wait while a publish hangs; more are dropped, the answer itself comes with the log. */
 export const DELTA_BACKLOG_CHARS = 1_048_576;
 

@@ -1,8 +1,8 @@
 /** Decides when a session is reset automatically (product rule P3.2). Pure calendar arithmetic. */
 import type { ResetPolicy, ResetPolicyConfig, ResetPolicyPatch } from "../../../protocol/gen/types.ts";
 
-export const DEFAULT_RESET_HOUR = 4;
-export const DEFAULT_IDLE_MINUTES = 60;
+const DEFAULT_RESET_HOUR = 4;
+const DEFAULT_IDLE_MINUTES = 60;
 
 /** The session's own fields over the configuration's over the defaults. */
 export function effectivePolicy(own: ResetPolicyPatch, configured: ResetPolicyConfig | undefined): Required<ResetPolicy> {

@@ -98,7 +98,7 @@ const ARGUMENT_CHARS = 1_000;
 const cut = (text: string, chars: number): string => cutMiddle(text, chars, (missing) => `[... ${missing} characters ...]`);
 
 /** One message as a line of the transcript. */
-export function asLine(message: Message): string {
+function asLine(message: Message): string {
   switch (message.role) {
     case "user":
       return `User: ${typeof message.content === "string" ? message.content : said(message.content)}`;

@@ -20,7 +20,7 @@ export function summaryMessage({ text, task, count, at }: Summary): UserMessage 
 }
 
 /** Texts are cut to no less than this. */
-export const LEAST_CHARS = 200;
+const LEAST_CHARS = 200;
 const note = (missing: number): string =>
   `[... ${missing} characters were left out here, because the conversation is too long for the model; the log has them ...]`;
 const IMAGE_GONE: TextBlock = { type: "text", text: "[An image was left out here, because the conversation is too long for the model.]" };

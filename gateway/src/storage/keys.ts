@@ -21,7 +21,7 @@ import { failure, type Failure, type Result } from "../ports/result.ts";
 export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
 
 /** A key has at most 1024 bytes (R2), and the keys of versions are the longest. */
-export const MAX_PATH_BYTES = 880;
+const MAX_PATH_BYTES = 880;
 /** A file system's limit for a name, minus the embedded bucket's suffix. */
 const MAX_SEGMENT_BYTES = 200;
 const AGENT_ID = /^[a-z0-9_-]{1,64}$/;
@@ -97,7 +97,7 @@ export const folderPrefix = (agentId: string, folder: WorkspacePath | ""): strin
 export const MARKER = made("workspace.json");
 export const MEMORY_FOLDER = "memory/";
 export const SESSIONS_FOLDER = "sessions/";
-export const RESULTS_FOLDER = "results/";
+const RESULTS_FOLDER = "results/";
 /** `date` is YYYY-MM-DD. */
 export const dailyPath = (date: string): WorkspacePath => made(`${MEMORY_FOLDER}${date}.md`);
 /** The path of a call's full result; `/` in the id becomes `-`. */

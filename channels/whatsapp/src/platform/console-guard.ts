@@ -16,7 +16,7 @@ export function isOwnLine(args: readonly unknown[]): boolean {
     return false;
   }
 }
-export const suppressed = { lines: 0 };
+const suppressed = { lines: 0 };
 
 export function guard(target: object): void {
   for (const name of METHODS) {

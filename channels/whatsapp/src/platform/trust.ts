@@ -67,7 +67,7 @@ export function checkServerKey(now: () => number): void {
   };
 }
 /** Throws unless the chain is valid now and ends in the server's key. A missing date is no limit: the dates are signed, so an attacker cannot remove one. */
-export function assertServer({ intermediate, leaf }: proto.CertChain, serverKey: Uint8Array | undefined, now: number): void {
+function assertServer({ intermediate, leaf }: proto.CertChain, serverKey: Uint8Array | undefined, now: number): void {
   // Baileys refuses an incomplete chain.
   if (!intermediate?.details || !leaf?.details) return;
   const [issuer, own] = [Details.decode(intermediate.details), Details.decode(leaf.details)];

@@ -33,8 +33,8 @@ export const IMAGE_BYTES = 3_932_160;
 /** Providers refuse an image with a longer side, in pixels. */
 const IMAGE_SIDE = 8_000;
 /** Limits for the number and the total size of images in one request. */
-export const IMAGES_SHOWN = 20;
-export const IMAGES_SHOWN_BYTES = 20_971_520;
+const IMAGES_SHOWN = 20;
+const IMAGES_SHOWN_BYTES = 20_971_520;
 /** When old images must be dropped, drop some more, so that a provider's prefix cache stays valid longer. */
 const IMAGES_DROPPED_AT_ONCE = 5;
 /** Limit for the text of files in one message. */

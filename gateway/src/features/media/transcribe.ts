@@ -40,7 +40,7 @@ type Plan =
 const unset = (message: string): Result<never> => failure("transcription.failed", message);
 
 /** The service to use, or an error that says what to set. */
-export function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
+function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
   const { provider, baseUrl, model, language } = config.transcription ?? {};
   const key = Object.hasOwn(access.apiKeys, "openai") ? access.apiKeys["openai"]?.trim() || undefined : undefined;
   const isNamed = provider === "openai" || baseUrl !== undefined;

@@ -25,8 +25,8 @@ export interface ClientCall {
   readonly waiter: Waiter;
 }
 
-export const MAX_OPEN_CALLS = 512;
-export const MAX_OPEN_CALLS_PER_TOKEN = 64;
+const MAX_OPEN_CALLS = 512;
+const MAX_OPEN_CALLS_PER_TOKEN = 64;
 
 /** Stands in call ids and limits for the token of a caller that is not a client. */
 const NO_TOKEN = "session";

@@ -16,7 +16,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import type { RunWaits } from "./run-waits.ts";
 
 /** A to B to C to D, and no further. */
-export const MAX_HOPS = 3;
+const MAX_HOPS = 3;
 /** Longest wait for another conversation's answer. */
 export const MAX_WAIT_MS = 120_000;
 /** Sessions that the chain has come through so far. */

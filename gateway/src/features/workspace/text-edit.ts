@@ -2,7 +2,7 @@
 import type { Result } from "../../ports/result.ts";
 
 /** Well under the size at which a tool's result is cut, so that reading a stored long result never gives another long result. */
-export const MAX_PART_CHARS = 40_000;
+const MAX_PART_CHARS = 40_000;
 
 export interface Part {
   readonly text: string;

@@ -101,7 +101,7 @@ export function open(d: Draft, effect: Effect): void {
 export function settle(d: Draft, effectId: string): void {
   if (d.state.outbox.some((effect) => effect.id === effectId)) d.state.outbox = d.state.outbox.filter((effect) => effect.id !== effectId);
 }
-export function settleType(d: Draft, type: Effect["type"]): void {
+function settleType(d: Draft, type: Effect["type"]): void {
   if (d.state.outbox.some((effect) => effect.type === type)) d.state.outbox = d.state.outbox.filter((effect) => effect.type !== type);
 }
 export const status = (d: Draft, runId: string, step: number, text: string): void => {

@@ -296,7 +296,6 @@ export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
 
 // ---------------------------------------------------------------- names that derive from the state
 
-export const runName = (ordinal: number): string => `r${ordinal}`;
 export const modelEffectId = (run: Pick<Thinking, "ordinal" | "step" | "attempt">): string =>
   `r${run.ordinal}/t${run.step}/m${run.attempt}`;
 export const dispatchEffectId = (run: Pick<RunCore, "ordinal" | "step">, call: Pick<OpenCall, "index" | "dispatch">): string =>

@@ -66,7 +66,7 @@ export function decodeState(parts: ReadonlyMap<string, string>, originOfRun: Ori
 }
 
 /** Half a million UTF-16 units are at most 768 KiB of UTF-8: a part always fits its row. */
-export const RESULT_PART_CHARS = 262_144;
+const RESULT_PART_CHARS = 262_144;
 /** Larger texts lose their middle; nodes keep no more than `LIMITS.toolResultBytes` of a call anyway. */
 export function resultParts(text: string): readonly string[] {
   const parts: string[] = [];
@@ -80,7 +80,7 @@ export function resultParts(text: string): readonly string[] {
   return parts;
 }
 
-export class RowTooLargeError extends Error {
+class RowTooLargeError extends Error {
   override readonly name = "RowTooLargeError";
 }
 function bounded(body: string, maxBytes: number, what: string): string {

@@ -81,7 +81,7 @@ async function daily(bucket: Bucket, key: string, known: CachedFile | undefined)
   return { text: decodeStart(bytes, LIMITS.injectedFileBytes), sizeBytes: object.size, etag: object.etag };
 }
 
-export class WorkspaceCache {
+class WorkspaceCache {
   readonly #bucket: Bucket;
   /** The skills, checked separately from the files, because few writes change them. */
   readonly skills: SkillFolders;
