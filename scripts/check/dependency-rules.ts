@@ -185,13 +185,12 @@ const mayUsePlatform = (file: string, to: string): boolean =>
   (file === "gateway/src/kernel/connections.ts" && /\/(?:sockets|ids)\.ts$/.test(to)) ||
   (file === "gateway/src/kernel/migrations.ts" && to.endsWith("/sql.ts"));
 
-/** gsv-protocol <- gsv-link, gsv-tools <- gsv-node <- gsv-napi, gsv. */
+/** gsv-protocol <- gsv-link, gsv-tools <- gsv-node <- gsv. */
 const RUST_MAY_USE: Readonly<Record<string, readonly string[]>> = {
   "gsv-protocol": [],
   "gsv-link": ["gsv-protocol"],
   "gsv-tools": ["gsv-protocol"],
   "gsv-node": ["gsv-protocol", "gsv-link", "gsv-tools"],
-  "gsv-napi": ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node"],
   gsv: ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node"],
 };
 
