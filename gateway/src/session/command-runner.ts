@@ -9,6 +9,7 @@ import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands
 import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
 import { activeRun, shownState } from "./machine/state.ts";
+import { counted } from "./machine/text.ts";
 
 /** The answer to a repeated command, which is not executed again. */
 export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
@@ -36,7 +37,7 @@ export class CommandRunner {
         const { answer } = once({ type: "Abort" });
         if (answer?.type !== "aborted") return repeated(answer);
         if (!answer.wasRunning) return answered("Nothing is running.");
-        return answered(answer.cancelled > 0 ? `Stopped. ${answer.cancelled} tool calls were cancelled.` : "Stopped.");
+        return answered(answer.cancelled > 0 ? `Stopped, with ${counted(answer.cancelled, "tool call")} cancelled.` : "Stopped.");
       }
       case "model": {
         const { named, clear } = command;
@@ -79,10 +80,10 @@ export class CommandRunner {
     if (!end.ok) return succeed({ status: "command", command, error: end.error.message });
     const response =
       end.kind === "reset"
-        ? `A fresh conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${end.archived} messages) is archived.`}`
+        ? `A new conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${counted(end.archived, "message")}) is archived.`}`
         : end.trimmed === 0
-          ? `There is nothing to archive: ${end.kept} messages stay.`
-          : `${end.trimmed} messages were archived${end.summarized ? " and summarised" : ""}, ${end.kept} stay.`;
+          ? `There is nothing to archive. Messages kept: ${end.kept}.`
+          : `${counted(end.trimmed, "message")} ${end.trimmed === 1 ? "was" : "were"} archived${end.summarized ? " and summarised" : ""}, ${end.kept} ${end.kept === 1 ? "stays" : "stay"}.`;
     return succeed({ status: "command", command, response });
   }
 

@@ -26,9 +26,9 @@ export type Parsed =
 
 const LEVELS = ThinkLevelValues.join(", ");
 export const HELP_TEXT = [
-  "/status            what the session is doing, its model and its size",
+  "/status            what the conversation is doing, its model and its size",
   "/stop              stop the run; waiting messages start next",
-  "/new, /reset       archive the conversation and start a fresh one",
+  "/new, /reset       archive the conversation and start a new one",
   "/compact           archive older messages; a summary takes their place",
   "/compact N         archive all but the last N messages, without a summary",
   "/model [P/ID]      show the model, or use this one from now on (`/model default`: the configured one)",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { History } from "./history.ts";
 import type { LogRow, NoticeRow } from "./machine/log.ts";
-import { cutMiddle, fitImages, head, jsonBytes, tail } from "./machine/text.ts";
+import { counted, cutMiddle, fitImages, head, jsonBytes, tail } from "./machine/text.ts";
 import { advance, CLOCK_SLACK_MS } from "./clock.ts";
 
 const notice = (seq: number, forModel?: string): NoticeRow => ({
@@ -43,6 +43,12 @@ describe("the conversation in memory", () => {
 });
 
 describe("text that fits", () => {
+  test("one thing is counted in the singular", () => {
+    assert.deepEqual(
+      [0, 1, 2].map((count) => counted(count, "message")),
+      ["0 messages", "1 message", "2 messages"],
+    );
+  });
   test("surrogate pairs are never split", () => {
     // U+10000 and U+10FFFF have the first and the last unit of each half.
     for (const whole of ["a😀b😀c", "a\u{10000}b\u{10ffff}c"])

@@ -61,9 +61,9 @@ export interface AppendMemory {
 export interface DeleteMedia {
   readonly type: "DeleteMedia";
   readonly id: string;
-  /** Wall time: what was stored later belongs to the fresh conversation. */
+  /** Wall time: what was stored later belongs to the new conversation. */
   readonly before: number;
-  /** The fresh conversation's first row; what it names stays. */
+  /** The new conversation's first row; what it names stays. */
   readonly from: number;
 }
 /** Write the transcript to the bucket. Ends in Archived or ArchiveFailed. */

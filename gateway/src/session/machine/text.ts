@@ -1,4 +1,4 @@
-/** Measuring and cutting text so that everything fits its row and the model's window. Pure; never splits a surrogate pair. */
+/** Measuring, counting and cutting text so that everything fits its row and the model's window. PURE. Never splits a surrogate pair. */
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { GsvError } from "../../ports/result.ts";
@@ -12,6 +12,9 @@ import {
 } from "../../ports/messages.ts";
 
 export const jsonBytes = (value: unknown): number => utf8Bytes(JSON.stringify(value));
+
+/** `1 message`, `2 messages`. */
+export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 /** The first `chars` characters at most. */

@@ -5,7 +5,7 @@
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
 import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, type Summary, type Thinking } from "../state.ts";
-import { head } from "../text.ts";
+import { counted, head } from "../text.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget, rest } from "./ending.ts";
 import { runBase, sameStep, think } from "./steps.ts";
@@ -35,7 +35,7 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
   appendNotice(d, {
     notice: "compacted",
     runId: "",
-    text: `${run.count} earlier messages were archived and left the context${standing}; ${run.kept} stay.`,
+    text: `${counted(run.count, "earlier message")} ${run.count === 1 ? "was" : "were"} archived and left the context${standing}; ${run.kept} ${run.kept === 1 ? "stays" : "stay"}.`,
     archive: { key, count: run.count },
   });
   if (run.cause === "asked")
@@ -76,7 +76,7 @@ export function freshStart(d: Draft, run: Archiving, key: string | undefined): v
   appendNotice(d, {
     notice: "reset",
     runId: "",
-    text: `A fresh conversation begins${why}. ${run.count === 0 ? "The old one was empty." : `The old one (${run.count} messages) is archived.`}${learnt}`,
+    text: `A new conversation begins${why}. ${run.count === 0 ? "The old one was empty." : `The old one (${counted(run.count, "message")}) is archived.`}${learnt}`,
     ...(key === undefined ? {} : { archive: { key, count: run.count } }),
   });
   d.ended.push({
