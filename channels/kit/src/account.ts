@@ -19,7 +19,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { KeyValues } from "./kv.ts";
-import { errorText, KIT, within } from "./limits.ts";
+import { type After, errorText, KIT, within } from "./limits.ts";
 import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
@@ -50,7 +50,7 @@ export interface AccountHost {
   readonly gateway: GatewayCalls;
   readonly now: () => number;
   readonly random: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   /** Calls `alarm` at this time (epoch ms). */
   readonly setAlarm: (at: number) => void;
   /** Keeps the object alive until the work ends. */

@@ -5,14 +5,14 @@
  */
 import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { type After, dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
 
 export interface InboxPorts {
   readonly db: Database;
   readonly now: () => number;
   readonly random: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   /** Hands the message to the gateway. Throws when the outcome is unknown. */
   readonly handOver: (inbound: ChannelInbound) => Promise<ChannelInboundOutcome>;
   /** The key under which a file is stored; undefined when the gateway does not want it. */

@@ -43,13 +43,10 @@ export const retryWait = (attempt: number, random: number): number =>
 /** When a row with the due time `at` is really due. A wait longer than any backoff means that the clock was set back. */
 export const dueAt = (at: number, now: number): number => (at > now + 2 * KIT.retryMaxMs ? now : at);
 
+/** Calls `work` once, after `ms`. The returned function cancels it. */
+export type After = (ms: number, work: () => void) => () => void;
 /** Rejects after `ms`; the work goes on and its result is dropped. */
-export async function within<T>(
-  ms: number,
-  what: string,
-  after: (ms: number, work: () => void) => () => void,
-  work: Promise<T>,
-): Promise<T> {
+export async function within<T>(ms: number, what: string, after: After, work: Promise<T>): Promise<T> {
   let cancel: () => void = () => {};
   const late = new Promise<never>((_, reject) => {
     cancel = after(ms, () => reject(new Error(`${what} took longer than ${Math.round(ms / 1000)} s`)));

@@ -5,7 +5,7 @@
  */
 import type { LiveText, Peer } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { errorText, KIT, peerName, within } from "./limits.ts";
+import { type After, errorText, KIT, peerName, within } from "./limits.ts";
 import { liveNonce } from "./nonce.ts";
 import type { Platform } from "./platform.ts";
 import { splitText } from "./split-text.ts";
@@ -13,7 +13,7 @@ import { splitText } from "./split-text.ts";
 export interface LivePorts {
   readonly db: Database;
   readonly now: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   readonly platform: () => Pick<Platform, "capabilities" | "recognisesNonceMs" | "mark" | "showLive">;
   /** The account is started and its platform is connected. */
   readonly isOpen: () => boolean;

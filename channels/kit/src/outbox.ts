@@ -5,7 +5,7 @@
  */
 import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { type After, dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import { LiveTexts } from "./live.ts";
 import { nonceOf } from "./nonce.ts";
 import type { OutboundFile, OutboundPart, Platform, SendOutcome } from "./platform.ts";
@@ -16,7 +16,7 @@ export interface OutboxPorts {
   readonly db: Database;
   readonly now: () => number;
   readonly random: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   readonly platform: () => Pick<Platform, "capabilities" | "recognisesNonceMs" | "mark" | "send" | "showLive">;
   /** The account is started and its platform is connected. */
   readonly isOpen: () => boolean;

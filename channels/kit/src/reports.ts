@@ -4,13 +4,13 @@
  */
 import type { DeliveryReport, DeliveryState } from "../../../protocol/gen/types.ts";
 import type { Database } from "./database.ts";
-import { dueAt, KIT, retryWait, within } from "./limits.ts";
+import { type After, dueAt, KIT, retryWait, within } from "./limits.ts";
 
 export interface ReportPorts {
   readonly db: Database;
   readonly now: () => number;
   readonly random: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   /** Throws when the report must be retried. */
   readonly report: (report: DeliveryReport) => Promise<void>;
 }

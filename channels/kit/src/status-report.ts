@@ -4,7 +4,7 @@
  */
 import type { ChannelAccount } from "../../../protocol/gen/types.ts";
 import type { KeyValues } from "./kv.ts";
-import { dueAt, KIT, retryWait, within } from "./limits.ts";
+import { type After, dueAt, KIT, retryWait, within } from "./limits.ts";
 
 /** `change` counts the changes so far. */
 interface Due {
@@ -18,7 +18,7 @@ export interface StatusReportPorts {
   readonly kv: KeyValues;
   readonly now: () => number;
   readonly random: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   readonly status: () => ChannelAccount;
   /** Throws when the report must be retried. */
   readonly send: (state: ChannelAccount) => Promise<void>;

@@ -3,11 +3,11 @@
  * restart ends them.
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
-import { KIT, peerName } from "./limits.ts";
+import { type After, KIT, peerName } from "./limits.ts";
 
 export interface TypingPorts {
   readonly now: () => number;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   /** Shows or hides the indicator on the platform. Must not throw. */
   readonly show: (peer: Peer, active: boolean) => void;
 }

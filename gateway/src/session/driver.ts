@@ -28,7 +28,7 @@ import type { SessionParts } from "./session-parts.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
 import { isOverdue, nextWake } from "./wake.ts";
-import { within } from "./within.ts";
+import { type After, within } from "./within.ts";
 
 export interface DriverHost {
   readonly store: SessionStore;
@@ -39,8 +39,7 @@ export interface DriverHost {
   readonly setAlarm: (wall: number) => void;
   /** Keeps the object alive until the promise ends. */
   readonly keep: (work: Promise<void>) => void;
-  /** Calls back once. The returned function cancels it. */
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 /** The alarm stays with work under way for this long, then hands over to the next alarm (the platform allows 15 minutes). */

@@ -6,13 +6,13 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import { isReplyOpen } from "./effects/reply.ts";
 import { activeRun, replyName, type State } from "./machine/state.ts";
 import type { Delta } from "./publisher.ts";
+import type { After } from "./within.ts";
 
 export interface PlatformViewPorts {
   readonly state: () => State | undefined;
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly now: () => number;
-  /** Calls back once. The returned function cancels it. */
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
 }
 /** The channel stops by itself after two minutes. */
 const RENEW_MS = 60_000;

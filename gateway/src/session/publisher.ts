@@ -4,6 +4,7 @@
  */
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
+import type { After } from "./within.ts";
 
 /** Deltas are sent at once when this much text has gathered... */
 export const DELTA_CHARS = 1_024;
@@ -19,8 +20,7 @@ export interface PublisherPorts {
   readonly sessionKey: string;
   readonly publish: (news: readonly SessionNews[]) => Promise<void>;
   readonly now: () => number;
-  /** Calls back once. The returned function cancels it. */
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
 }
 export interface Delta {
   readonly runId: string;

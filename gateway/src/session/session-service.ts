@@ -47,6 +47,7 @@ import { jsonBytes } from "./machine/text.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
+import type { After } from "./within.ts";
 
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;
@@ -58,7 +59,7 @@ const fail = (error: GsvError): Result<never> => ({ ok: false, error });
 const bug = (what: string): Error => new Error(`the session answered ${what} with something else`);
 
 export interface ServicePorts {
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
   readonly freshId: () => string;
   readonly sha256: (text: string) => Promise<string>;
 }
