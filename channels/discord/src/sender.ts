@@ -50,7 +50,8 @@ export class Sender {
   /** The gateway reported one of the bot's own messages. */
   heard(nonce: string, messageId: string): void {
     this.#echoes.set(nonce, messageId);
-    if (this.#echoes.size > MAX_ECHOES) for (const [oldest] of [...this.#echoes].slice(0, 1)) this.#echoes.delete(oldest);
+    const [oldest] = this.#echoes.keys();
+    if (oldest !== undefined && this.#echoes.size > MAX_ECHOES) this.#echoes.delete(oldest);
   }
 
   async send(part: OutboundPart): Promise<SendOutcome> {

@@ -16,6 +16,12 @@ export function modelsFor(
   const others = (config.model.fallbacks ?? []).filter((model) => model.provider !== chosen.provider || model.id !== chosen.id);
   return [chosen, ...others];
 }
+/** The model at this place of the list; after the end, the last one. */
+export function modelAt(models: readonly ModelRef[], index: number): ModelRef {
+  const model = models[Math.min(index, models.length - 1)];
+  if (!model) throw new Error("no model to ask");
+  return model;
+}
 export const thinkLevelFor = (
   run: Pick<Thinking, "directives">,
   settings: SessionSettings,

@@ -19,7 +19,7 @@ import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
-import { budgetOf, modelsFor, thinkLevelFor } from "../run-settings.ts";
+import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../within.ts";
@@ -313,8 +313,3 @@ export class ModelCaller {
 const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;
 const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
   context?.model === nameOf(model) ? context.tokens + history.tokensAfter(context.seq) : undefined;
-function modelAt(models: ReturnType<typeof modelsFor>, index: number): ReturnType<typeof modelsFor>[number] {
-  const model = models[Math.min(index, models.length - 1)];
-  if (!model) throw new Error("no model to ask");
-  return model;
-}

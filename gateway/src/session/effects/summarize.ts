@@ -17,7 +17,7 @@ import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type Sta
 import { keepBeside, planCut, planTrim, contextBudget, summaryChars } from "../pressure.ts";
 import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
-import { modelsFor } from "../run-settings.ts";
+import { modelAt, modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
 import type { After } from "../within.ts";
 import { guardedCall } from "./guarded-call.ts";
@@ -73,9 +73,7 @@ function forced(history: History, window: number, config: EffectiveConfig): CutP
 function modelFor(run: Archiving, state: State, { config, agent }: RunContext): ModelRef {
   if (config.compaction?.model) return config.compaction.model;
   const models = modelsFor(run.resume ?? { directives: {} }, state.settings, agent, config);
-  const model = models[Math.min(run.resume?.modelIndex ?? 0, models.length - 1)];
-  if (!model) throw new Error("no model to ask");
-  return model;
+  return modelAt(models, run.resume?.modelIndex ?? 0);
 }
 
 interface Turn {
