@@ -1,4 +1,4 @@
-//! What a node says when it connects, what it makes of invalid frames, and how it is refused or replaced.
+//! The connection of a node: its hello, invalid frames, refusals, replacement, and settings that are refused before it.
 
 use std::fs;
 use std::sync::{Arc, Mutex};

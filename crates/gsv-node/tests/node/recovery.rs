@@ -1,4 +1,4 @@
-//! What a node makes of calls that an earlier process of it accepted or started.
+//! Calls that an earlier process of the node accepted or started.
 
 use std::fs;
 
