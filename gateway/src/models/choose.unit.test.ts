@@ -24,6 +24,11 @@ describe("[R6] [F36] a model that is named without its provider", () => {
     assert.equal(model("gpt-5.4-mini", claude), "openai/gpt-5.4-mini");
     assert.equal(model("amazon.nova-lite-v1:0", demo), "amazon-bedrock/amazon.nova-lite-v1:0");
   });
+  it("of several providers that have it is the present one's, or asked for", () => {
+    assert.equal(model("claude-opus-5", { provider: "opencode", id: "x" }), "opencode/claude-opus-5");
+    assert.equal(model("kimi-k3", { provider: "moonshotai-cn", id: "x" }), "moonshotai-cn/kimi-k3");
+    assert.equal(model("kimi-k3", claude), "moonshotai, moonshotai-cn have a model kimi-k3. Say which: `/model moonshotai/kimi-k3`.");
+  });
   it("may be any model of a server of one's own", () => {
     assert.equal(model("llama3.2", { provider: "ollama", id: "demo" }), "ollama/llama3.2");
     assert.equal(model("tuned", { provider: "my-server", id: "x" }), "my-server/tuned");
