@@ -26,7 +26,10 @@ describe("one-line mistakes", () => {
   });
   test("comments, strings, logs, types and matching patterns are left alone", () => {
     assert.deepEqual(changes("a.ts", '// a === b\nconst x = " === ";\n  log.warn("x");\n  readonly a: B < C;\n'), []);
-    assert.deepEqual(changes("a.rs", "    if let Some(a) = b {\n    log::warn!(a);\n    debug_assert_eq!(a, b);\n"), []);
+    assert.deepEqual(
+      changes("a.rs", "    if let Some(a) = b {\n    log::warn!(a);\n    debug_assert_eq!(a, b);\n    let f = move || a;\n"),
+      [],
+    );
   });
   test("a call that goes on over several lines is left alone", () => {
     assert.deepEqual(changes("a.ts", "  this.go(\n    a,\n  );\n"), []);

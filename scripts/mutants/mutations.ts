@@ -29,7 +29,8 @@ const SWAPS: readonly Swap[] = [
   [/ > /g, " >= ", "> to >="],
   [/ >= /g, " > ", ">= to >"],
   [/ && /g, " || ", "&& to ||"],
-  [/ \|\| /g, " && ", "|| to &&"],
+  // After `move` it begins a closure.
+  [/(?<!\bmove) \|\| /g, " && ", "|| to &&"],
   [/ \+ 1\b/g, "", "+ 1 left out"],
   [/ - 1\b/g, "", "- 1 left out"],
   [/\breturn true\b/g, "return false", "return true to return false"],
