@@ -9,7 +9,7 @@ export type Suite =
 const NODE_TEST = /\.unit\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
 /** The nearest unit tests are enough: a test that imports everything notices little more and takes longer. */
 const MOST_FILES = 8;
-const MOST_HOPS = 3;
+const MOST_HOPS = 4;
 
 /** Tests are not mutated: nothing tests them. */
 export const isTestFile = (file: string): boolean => /\.test\.ts$|(?:^|[/_])tests?\.rs$/.test(file);

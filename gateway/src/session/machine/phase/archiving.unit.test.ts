@@ -55,6 +55,29 @@ describe("reset and compaction", () => {
     assert.equal(b.state.sessionId, "s1");
     assert.equal(b.state.run.phase, "idle");
   });
+  test("[R5] [K25] the outcome of an earlier attempt is dropped", () => {
+    const b = talked();
+    b.apply({ type: "Reset" });
+    const earlier = b.effect("Archive").id;
+    b.apply({ type: "ArchiveFailed", effectId: earlier, error: { reason: "storage.failed", message: "The bucket is away." } });
+    const before = b.state;
+    b.apply({ type: "Archived", effectId: earlier, key: "k", count: 2 });
+    assert.deepEqual(b.state, before);
+    b.archive();
+    const summary = b.effect("Summarize").id;
+    b.summaryFails();
+    const summarizing = b.state;
+    b.apply({
+      type: "Summarized",
+      effectId: summary,
+      cursor: 3,
+      summary: "",
+      memories: "old",
+      day: { date: "2026-03-01", time: "14:30" },
+    });
+    assert.deepEqual(b.state, summarizing);
+    assert.equal(b.summarize().ended[0]?.ok, true);
+  });
   test("[K25] [K26] an archive that was interrupted is made again from the same intent", () => {
     const b = talked();
     b.apply({ type: "Reset" });
