@@ -101,6 +101,8 @@ mod tests {
             ),
             ("a/r1/1/0", "Bash", true)
         );
+        let unlimited = json!({"callId": "a", "tool": "Bash", "args": {}, "timeoutMs": 0});
+        assert!(read(unlimited).unwrap().deadline.is_none());
         assert_eq!(
             read(json!({"callId": "a", "tool": "laptop__Bash", "args": {}}))
                 .unwrap()

@@ -145,4 +145,15 @@ mod tests {
         let text = waiting.take();
         assert!(text.len() <= CHUNK_BYTES && text.starts_with(CUT) && text.ends_with("größer "));
     }
+
+    #[test]
+    fn output_that_just_fits_is_not_cut() {
+        let most = format!("{} ", "x".repeat(CHUNK_BYTES - CUT.len() - 1));
+        let mut waiting = Waiting::default();
+        waiting.add(&most);
+        assert_eq!(waiting.take(), most);
+        waiting.add(&most);
+        waiting.add("y ");
+        assert_eq!(waiting.take(), format!("{CUT}{}y ", &most[2..]));
+    }
 }

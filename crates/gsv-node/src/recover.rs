@@ -115,20 +115,14 @@ async fn fate(call: &KnownCall, tools: &ToolBox) -> Fate {
             ended(Outcome::error(&errors::TOOL_FAILED, error))
         }
         Ok(Reattached::Lost { pid, tail, started_at }) => {
-            let pid = if pid == 0 { process.pid } else { pid };
-            let started_at = if started_at == 0 {
-                call.started_at
-            } else {
-                Some(started_at)
-            };
-            let known = KnownCommand {
+            let found = KnownCommand {
                 pid: Some(pid),
-                started_at,
+                started_at: Some(started_at),
                 tail: Some(tail),
             };
             ended(Outcome::unknown(
                 "the command is gone and left no exit status, with the node or the machine",
-                known,
+                completed(found, process.pid, call.started_at),
             ))
         }
         Err(error) => ended(Outcome::of(Err(error), false)),
@@ -166,5 +160,31 @@ impl Context {
             session: Some(command.session_id().to_owned()),
         };
         self.finish(ended, outcome).await;
+    }
+}
+
+/// What a lost command's folder says, and the ledger's record where the folder says nothing (zero).
+fn completed(found: KnownCommand, pid: u32, started_at: Option<u64>) -> KnownCommand {
+    KnownCommand {
+        pid: found.pid.filter(|pid| *pid > 0).or(Some(pid)),
+        started_at: found.started_at.filter(|at| *at > 0).or(started_at),
+        ..found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_commands_folder_comes_before_the_ledger() {
+        let known = |pid, started_at| KnownCommand {
+            pid: Some(pid),
+            started_at: Some(started_at),
+            tail: Some("half".to_owned()),
+        };
+        assert_eq!(completed(known(7, 5), 8, Some(6)), known(7, 5));
+        assert_eq!(completed(known(0, 0), 8, Some(6)), known(8, 6));
+        assert_eq!(completed(known(0, 0), 8, None).started_at, None);
     }
 }

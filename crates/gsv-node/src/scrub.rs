@@ -138,6 +138,7 @@ mod tests {
         for text in [
             "use gsv_protocol::types; gsv_node_state_deadbeef",
             "gsv_",
+            "gsv__00112233445566778899",
             "größer gsv_a",
             "",
         ] {

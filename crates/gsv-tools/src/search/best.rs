@@ -93,6 +93,19 @@ mod tests {
         (0..lines).map(|line| Found::at(line as u64)).collect()
     }
 
+    #[test]
+    fn once_there_are_enough_matches_later_paths_are_excluded() {
+        let best = Best::new(2);
+        let mut bound = Bound::default();
+        let mut excludes = |path: &str| best.excludes(&mut bound, Path::new(""), Path::new(path));
+        best.add(Path::new("m"), found(1));
+        assert!(!excludes("z"));
+        best.add(Path::new("p"), found(1));
+        assert_eq!([excludes("z"), excludes("p"), excludes("n")], [true, false, false]);
+        best.add(Path::new("a"), found(1));
+        assert_eq!([excludes("n"), excludes("m"), excludes("b")], [true, false, false]);
+    }
+
     proptest! {
         #[test]
         fn any_order_keeps_the_first_matches(
