@@ -22,11 +22,9 @@ export class ReturningNodes {
   arrival(nodeId: string): Promise<void> {
     return this.#waiting.get(nodeId)?.arrived ?? Promise.resolve();
   }
-  /** The machine came back, or is given up. True: it was expected. */
-  settle(nodeId: string): boolean {
-    const waiting = this.#waiting.get(nodeId);
+  /** The machine came back, or is given up. */
+  settle(nodeId: string): void {
+    this.#waiting.get(nodeId)?.resolve();
     this.#waiting.delete(nodeId);
-    waiting?.resolve();
-    return waiting !== undefined;
   }
 }
