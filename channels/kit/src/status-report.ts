@@ -39,10 +39,9 @@ export class StatusReport {
   }
   /** Epoch ms of the next attempt; undefined when nothing is due. */
   nextAt(): number | undefined {
-    const due = this.#ports.kv.get<Due>(NAME)?.at;
+    const due = this.#ports.kv.get<Due>(NAME);
     const now = this.#ports.now();
-    if (due === undefined) return undefined;
-    return this.#sending ? Math.max(due, now + KIT.leaseMs) : dueAt(due, now);
+    return due && (this.#sending ? Math.max(due.at, now + KIT.leaseMs) : dueAt(due.at, now));
   }
   /** Reports what is due. Never throws. */
   async send(): Promise<void> {

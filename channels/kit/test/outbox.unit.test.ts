@@ -128,6 +128,27 @@ test("[P7] a long text is sent in parts: the first is the reply, the last has th
   assert.equal(world.reports.length, 1);
 });
 
+test("[P7] files follow the text, each a message of its own: with its name, and recorded speech as a voice note", async () => {
+  const world = new World();
+  const parts: unknown[] = [];
+  world.sendOutcome = ({ text, file }) => {
+    parts.push([text, file]);
+    return undefined;
+  };
+  const media = [
+    { type: "document" as const, mimeType: "text/csv", r2Key: "media/a", filename: "costs.csv" },
+    { type: "audio" as const, mimeType: "audio/ogg", r2Key: "media/b" },
+    { type: "image" as const, mimeType: "image/png", filename: "not stored.png" },
+  ];
+  world.account.send(world.message("d1", "anna", "Here.", { media }));
+  await world.pass(MINUTE);
+  assert.deepEqual(parts, [
+    ["Here.", undefined],
+    ["", { kind: "document", mimeType: "text/csv", r2Key: "media/a", filename: "costs.csv", voice: false }],
+    ["", { kind: "audio", mimeType: "audio/ogg", r2Key: "media/b", voice: true }],
+  ]);
+});
+
 test("buttons become lines of text on a platform without buttons", async () => {
   const world = new World();
   world.account.send(world.message("d1", "anna", "Do it?", { actions: [{ id: "yes", label: "approve K7Q2" }] }));
