@@ -231,6 +231,20 @@ test("[P7] typing is repeated while the agent works, and ends", async () => {
   assert.ok(world.typed.length < after + 40);
 });
 
+test("[P7] typing that begins again lasts longer, and is not shown twice", async () => {
+  const world = new World();
+  const anna = { kind: "dm", id: "anna" } as const;
+  world.account.typing(anna, true);
+  world.account.typing(anna, true);
+  await world.pass(KIT.typingEveryMs * 10);
+  assert.equal(world.typed.length, 11);
+  world.account.typing(anna, true);
+  await world.pass(KIT.typingMaxMs - KIT.typingEveryMs);
+  assert.equal(world.typed.at(-1), "anna:true");
+  await world.pass(2 * KIT.typingEveryMs);
+  assert.equal(world.typed.at(-1), "anna:false");
+});
+
 test("old rows are pruned", async () => {
   const world = new World();
   world.host.take(world.item("anna", "1"));
