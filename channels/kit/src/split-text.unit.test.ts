@@ -72,6 +72,12 @@ test("a longer code block is cut between lines, each part a block of its own", (
   assert.deepEqual(seen, lines);
 });
 
+test("[P7] a line of code that is longer than a piece is cut, and nothing of it is lost", () => {
+  const long = Array.from({ length: 60 }, (_, index) => `word${index}`).join("-");
+  const pieces = splitText(`\`\`\`sh\nfirst\n${long}\nlast\n\`\`\``, 100);
+  assert.ok(pieces.length > 3 && pieces.every((piece) => piece.length <= 100));
+  assert.equal(pieces.map((piece) => piece.replaceAll(/^```.*$/gm, "").replaceAll("\n", "")).join(""), `first${long}last`);
+});
 test("empty lines inside code survive", () => {
   const code = `\`\`\`\n${"a\n\n\nb\n".repeat(30)}\`\`\``;
   const pieces = splitText(code, 80);
