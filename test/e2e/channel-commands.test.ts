@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -140,6 +140,21 @@ describe("gsv channel and gsv pair", () => {
     const out = await machine.gsv(["channel", "whatsapp", "logout", "--yes"]);
     assert.equal(out.code, 0, out.stderr);
     assert.match(await machine.ok("channel", "whatsapp"), /not logged in/);
+  });
+
+  it("[S5] a bot's token stays in no file after its logout", async () => {
+    const { token = "" } = discord;
+    const holding = (): string[] =>
+      readdirSync(join(machine.home, "gateway"), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+        .filter((file) => readFileSync(file).includes(token));
+    assert.notDeepEqual(holding(), [], "the token is stored while the account is in use");
+    await machine.ok("channel", "discord", "logout", "--yes");
+    // The journal of the database ends with the process.
+    await machine.ok("down");
+    assert.deepEqual(holding(), []);
+    await machine.ok("up");
   });
 
   it("an unknown channel is refused with a list of the known ones", async () => {

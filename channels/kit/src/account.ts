@@ -137,7 +137,7 @@ export class Account {
     const after = Object.fromEntries(Object.entries({ ...before, ...config }).filter(([, value]) => value !== null));
     db.transaction(() => {
       this.#kv.put(STARTED, true);
-      this.#kv.put(CONFIG, after);
+      this.#kv.replace(CONFIG, after);
     });
     if (this.#platform && JSON.stringify(before) !== JSON.stringify(after)) await this.#replace(this.#platform);
     await this.#connect(true);
@@ -209,7 +209,7 @@ export class Account {
     const state = await this.stop();
     if (platform.logout) return state;
     // Such a platform authenticates with a setting, which goes too.
-    this.#kv.put(CONFIG, {});
+    this.#kv.replace(CONFIG, {});
     await this.#replace(platform);
     return this.status();
   }

@@ -19,6 +19,11 @@ export class KeyValues {
       JSON.stringify(value),
     );
   }
+  /** As `put`, for secrets: the earlier value is overwritten where it stands, so that none of it stays in the free space of a page. */
+  replace(name: string, value: unknown): void {
+    this.#db.query("UPDATE kv SET value = printf('%.*c', length(CAST(value AS BLOB)), '0') WHERE name = ?", name);
+    this.put(name, value);
+  }
   delete(name: string): void {
     this.#db.query("DELETE FROM kv WHERE name = ?", name);
   }

@@ -9,8 +9,8 @@ import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
 import type { InboundFile, InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
 
-export function memoryDatabase(): Database & { readonly raw: DatabaseSync } {
-  const raw = new DatabaseSync(":memory:");
+export const memoryDatabase = (): Database & { readonly raw: DatabaseSync } => databaseOf(new DatabaseSync(":memory:"));
+export function databaseOf(raw: DatabaseSync): Database & { readonly raw: DatabaseSync } {
   let depth = 0;
   return {
     raw,
