@@ -34,7 +34,7 @@ pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
                 ask::confirm(
                     out,
                     OWN,
-                    "revoke the token that this command itself uses",
+                    "revoke the token that this command itself uses; it then has no access until you set another one",
                     "Nothing was revoked.",
                 )?;
             }
