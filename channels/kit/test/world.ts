@@ -44,6 +44,8 @@ export interface Faults {
 }
 export const CALM: Faults = { fails: 0, answerLost: 0, dies: 0 };
 class Died extends Error {}
+/** Three times what a resident account needs for a day. An account that rings without end fails its test instead of delaying it. */
+const MOST_RINGS_OF_A_PASS = 10_000;
 
 export class World {
   readonly db = memoryDatabase();
@@ -309,7 +311,7 @@ export class World {
   async pass(ms: number): Promise<void> {
     const until = this.now + ms;
     await this.settle();
-    for (;;) {
+    for (let rings = 0; ; ) {
       const timer = this.#timers.toSorted((left, right) => left.at - right.at)[0];
       const alarm = this.#alarmAt;
       const next = Math.min(timer?.at ?? Number.POSITIVE_INFINITY, alarm ?? Number.POSITIVE_INFINITY);
@@ -319,6 +321,7 @@ export class World {
         this.#timers = this.#timers.filter((other) => other !== timer);
         timer.work();
       } else {
+        if (++rings > MOST_RINGS_OF_A_PASS) throw new Error("alarms without end");
         this.#alarmAt = undefined;
         await this.account.alarm().catch(() => {});
       }
