@@ -29,6 +29,10 @@ export interface PromptSkill {
   /** Programs that it needs and that were not looked for. */
   readonly programs?: readonly string[];
 }
+/** The file of a day. `next` is the last of the files that continue a full one, by its path. */
+export interface DailyPromptFile extends PromptFile {
+  readonly next?: PromptFile & { readonly path: string };
+}
 /** An absent entry means that the file does not exist. `yesterday` and `today` are the daily files of `localDay(input.now)`. */
 export interface PromptFiles {
   readonly soul?: PromptFile;
@@ -36,8 +40,8 @@ export interface PromptFiles {
   readonly user?: PromptFile;
   readonly agents?: PromptFile;
   readonly memory?: PromptFile;
-  readonly yesterday?: PromptFile;
-  readonly today?: PromptFile;
+  readonly yesterday?: DailyPromptFile;
+  readonly today?: DailyPromptFile;
   readonly tools?: PromptFile;
   readonly heartbeat?: PromptFile;
   readonly bootstrap?: PromptFile;
@@ -57,9 +61,9 @@ const sizeOf = (text: string): number => encoder.encode(text).length;
 /** Allocates the files' shared size limit in the order of the sections. */
 class Room {
   #left = LIMITS.injectedTotalBytes;
-  take(path: string, file: PromptFile): string {
+  take(path: string, file: PromptFile, maxBytes: number = LIMITS.injectedFileBytes): string {
     const body = file.text.trim();
-    const shown = cutBytes(body, Math.min(LIMITS.injectedFileBytes, this.#left)).trimEnd();
+    const shown = cutBytes(body, Math.min(maxBytes, this.#left)).trimEnd();
     const size = sizeOf(shown);
     this.#left -= size;
     if (shown.length === body.length && sizeOf(file.text) >= file.sizeBytes) return shown;
@@ -150,6 +154,14 @@ function sections(files: PromptFiles, input: PromptInput): Section[] {
   const remembered = (id: SectionId, path: string, file: PromptFile | undefined): void => {
     if (file && file.text.trim() !== "") out.push(section(id, path, fence(path, room.take(path, file))));
   };
+  // A day takes no more than one file may: a full file shares its part with the last one that continues it.
+  const daily = (id: SectionId, path: string, file: DailyPromptFile | undefined): void => {
+    if (file?.next === undefined || file.next.text.trim() === "") return remembered(id, path, file);
+    const half = LIMITS.injectedFileBytes / 2;
+    const { next } = file;
+    const parts = [room.take(path, file, half), `[The day continues in ${next.path}:]`, room.take(next.path, next, half)];
+    out.push(section(id, path, fence(path, parts.join("\n\n"))));
+  };
   if (own && files.bootstrap && files.bootstrap.text.trim() !== "") {
     add("bootstrap", "BOOTSTRAP.md", files.bootstrap);
     add("soul", "SOUL.md", files.soul);
@@ -164,8 +176,8 @@ function sections(files: PromptFiles, input: PromptInput): Section[] {
   add("agents", "AGENTS.md", files.agents);
   if (own) {
     remembered("memory", "MEMORY.md", files.memory);
-    remembered("yesterday", `memory/${day.yesterday}.md`, files.yesterday);
-    remembered("today", `memory/${day.today}.md`, files.today);
+    daily("yesterday", `memory/${day.yesterday}.md`, files.yesterday);
+    daily("today", `memory/${day.today}.md`, files.today);
     add("tools", "TOOLS.md", files.tools);
   }
   if (own && files.heartbeat && isMeaningful(files.heartbeat.text)) add("heartbeat", "HEARTBEAT.md", files.heartbeat);

@@ -172,6 +172,16 @@ describe("[P19] bounds", () => {
   it("a file that was read only in part is cut too", () => {
     assert.match(system({ soul: { text: "start", sizeBytes: 999_999 } }), /start\n\n\[SOUL\.md is cut here: 5 of 999999/);
   });
+  it("[F49] a day that continues in another file takes no more than one file, and both parts are shown", () => {
+    const next = { path: "memory/2026-01-01-2.md", ...file(`LATER ${"y".repeat(LIMITS.injectedFileBytes)}`) };
+    const prompt = assemble({ today: { ...file("x".repeat(LIMITS.injectedFileBytes)), next } }, input());
+    const text = prompt.sections.find(({ id }) => id === "today")?.text ?? "";
+    assert.match(text, /is cut here: 32768 of 65536 bytes[\s\S]*\[The day continues in memory\/2026-01-01-2\.md:\]\n\nLATER y/);
+    assert.match(text, /\[memory\/2026-01-01-2\.md is cut here: 32768 of/);
+    assert.ok(text.length < LIMITS.injectedFileBytes + 1024);
+    const small = assemble({ today: { ...file("x"), next: { path: next.path, ...file(" \n") } } }, input()).system;
+    assert.doesNotMatch(small, /continues in/);
+  });
   it("all files share a size limit, and a file that does not fit gets a note", () => {
     const big = file("x".repeat(LIMITS.injectedFileBytes));
     const prompt = assemble({ soul: big, identity: big, user: big, agents: big, memory: big, today: big, tools: big }, input());

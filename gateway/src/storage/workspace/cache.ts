@@ -36,10 +36,14 @@ export interface CachedFile {
   readonly sizeBytes: number;
   readonly etag: string;
 }
+export interface DailyFile extends CachedFile {
+  /** The last of the files that continue a full one: `memory/2026-03-01-2.md` and so on. */
+  readonly next?: CachedFile & { readonly path: string };
+}
 export interface AgentFiles {
   readonly files: ReadonlyMap<PromptFileName, CachedFile>;
-  readonly today: CachedFile | undefined;
-  readonly yesterday: CachedFile | undefined;
+  readonly today: DailyFile | undefined;
+  readonly yesterday: DailyFile | undefined;
   /** The agent's folder is empty. */
   readonly empty: boolean;
   /** The default files were created, or their creation has begun. */
@@ -68,7 +72,25 @@ async function list(bucket: Bucket, agentId: string): Promise<{ objects: readonl
   return { objects, folders };
 }
 
-async function daily(bucket: Bucket, key: string, known: CachedFile | undefined): Promise<CachedFile | undefined> {
+/** The file of a day, and where it continues. Costs one read, and one list more when the file may be full. */
+async function daily(bucket: Bucket, agentId: string, date: string, known: DailyFile | undefined): Promise<DailyFile | undefined> {
+  const path = dailyPath(date);
+  const main = await dailyMain(bucket, fileKey(agentId, path), known);
+  if (main === undefined || !mayContinue(main)) return main;
+  const found = await bucket.list({ prefix: fileKey(agentId, path).replace(/\.md$/, "-"), delimiter: "/" });
+  const numbered = found.objects.filter(({ key }) => CONTINUED.test(key));
+  const last = numbered.at(-1);
+  if (last === undefined) return { text: main.text, sizeBytes: main.sizeBytes, etag: main.etag };
+  if (known?.next?.etag === last.etag && known.etag === main.etag && last.key.endsWith(known.next.path)) return known;
+  const next = await readStart(bucket, last.key, last.size, LIMITS.injectedFileBytes);
+  return { ...main, ...(next === undefined ? {} : { next: { ...next, path: last.key.slice(agentFolder(agentId).length) } }) };
+}
+/** Neighbours have one digit, so their order is that of the listing. */
+const CONTINUED = /-[2-9]\.md$/;
+/** A full or binary file gets a neighbour (features/workspace/memory.ts). Files that the prompt shows whole are not full. */
+const mayContinue = ({ text, sizeBytes }: CachedFile): boolean => sizeBytes > LIMITS.injectedFileBytes || /[\0\ufffd]/.test(text);
+
+async function dailyMain(bucket: Bucket, key: string, known: DailyFile | undefined): Promise<DailyFile | undefined> {
   const object = await bucket.get(key, known ? { onlyIf: { etagDoesNotMatch: known.etag } } : undefined);
   if (!object) return undefined;
   if (known && object.etag === known.etag) return known;
@@ -114,8 +136,8 @@ class WorkspaceCache {
       const sameDay = known?.day === day.today;
       const [listed, today, yesterday] = await Promise.all([
         list(bucket, agentId),
-        daily(bucket, fileKey(agentId, dailyPath(day.today)), sameDay ? known.today : undefined),
-        daily(bucket, fileKey(agentId, dailyPath(day.yesterday)), sameDay ? known.yesterday : known?.today),
+        daily(bucket, agentId, day.today, sameDay ? known.today : undefined),
+        daily(bucket, agentId, day.yesterday, sameDay ? known.yesterday : known?.today),
       ]);
       const prefix = agentFolder(agentId);
       const wanted = listed.objects.flatMap((object) => {
@@ -141,7 +163,10 @@ class WorkspaceCache {
         checkedAt: generation === (this.#generations.get(agentId) ?? 0) ? now : Number.NEGATIVE_INFINITY,
         empty: listed.objects.length === 0 && listed.folders.length === 0,
         marked: listed.objects.some(({ key }) => key === marker),
-        bytes: [...files.values(), today, yesterday].reduce((sum, file) => sum + (file?.text.length ?? 0) * 2, 0),
+        bytes: [...files.values(), today, yesterday, today?.next, yesterday?.next].reduce(
+          (sum, file) => sum + (file?.text.length ?? 0) * 2,
+          0,
+        ),
       };
       this.#entries.keep(agentId, entry);
       return { ok: true, value: entry };

@@ -6,6 +6,8 @@ import { isMeaningful } from "../../../src/prompt/heartbeat.ts";
 import { MAX_AGE_MS } from "../../../src/storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "../../../src/features/agents/default-files.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { createMemoryFiles } from "../../../src/features/workspace/memory.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
 import { config, approvesAll, newAgent, reason, textAt, value, watched } from "../../support/workspace.ts";
 
@@ -178,6 +180,35 @@ describe("the prompt's files", () => {
     const next = value(await source.assemble(input(agent, midnight + 1)));
     expect(next.sections.find(({ id }) => id === "yesterday")?.text).toContain("NINETEENTH");
     expect(next.sections.find(({ id }) => id === "today")).toBeUndefined();
+  });
+  it("[F49] a full day continues with its last numbered file, and a day that is not full costs no operation more", async () => {
+    const agent = await settled();
+    const memory = createMemoryFiles(env.STORAGE);
+    const day = "2026-02-19";
+    await env.STORAGE.put(`agents/${agent}/memory/${day}.md`, `FIRST\n${"x".repeat(LIMITS.workspaceFileBytes - 20)}`);
+    expect(value(await memory.append(agent, day, "THE-SECOND-FILE ".repeat(3), "k1")).path).toBe(`memory/${day}-2.md`);
+    const { bucket, taken } = watched();
+    const source = composePromptSource(bucket, approvesAll());
+    const today = async (now: number): Promise<string> =>
+      value(await source.assemble(input(agent, now))).sections.find(({ id }) => id === "today")?.text ?? "";
+    const first = await today(NOON);
+    expect(first).toMatch(/FIRST\nx/);
+    expect(first).toContain("THE-SECOND-FILE");
+    expect(first.length).toBeLessThan(LIMITS.injectedFileBytes + 1024);
+    // Nothing was changed: one list more, and no read more. A change of the second file alone is seen.
+    taken();
+    expect(await today(NOON + MAX_AGE_MS)).toBe(first);
+    expect(taken()).toEqual(["get", "get", "list", "list", "list", "list"]);
+    value(await memory.append(agent, day, "LATER-STILL ".repeat(3), "k2"));
+    expect(await today(NOON + 2 * MAX_AGE_MS)).toContain("LATER-STILL");
+    // Of several the last one is shown; a note of a person is none of them.
+    await env.STORAGE.put(`agents/${agent}/memory/${day}-3.md`, "THE-THIRD-FILE");
+    await env.STORAGE.put(`agents/${agent}/memory/${day}-trip.md`, "A-TRIP");
+    const third = await today(NOON + 3 * MAX_AGE_MS);
+    expect([third.includes("THE-THIRD-FILE"), third.includes("THE-SECOND-FILE"), third.includes("A-TRIP")]).toEqual([true, false, false]);
+    // Tomorrow it is yesterday's.
+    const tomorrow = value(await source.assemble(input(agent, NOON + 86_400_000)));
+    expect(tomorrow.sections.find(({ id }) => id === "yesterday")?.text).toContain("THE-THIRD-FILE");
   });
   it("with a failing bucket the earlier files are used, or an error is returned", async () => {
     const agent = await settled();
