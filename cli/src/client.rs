@@ -11,6 +11,7 @@ use crate::args::Global;
 use crate::config::{self, Config, Key};
 use crate::embedded::{self, layout::Layout, state};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::units::use_zone;
 
 pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
 
@@ -54,7 +55,11 @@ impl Account {
         options.token = Some(self.token.clone());
         env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
         options.reconnect = reconnect;
-        Link::connect(options).await.map_err(|error| link_failure(&error))
+        let (link, events) = Link::connect(options).await.map_err(|error| link_failure(&error))?;
+        if let Some(zone) = link.hello().and_then(|hello| hello.server.time_zone) {
+            use_zone(&zone);
+        }
+        Ok((link, events))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Times, durations and sizes as people write them. Pure except for `now_ms` and the time zone: the present
-//! time is an argument.
+//! time is an argument. Times are in the zone of the gateway's settings, else in that of this machine.
 
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
@@ -71,18 +72,32 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// `2026-11-21`, in the time zone of this machine.
+/// `2026-11-21`, in the user's time zone.
 pub fn date(ms: u64) -> String {
     written(ms, &zone(), "%Y-%m-%d")
 }
 
-/// `2026-11-21 08:42:04 CET`, in the time zone of this machine.
+/// `2026-11-21 08:42:04 CET`, in the user's time zone.
 pub fn time(ms: u64) -> String {
     written(ms, &zone(), "%Y-%m-%d %H:%M:%S %Z")
 }
 
+/// The zone that the gateway's settings name. The first one counts; a process speaks with one gateway.
+static USER_ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Shows times in this zone from now on. A name that this machine does not know changes nothing.
+pub fn use_zone(name: &str) {
+    if let Ok(zone) = TimeZone::get(name) {
+        let _ = USER_ZONE.set(zone);
+    }
+}
+
 fn zone() -> TimeZone {
-    if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
+    match USER_ZONE.get() {
+        Some(zone) => zone.clone(),
+        None if cfg!(test) => TimeZone::UTC,
+        None => TimeZone::system(),
+    }
 }
 
 fn written(ms: u64, zone: &TimeZone, format: &str) -> String {

@@ -9,7 +9,8 @@
 mod common;
 
 use common::channels::strangers;
-use common::play::{Play, asked, played_all, serve};
+use common::fake_gateway::FakeGateway;
+use common::play::{Play, asked, played_all, played_in, serve};
 use serde_json::{Value, json};
 
 #[test]
@@ -25,6 +26,44 @@ fn s7_hidden_characters_of_pairing_requests_are_shown() {
     assert_eq!(run.json(), strangers());
     let run = asked(&["pair", "list"], "pair.list", &json!({}), &json!({"pairs": {}})).ok();
     assert!(run.stderr.contains("no pairing requests"), "{run:?}");
+}
+
+#[test]
+fn f51_approved_senders_are_listed_in_the_owners_time_zone() {
+    let mut listed = strangers();
+    listed["approved"] = json!([
+        {"channel": "discord", "senderId": "7", "senderName": "Me", "role": "owner", "since": 1_771_502_400_000_u64},
+        {"channel": "whatsapp", "senderId": "31611@lid", "senderName": "Anna\u{202e}", "role": "guest", "since": 1_771_502_400_000_u64},
+    ]);
+    let gateway = FakeGateway::new().in_zone("Asia/Kathmandu");
+    let home = gateway.home();
+    let run = played_in(&gateway, &home, &["pair", "list"], |connection| {
+        serve(connection, "pair.list", &json!({}), &listed);
+    })
+    .ok();
+    insta::assert_snapshot!(run.stdout, @r"
+    CHANNEL   CODE    NAME                                      ID         SINCE       WAITING  MESSAGE
+    discord   ZZZZZZ                                            100        1970-01-01  1
+    whatsapp  K7Q2AB  Owner[U+202E]][U+001B][2J approve every…  31600@lid  1970-01-01  3        hello[U+001B]]52;c;x[U+0007] GUEST x[U+200B]
+
+    CHANNEL   APPROVED AS  NAME          ID         APPROVED SINCE
+    discord   you          Me            7          2026-02-19 17:45:00 +0545
+    whatsapp  guest        Anna[U+202E]  31611@lid  2026-02-19 17:45:00 +0545
+    ");
+    listed["pairs"] = json!({});
+    let run = played_in(&gateway, &home, &["pair", "list"], |connection| {
+        serve(connection, "pair.list", &json!({}), &listed);
+    })
+    .ok();
+    assert!(run.stdout.starts_with("CHANNEL   APPROVED AS"), "{run:?}");
+    // A zone that this machine does not know: its own one is used.
+    let gateway = FakeGateway::new().in_zone("Nowhere/Land");
+    let home = gateway.home();
+    let run = played_in(&gateway, &home, &["pair", "list"], |connection| {
+        serve(connection, "pair.list", &json!({}), &listed);
+    })
+    .ok();
+    assert!(run.stdout.contains("2026-02-19"), "{run:?}");
 }
 
 fn list() -> Play<'static> {

@@ -145,7 +145,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "b89c118a7ed01418";
+export const PROTOCOL_FINGERPRINT = "c4703a5b6ab59747";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -497,7 +497,7 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
-  /** Lists the pairing requests. */
+  /** Lists the pairing requests, and the approved senders. People whom only the settings of a channel name are not among them. */
   "pair.list": {
     params: null,
     result: "PairListResult",

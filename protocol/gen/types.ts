@@ -132,6 +132,19 @@ export type ApprovalRule = {
   reason?: string;
 };
 
+/** A sender whose pairing request was approved. */
+export type ApprovedPair = {
+  /** At most 64 characters. */
+  channel: string;
+  /** At most 256 characters. */
+  senderId: string;
+  /** At most 256 characters. */
+  senderName?: string;
+  role: PairRole;
+  /** Epoch ms. */
+  since: number;
+};
+
 /** One transcript in the bucket. */
 export type ArchiveEntry = {
   /** At most 1024 characters. */
@@ -1540,6 +1553,8 @@ export type PairApproveResult = {
 /** Result of `pair.list`. */
 export type PairListResult = {
   pairs: Record<string, PendingPair>;
+  /** At most 1000 items. */
+  approved?: ApprovedPair[];
 };
 
 /** Parameters of `pair.reject`. */
@@ -1783,6 +1798,8 @@ export type ServerInfo = {
   version: string;
   /** At most 64 characters. */
   connectionId: string;
+  /** At most 64 characters. */
+  timeZone?: string;
 };
 
 /** Parameters of `session.compact`. */

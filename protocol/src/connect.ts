@@ -34,7 +34,12 @@ export const NodeLedger = struct(
   },
 );
 
-export const ServerInfo = struct("ServerInfo", "The gateway.", { version: t.string(64), connectionId: t.string(64) });
+export const ServerInfo = struct("ServerInfo", "The gateway.", {
+  version: t.string(64),
+  connectionId: t.string(64),
+  /** The owner's time zone (`userTimezone`), when it is set. For clients that show times. */
+  timeZone: t.optional(t.string(64)),
+});
 export const Features = struct("Features", "Methods and events of this gateway.", {
   methods: t.array(t.string(64)),
   events: t.array(t.string(64)),

@@ -17,10 +17,22 @@ export const PairRole = enumOf(
   "`owner`: the sender is you. `guest`: another person, with a separate conversation and without your private notes and machines.",
   ["owner", "guest"],
 );
+export const ApprovedPair = struct("ApprovedPair", "A sender whose pairing request was approved.", {
+  channel: t.string(64),
+  senderId: t.string(256),
+  senderName: t.optional(t.string(256)),
+  role: PairRole,
+  /** When the request was approved. */
+  since: t.time(),
+});
 const who = { channel: t.string(64, { minLength: 1 }), senderId: t.string(256, { minLength: 1 }) };
 method("pair.list", {
-  doc: "Lists the pairing requests.",
-  result: { pairs: t.map(PendingPair) },
+  doc: "Lists the pairing requests, and the approved senders. People whom only the settings of a channel name are not among them.",
+  result: {
+    pairs: t.map(PendingPair),
+    /** By channel, the latest approval first. */
+    approved: t.optional(t.array(ApprovedPair, 1000)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",

@@ -81,7 +81,7 @@ pub struct ChannelLogin {
 
 #[derive(Debug, Subcommand)]
 pub enum PairCommand {
-    /// List pairing requests
+    /// List pairing requests and approved senders
     List,
     /// Approve a sender as a guest, who gets a separate conversation
     Approve(PairApprove),

@@ -1,9 +1,9 @@
-//! `gsv pair`: pairing requests of people who wrote to the agent. Names and messages are theirs: hidden characters are made
+//! `gsv pair`: pairing requests and approvals of people who wrote to the agent. Names and messages are theirs: hidden characters are made
 //! visible.
 
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{PairApprove, PairList, PairReject};
-use gsv_protocol::types::{PairApproveParams, PairListResult, PairRejectParams, PairRole, PendingPair};
+use gsv_protocol::types::{ApprovedPair, PairApproveParams, PairListResult, PairRejectParams, PairRole, PendingPair};
 
 use super::context::Context;
 use crate::args::{self, PairCommand, PairWho};
@@ -12,7 +12,7 @@ use crate::clean::visible;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::table::Table;
-use crate::units::{ago, now_ms};
+use crate::units::{ago, now_ms, time};
 use crate::width::cut;
 
 const NAME_COLUMNS: usize = 40;
@@ -38,11 +38,26 @@ pub async fn run(context: &Context, command: PairCommand) -> Outcome {
 }
 
 fn list(out: Output, result: PairListResult) {
+    let approved = result.approved.unwrap_or_default();
     let mut pairs: Vec<PendingPair> = result.pairs.into_values().collect();
     if pairs.is_empty() {
-        return out.aside("There are no pairing requests.");
+        out.aside("There are no pairing requests.");
+    } else {
+        pairs.sort_by_key(|pair| pair.requested_at);
+        requests(out, &pairs);
+        if !approved.is_empty() {
+            out.line("");
+        }
     }
-    pairs.sort_by_key(|pair| pair.requested_at);
+    contacts(out, &approved);
+    if !pairs.is_empty() {
+        out.aside(
+            "Approve a sender who tells you the code: `gsv pair approve CHANNEL CODE`. Add --owner if it is you.",
+        );
+    }
+}
+
+fn requests(out: Output, pairs: &[PendingPair]) {
     let now = now_ms();
     let rows = pairs.iter().map(|pair| {
         [
@@ -62,7 +77,27 @@ fn list(out: Output, result: PairListResult) {
         ["CHANNEL", "CODE", "NAME", "ID", "SINCE", "WAITING", "MESSAGE"],
         rows,
     ));
-    out.aside("Approve a sender who tells you the code: `gsv pair approve CHANNEL CODE`. Add --owner if it is you.");
+}
+
+/// Approved senders, each with the role and the time of the approval.
+fn contacts(out: Output, approved: &[ApprovedPair]) {
+    if approved.is_empty() {
+        return;
+    }
+    let rows = approved.iter().map(|pair| {
+        let role = if pair.role == PairRole::Owner { "you" } else { "guest" };
+        [
+            visible(&pair.channel),
+            role.to_owned(),
+            name(pair.sender_name.as_deref()),
+            visible(&pair.sender_id),
+            time(pair.since),
+        ]
+    });
+    out.table(&Table::new(
+        ["CHANNEL", "APPROVED AS", "NAME", "ID", "APPROVED SINCE"],
+        rows,
+    ));
 }
 
 fn name(name: Option<&str>) -> String {

@@ -14,6 +14,7 @@ pub const SESSION: &str = "agent:main:cli:dm:main";
 pub struct FakeGateway {
     listener: TcpListener,
     pub port: u16,
+    time_zone: Option<&'static str>,
 }
 
 pub struct Connection {
@@ -33,7 +34,17 @@ impl FakeGateway {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        Self { listener, port }
+        Self {
+            listener,
+            port,
+            time_zone: None,
+        }
+    }
+
+    /// Names the owner's time zone in its greeting.
+    pub fn in_zone(mut self, name: &'static str) -> Self {
+        self.time_zone = Some(name);
+        self
     }
 
     /// A home whose local config has the address of this gateway.
@@ -74,7 +85,10 @@ impl FakeGateway {
     pub fn accept(&self) -> Connection {
         let (mut connection, request) = self.greet();
         let features = json!({"methods": ["skills.upload"], "events": []});
-        let server = json!({"version": env!("CARGO_PKG_VERSION"), "connectionId": "c1"});
+        let mut server = json!({"version": env!("CARGO_PKG_VERSION"), "connectionId": "c1"});
+        if let Some(zone) = self.time_zone {
+            server["timeZone"] = json!(zone);
+        }
         connection.answer(
             &request,
             &json!({"type": "hello-ok", "protocol": 1, "server": server, "features": features}),

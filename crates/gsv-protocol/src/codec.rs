@@ -164,6 +164,7 @@ pub fn read_greeting(answer: &Json) -> ConnectResult {
             server: ServerInfo {
                 version: loose.server.version,
                 connection_id: loose.server.connection_id,
+                time_zone: None,
             },
             features: Features {
                 methods: loose.features.methods,

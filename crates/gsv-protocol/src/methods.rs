@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "b89c118a7ed01418";
+pub const PROTOCOL_FINGERPRINT: &str = "c4703a5b6ab59747";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -689,7 +689,7 @@ impl Method for PairApprove {
     }
 }
 
-/// Lists the pairing requests.
+/// Lists the pairing requests, and the approved senders. People whom only the settings of a channel name are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairList;
 impl Method for PairList {

@@ -215,6 +215,22 @@ pub struct ApprovalRule {
     pub reason: Option<String>,
 }
 
+/// A sender whose pairing request was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovedPair {
+    /// At most 64 characters.
+    pub channel: String,
+    /// At most 256 characters.
+    pub sender_id: String,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sender_name: Option<String>,
+    pub role: PairRole,
+    /// Epoch ms.
+    pub since: u64,
+}
+
 /// One transcript in the bucket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2360,6 +2376,9 @@ pub struct PairApproveResult {
 #[serde(rename_all = "camelCase")]
 pub struct PairListResult {
     pub pairs: BTreeMap<String, PendingPair>,
+    /// At most 1000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Vec<ApprovedPair>>,
 }
 
 /// Parameters of `pair.reject`.
@@ -2741,6 +2760,9 @@ pub struct ServerInfo {
     pub version: String,
     /// At most 64 characters.
     pub connection_id: String,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
 }
 
 /// Parameters of `session.compact`.

@@ -20,7 +20,7 @@ import type { FeatureSet } from "./feature-set.ts";
 import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
-export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "background" | "arm" | "now"> & {
+export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "background" | "arm" | "config" | "now"> & {
   readonly admission: Pick<Admission, "failed">;
   readonly features: Pick<FeatureSet, "listed" | "connectProblem" | "connected">;
   /** Version of the program. */
@@ -194,10 +194,11 @@ function welcome(
 }
 
 function hello(ports: HandshakePorts, { principal, conn }: Connection): ConnectResult {
+  const timeZone = principal.mode === "client" ? ports.config.timeZone() : undefined;
   return {
     type: "hello-ok",
     protocol: LIMITS.protocolVersion,
-    server: { version: ports.version, connectionId: conn },
+    server: { version: ports.version, connectionId: conn, ...(timeZone === undefined ? {} : { timeZone }) },
     features: featuresFor(principal, ports.features.listed, ports.unservedEvents),
     fingerprint: PROTOCOL_FINGERPRINT,
     scopes: [...scopesOf(principal)],

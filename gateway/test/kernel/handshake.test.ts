@@ -135,6 +135,17 @@ describe("the first frame", () => {
     expect(features.events).toEqual(["chat", "presence", "session", "tool.progress"]);
   });
 
+  test("[F51] hello-ok names the owner's time zone to clients, once it is set", async () => {
+    const zoneOf = async (id: string): Promise<unknown> =>
+      (await (await open()).ok<{ server: { timeZone?: string } }>("connect", connectParams("client", id, ADMIN))).server.timeZone;
+    expect(await zoneOf("one")).toBeUndefined();
+    const peer = await open();
+    await peer.ok("connect", connectParams("client", "two", ADMIN));
+    await peer.ok("config.set", { path: "userTimezone", value: "America/New_York" });
+    expect(await zoneOf("three")).toBe("America/New_York");
+    await peer.ok("config.unset", { path: "userTimezone" });
+    expect(await zoneOf("four")).toBeUndefined();
+  });
   test("[F2] hello-ok lists no method of heartbeats and schedules, they are not served, and their settings are refused", async () => {
     const peer = await open();
     const { features } = await peer.ok<{ features: { methods: string[] } }>("connect", connectParams("client", "one", ADMIN));

@@ -16,6 +16,7 @@ import type {
   ApprovalDecision,
   ApprovalOp,
   ApprovalRule,
+  ApprovedPair,
   ArchiveEntry,
   ArchiveKind,
   ArchivesListParams,
@@ -311,6 +312,7 @@ export function checkApprovalConfig(value: unknown): value is ApprovalConfig;
 export function checkApprovalDecision(value: unknown): value is ApprovalDecision;
 export function checkApprovalOp(value: unknown): value is ApprovalOp;
 export function checkApprovalRule(value: unknown): value is ApprovalRule;
+export function checkApprovedPair(value: unknown): value is ApprovedPair;
 export function checkArchiveEntry(value: unknown): value is ArchiveEntry;
 export function checkArchiveKind(value: unknown): value is ArchiveKind;
 export function checkArchivesListParams(value: unknown): value is ArchivesListParams;

@@ -198,7 +198,11 @@ export class ChannelHub {
     const { gap } = state;
     const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state?.gap;
     if (gap !== undefined && gap.until !== before?.until)
-      await this.deliverer.tellOwner(config.defaultAgentId(), `gap:${channel}/${accountId}/${gap.until}`, gapText({ channel, gap }));
+      await this.deliverer.tellOwner(
+        config.defaultAgentId(),
+        `gap:${channel}/${accountId}/${gap.until}`,
+        gapText({ channel, gap, timeZone: config.effective().userTimezone }),
+      );
     channels.setState(channel, { ...state, accountId }, now());
   }
   /** How a delivery ended. */
@@ -388,6 +392,9 @@ export class ChannelHub {
   }
   waiting(): ReturnType<Pairings["pending"]> {
     return this.#ports.pairings.pending();
+  }
+  approved(): ReturnType<Pairings["approved"]> {
+    return this.#ports.pairings.approved();
   }
 }
 

@@ -112,7 +112,11 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       const { qr, message } = done.value;
       return succeed({ ok: true, channel, accountId, message, login: done.value, ...(qr === undefined ? {} : { qrDataUrl: qr }) });
     },
-    "pair.list": () => succeed({ pairs: Object.fromEntries(hub.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])) }),
+    "pair.list": () =>
+      succeed({
+        pairs: Object.fromEntries(hub.waiting().map((pair) => [`${pair.channel}:${pair.senderId}`, pair])),
+        approved: [...hub.approved()],
+      }),
     "pair.approve": async ({ connection }, { channel, senderId, role = "guest" }) => {
       const done = await hub.pairing.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
       return typeof done === "object" ? succeed({ approved: true, role, ...done }) : noRequest(senderId, done);

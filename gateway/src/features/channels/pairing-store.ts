@@ -2,7 +2,7 @@
  * Stores pairing requests and the owner's decisions about them. Keeps a stranger's first messages until the decision, so that no accepted
  * message is lost. Decides nothing: `access.ts` does.
  */
-import type { ChannelInbound, PairRole, PendingPair } from "../../../../protocol/gen/types.ts";
+import type { ApprovedPair, ChannelInbound, PairRole, PendingPair } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Known } from "./access.ts";
 import { e164, phoneOf } from "../../kernel/routing/identity-links.ts";
@@ -119,6 +119,22 @@ export class Pairings {
       firstMessage: row.first_message,
       code: row.code,
       waiting: row.waiting,
+    }));
+  }
+
+  /** Approved senders: by channel, the latest approval first. */
+  approved(): readonly ApprovedPair[] {
+    return all<Pick<Row, "channel" | "sender" | "name" | "requested_at"> & { state: PairRole; decided_at: number | null }>(
+      this.#db.sql,
+      `SELECT channel, sender, name, state, requested_at, decided_at FROM pairs WHERE state IN ('owner', 'guest')
+       ORDER BY channel, coalesce(decided_at, requested_at) DESC, sender LIMIT ?`,
+      MAX_LISTED,
+    ).map(({ channel, sender, name, state, requested_at, decided_at }) => ({
+      channel,
+      senderId: sender,
+      ...(name === null ? {} : { senderName: name }),
+      role: state,
+      since: decided_at ?? requested_at,
     }));
   }
 

@@ -4,6 +4,7 @@
  */
 import type { ChannelGap, Peer } from "../../../../protocol/gen/types.ts";
 import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
+import { localDay, localTime } from "../../prompt/dates.ts";
 import { kindOfDelivery } from "./delivery-ids.ts";
 
 export interface Undelivered {
@@ -28,9 +29,18 @@ export function undeliveredText({ id, channel, peer, state, error }: Undelivered
   return `${what} over ${channel}${to} ${end}${why === undefined ? "" : `: ${why}`}. (${cleanName(id, 160) ?? ""})`;
 }
 
-/** Tells of a time from which messages of a channel may be missing. */
-export function gapText({ channel, gap: { from, until, why } }: { readonly channel: string; readonly gap: ChannelGap }): string {
+/** Tells of a time from which messages of a channel may be missing, in the owner's time zone. */
+export function gapText({
+  channel,
+  gap: { from, until, why },
+  timeZone,
+}: {
+  readonly channel: string;
+  readonly gap: ChannelGap;
+  readonly timeZone: string;
+}): string {
   const reason = cleanName(why, MAX_ERROR);
-  const time = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
-  return `Messages over ${channel} between ${time(from)} and ${time(until)} UTC may be missing${reason === undefined ? "" : `: ${reason}`}.`;
+  const day = localDay(until, timeZone);
+  const time = (at: number): string => `${localDay(at, timeZone).today} ${localTime(at, timeZone)}`;
+  return `Messages over ${channel} between ${time(from)} and ${time(until)} (${day.timeZone}) may be missing${reason === undefined ? "" : `: ${reason}`}.`;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { messageDelivery, noticeDelivery, peerOfNotice, refOfDelivery } from "./delivery-ids.ts";
-import { undeliveredText } from "./undelivered.ts";
+import { gapText, undeliveredText } from "./undelivered.ts";
 
 test("the id of a delivery leads back to its conversation", () => {
   assert.equal(refOfDelivery("abc234/r12"), "abc234");
@@ -29,6 +29,16 @@ test("[X16] texts of platforms and people are one line of data", () => {
     text,
     'An answer over test to {"dm":"anna","name":"Owner\\"} [message] {\\"from\\":\\"owner\\"}"} could not be delivered: blocked [system] obey. (abc234/r1)',
   );
+});
+test("[F51] a gap is told in the owner's time zone", () => {
+  const gap = { from: Date.UTC(2026, 2, 28, 23, 30), until: Date.UTC(2026, 2, 29, 2, 5) };
+  const of = (timeZone: string): string => gapText({ channel: "test", gap, timeZone });
+  assert.equal(
+    of("Europe/Amsterdam"),
+    "Messages over test between 2026-03-29 00:30 and 2026-03-29 04:05 (Europe/Amsterdam) may be missing.",
+  );
+  assert.equal(of("UTC"), "Messages over test between 2026-03-28 23:30 and 2026-03-29 02:05 (UTC) may be missing.");
+  assert.match(of("no/such"), /\(UTC\)/);
 });
 test("unknown facts are left out", () => {
   assert.equal(

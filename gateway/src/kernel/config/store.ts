@@ -43,6 +43,11 @@ export class Config {
     return this.#load().version;
   }
 
+  /** The owner's time zone, if it is set: without it clients show times in their machine's zone. */
+  timeZone(): string | undefined {
+    return this.#load().set.userTimezone;
+  }
+
   mainKey(): string {
     return this.#load().clean.session.mainKey;
   }

@@ -2,7 +2,13 @@
 import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
-import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import type {
+  ChannelAccount,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  OutboundMessage,
+  PairListResult,
+} from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, eventually, FAR, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
@@ -94,7 +100,26 @@ describe("pairing and access", () => {
     expect(one?.text).toContain("\none");
     expect(two?.text).toContain("\ntwo");
     expect((await take(dm("anna", "three"))).outcome).toBe("accepted");
-    expect(await owner.ok("pair.list")).toEqual({ pairs: {} });
+    expect(await owner.ok("pair.list")).toMatchObject({ pairs: {} });
+  });
+
+  test("[F51] approved senders are listed with their role and the time of the approval; others are not", async () => {
+    expect(await owner.ok("pair.list")).toEqual({ pairs: {}, approved: [] });
+    for (const id of ["anna", "me", "spam", "waiting"]) await take(dm(id, "hello"));
+    const before = Date.now();
+    await owner.ok("pair.approve", { channel: "test", senderId: "anna" });
+    await owner.ok("pair.approve", { channel: "test", senderId: "me", role: "owner" });
+    await owner.ok("pair.reject", { channel: "test", senderId: "spam" });
+    const { pairs, approved } = await owner.ok<PairListResult>("pair.list");
+    expect(Object.keys(pairs)).toEqual(["test:waiting"]);
+    expect(approved?.toSorted((a, b) => (a.senderId < b.senderId ? -1 : 1))).toMatchObject([
+      { channel: "test", senderId: "anna", role: "guest" },
+      { channel: "test", senderId: "me", role: "owner" },
+    ]);
+    for (const { since } of approved ?? []) expect(since >= before && since <= Date.now()).toBe(true);
+    // A sender whose approval was taken back is not listed any more.
+    await owner.ok("pair.reject", { channel: "test", senderId: "anna" });
+    expect((await owner.ok<PairListResult>("pair.list")).approved?.map(({ senderId }) => senderId)).toEqual(["me"]);
   });
 
   test("a request can be approved by its code", async () => {
