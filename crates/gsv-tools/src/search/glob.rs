@@ -9,6 +9,7 @@ use ignore::WalkState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ages::{Ages, Changed};
 use super::{Base, Tree, compile};
 use crate::args;
 use crate::beneath::{Beneath, WalkOpener};
@@ -92,9 +93,6 @@ struct GlobOutput<'a> {
     skipped_directories: Option<usize>,
 }
 
-/// Seconds and nanoseconds of the last change.
-type Changed = (i64, i64);
-
 fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &Stop) -> Result<ToolOutput, ToolError> {
     let mut paths = Vec::new();
     let is_cut = AtomicBool::new(false);
@@ -107,6 +105,7 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
                 entries: Vec::new(),
             };
             let (count, is_cut) = (&count, &is_cut);
+            let mut ages = Ages::default();
             Box::new(move |entry| {
                 if stop.is_due() || count.load(Ordering::Relaxed) >= limits::GLOB_ENTRIES {
                     is_cut.store(true, Ordering::Relaxed);
@@ -126,7 +125,7 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
                 };
                 if matcher.is_match(below) {
                     count.fetch_add(1, Ordering::Relaxed);
-                    mine.entries.push((changed(&entry), path.to_path_buf()));
+                    mine.entries.push((ages.of(entry.path()), path.to_path_buf()));
                 }
                 WalkState::Continue
             })
@@ -169,11 +168,4 @@ impl Drop for Batch<'_> {
             .unwrap_or_else(PoisonError::into_inner)
             .append(&mut self.entries);
     }
-}
-
-fn changed(entry: &ignore::DirEntry) -> Changed {
-    use std::os::unix::fs::MetadataExt;
-    entry
-        .metadata()
-        .map_or((i64::MIN, 0), |found| (found.mtime(), found.mtime_nsec()))
 }

@@ -4,6 +4,7 @@
 //! depend on a file outside. Each find is opened or checked again through [`crate::beneath`], so a directory that is swapped
 //! for a link during the walk leaks nothing.
 
+mod ages;
 mod best;
 mod glob;
 mod grep;
