@@ -22,6 +22,7 @@ const STOP_GRACE: Duration = Duration::from_millis(250);
 const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 const LINE_BYTES: u64 = 64 * 1024;
 const KILL_SIGNAL: i32 = 9;
+const ARENAS: &str = "MALLOC_ARENA_MAX";
 
 #[derive(Clone)]
 pub struct SharedLog(Arc<Mutex<Log>>);
@@ -43,23 +44,10 @@ pub struct Worker {
 
 impl Worker {
     pub fn start(layout: &Layout, runtime: &Runtime, log: &SharedLog) -> Outcome<Self> {
-        let workerd = runtime.workerd();
-        let mut child = Command::new(&workerd)
-            .arg("serve")
-            // For the Worker loader (`capnp.rs`). The version of workerd is fixed with the program.
-            .arg("--experimental")
-            .arg(layout.config())
-            .current_dir(layout.gateway())
-            .env_remove("GSV_TOKEN")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .or_fail(
-                format_args!("start {}", workerd.display()),
-                "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
-            )?;
+        let mut child = command(layout, runtime).spawn().or_fail(
+            format_args!("start {}", runtime.workerd().display()),
+            "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
+        )?;
         let output = [
             tokio::spawn(copy_lines(child.stdout.take(), log.clone())),
             tokio::spawn(copy_lines(child.stderr.take(), log.clone())),
@@ -104,6 +92,24 @@ impl Worker {
     }
 }
 
+fn command(layout: &Layout, runtime: &Runtime) -> Command {
+    let mut command = Command::new(runtime.workerd());
+    command
+        .arg("serve")
+        // For the Worker loader (`capnp.rs`). The version of workerd is fixed with the program.
+        .arg("--experimental")
+        .arg(layout.config())
+        .current_dir(layout.gateway())
+        .env_remove("GSV_TOKEN")
+        // glibc gives each thread an arena of its own, which keeps what was freed: a fifth of the memory after 500 messages.
+        .env(ARENAS, std::env::var_os(ARENAS).unwrap_or_else(|| "1".into()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
 async fn flush(output: [JoinHandle<()>; 2]) {
     for copying in output {
         let _ = timeout(OUTPUT_GRACE, copying).await;
@@ -118,5 +124,31 @@ async fn copy_lines(stream: Option<impl AsyncRead + Unpin>, log: SharedLog) {
     while let Ok(1..) = (&mut reader).take(LINE_BYTES).read_until(b'\n', &mut line).await {
         log.line("workerd", &String::from_utf8_lossy(&line));
         line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::runtime::Manifest;
+
+    #[test]
+    fn f64_workerd_gets_one_memory_arena_and_no_token() {
+        let manifest: Manifest = serde_json::from_str(r#"{"version":"1","compatibilityDate":"2026-11-01"}"#).unwrap();
+        let runtime = Runtime {
+            dir: "/r".into(),
+            manifest,
+        };
+        let command = command(&Layout { home: "/h".into() }, &runtime);
+        let value = |name: &str| {
+            command
+                .as_std()
+                .get_envs()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.map(ToOwned::to_owned))
+        };
+        let wanted = std::env::var_os(ARENAS).unwrap_or_else(|| "1".into());
+        assert_eq!(value(ARENAS), Some(Some(wanted)));
+        assert_eq!(value("GSV_TOKEN"), Some(None), "it is removed");
     }
 }
