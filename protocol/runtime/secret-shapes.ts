@@ -14,6 +14,13 @@ const SECRET_SHAPES: readonly RegExp[] = [
   /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
 ];
 
+/** The text without these values. Give longer values first, so that a secret that contains another is hidden whole. */
+export function hideValues(text: string, values: readonly string[]): string {
+  let clean = text;
+  for (const value of values) if (clean.includes(value)) clean = clean.replaceAll(value, HIDDEN);
+  return clean;
+}
+
 /** The text with all that looks like a secret hidden; `more` are the caller's own shapes, with the flag `g`. */
 export function hideSecrets(text: string, more: readonly RegExp[] = []): string {
   let clean = text;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, it } from "node:test";
+import { startFakeModel } from "../fakes/fake-model.ts";
 import { Client, Machine, until, WireError } from "./support.ts";
 
 /** Status of a WebSocket upgrade with these headers; 101 is closed at once. */
@@ -167,5 +168,28 @@ describe("access", () => {
     await until("the stray frame is in the log", () => machine.gatewayLog().includes("stray_chunk"));
     assert.equal(machine.gatewayLog().includes(secret), false);
     client.close();
+  });
+});
+
+describe("stored secrets in results of the gateway's own tools", () => {
+  const machine = new Machine();
+  before(() => machine.up());
+  after(() => machine.end());
+
+  it("[F10] [S5] a stored key that stands in a workspace file reaches no result", async () => {
+    const fake = await startFakeModel();
+    try {
+      await machine.useModel(fake);
+      const owner = await machine.client();
+      const key = "sk-secret-abcdefgh-0123456789";
+      await owner.call("config.set", { path: "apiKeys.anthropic", value: key });
+      await owner.call("workspace.write", { agentId: "main", path: "notes.md", content: `my key ${key} end\n` });
+      const run = await owner.say('call gsv__ReadFile {"path":"notes.md"}');
+      await owner.waitForChat("the answer", ({ runId, state }) => runId === run && state === "final");
+      assert.ok(fake.requests.length >= 2);
+      assert.ok(!JSON.stringify(fake.requests.map(({ body }) => body)).includes(key));
+    } finally {
+      await fake.close();
+    }
   });
 });

@@ -109,6 +109,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async modelAccess(providers: readonly string[]): Promise<ModelAccess> {
     return this.#kernel.ports.config.access(providers);
   }
+  async secretValues(): Promise<readonly string[]> {
+    return this.#kernel.ports.secretValues();
+  }
   async configGet(path: string | undefined): Promise<Result<unknown>> {
     const read = this.#kernel.ports.config.read(path);
     return read.ok ? { ok: true, value: read.value.value } : read;

@@ -84,8 +84,13 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
   }
   const given = params ?? {};
   const check = PARAMS_VALIDATORS[method];
-  if (check !== null && !check(given))
-    return fail("protocol.invalid_params", `The params of ${method} are not valid: ${explainText(paramsTypeOf(method), given)}`);
+  if (check !== null && !check(given)) {
+    const problem = explainText(paramsTypeOf(method), given);
+    const instead = ports.features.largeFrames[method]?.insteadOfInvalid(given, problem);
+    return instead === undefined || !check(instead)
+      ? fail("protocol.invalid_params", `The params of ${method} are not valid: ${problem}`)
+      : perform(ports, caller, method, instead);
+  }
   try {
     const { audit }: MethodInfo = METHODS[method];
     if (typeof audit === "string") return await call(ports, caller, method, given as ParamsOf<typeof method>);

@@ -32,6 +32,8 @@ export interface LargeFrame<M extends MethodName> {
   readonly maxBytes: number;
   /** Params that stand for those of a larger frame, or of one that is nested too deeply, made of the texts in it; undefined: the frame is refused. */
   readonly instead: (peek: (path: readonly string[]) => string | undefined) => ParamsOf<M> | undefined;
+  /** Params that stand for some that are not valid; undefined: the request is refused. `problem` is a sentence. */
+  readonly insteadOfInvalid: (params: unknown, problem: string) => ParamsOf<M> | undefined;
 }
 export type LargeFrames = { readonly [M in MethodName]?: LargeFrame<M> };
 

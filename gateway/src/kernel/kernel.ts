@@ -75,6 +75,7 @@ export class Kernel {
       followers: new Followers(connections, subscriptions),
       subscriptions,
       scrub: (text) => secrets.scrub(text),
+      secretValues: () => secrets.all(),
       contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
       arm: () => this.#alarms?.arm(),
       closeToken: (tokenId, reason) => this.#closeToken(tokenId, reason),

@@ -30,6 +30,8 @@ export interface KernelPorts {
   readonly subscriptions: Subscriptions;
   /** Masks every stored secret in a text. */
   readonly scrub: (text: string) => string;
+  /** The stored secrets, longest first. For sessions alone, which hide them in results of their tools. */
+  readonly secretValues: () => readonly string[];
   /** Changes whenever RunContext changes, which is what a run gets from the gateway. */
   readonly contextVersion: () => string;
   /** Sets the object's alarm again. Call it when a deadline may have become earlier. */

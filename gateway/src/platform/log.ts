@@ -2,7 +2,7 @@
  * The log: one JSON object per line. Redacts by key name and by value before anything leaves the process; that can't be
  * turned off. Callers must not log message texts or tool arguments, only names, counts and reasons.
  */
-import { HIDDEN, hideSecrets } from "../../../protocol/runtime/secret-shapes.ts";
+import { HIDDEN, hideSecrets, hideValues } from "../../../protocol/runtime/secret-shapes.ts";
 import type { Clock } from "./clock.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -34,12 +34,14 @@ export class SecretValues {
     // Longest first, so that a secret that contains another is masked whole.
     this.#values = usable.sort((left, right) => right.length - left.length);
   }
+  /** Longest first. */
+  all(): readonly string[] {
+    return this.#values;
+  }
 
   /** The text with every registered secret masked. */
   scrub(text: string): string {
-    let clean = text;
-    for (const value of this.#values) if (clean.includes(value)) clean = clean.replaceAll(value, HIDDEN);
-    return clean;
+    return hideValues(text, this.#values);
   }
 }
 

@@ -22,6 +22,8 @@ export interface GatewayPort {
   /** Null when `knownVersion` still holds. */
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
   modelAccess(providers: readonly string[]): Promise<ModelAccess>;
+  /** The stored secrets, longest first: no result of a native tool may contain them (promise S5). Stay in memory. */
+  secretValues(): Promise<readonly string[]>;
   /** In order per session. Resolves when handed to the sockets. */
   publish(sessionKey: string, news: readonly SessionNews[]): Promise<void>;
   dispatchTool(dispatch: ToolDispatch): Promise<DispatchOutcome>;

@@ -1,4 +1,5 @@
 /** The session's copy of what a run needs from the gateway: checked before each model call, sent only after a change. Memory only. */
+import { hideValues } from "../../../protocol/runtime/secret-shapes.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 
@@ -6,7 +7,7 @@ import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 const CONFIRMED_MS = 250;
 
 export class RunContexts {
-  readonly #gateway: Pick<GatewayPort, "runContext" | "modelAccess">;
+  readonly #gateway: Pick<GatewayPort, "runContext" | "modelAccess" | "secretValues">;
   readonly #sessionKey: () => string;
   #known: RunContext | undefined;
   #asking: Promise<RunContext> | undefined;
@@ -14,8 +15,9 @@ export class RunContexts {
   #confirmed: { readonly version: string; readonly at: number } | undefined;
   /** The keys that were needed last, of one version and one provider. Only for model calls. */
   #access: { readonly version: string; readonly provider: string; readonly access: ModelAccess } | undefined;
+  #secrets: { readonly version: string | undefined; readonly values: readonly string[] } | undefined;
 
-  constructor(gateway: Pick<GatewayPort, "runContext" | "modelAccess">, sessionKey: () => string) {
+  constructor(gateway: Pick<GatewayPort, "runContext" | "modelAccess" | "secretValues">, sessionKey: () => string) {
     this.#gateway = gateway;
     this.#sessionKey = sessionKey;
   }
@@ -34,6 +36,14 @@ export class RunContexts {
     const access = await this.#gateway.modelAccess([provider]);
     this.#access = { version, provider, access };
     return access;
+  }
+  /** Hides stored secrets in what a native tool gives. Rejects when the gateway does. */
+  async hider(): Promise<(text: string) => string> {
+    const version = this.#known?.version;
+    if (this.#secrets === undefined || this.#secrets.version !== version)
+      this.#secrets = { version, values: await this.#gateway.secretValues() };
+    const { values } = this.#secrets;
+    return (text) => hideValues(text, values);
   }
   /**
    * The current context. With `now` (wall clock) a version that has just come with a message is trusted. Concurrent callers share one

@@ -62,10 +62,12 @@ function explain(outcome: Exclude<ToolOutcome, "ok">): string {
   return `${text} ${hint}`;
 }
 
-/** How a native call ended. */
+/** How a native call ended. `hide` removes stored secrets. */
 export function fromNative(
   outcome: { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: GsvError },
+  hide: (text: string) => string,
 ): ToolReport {
-  if (outcome.ok) return { content: toContent(hideIn(outcome.result, hideTokens)), outcome: "ok" };
-  return { content: [{ type: "text", text: sentence(outcome.error) }], outcome: "error", reason: outcome.error.reason };
+  const clean = (text: string): string => hideTokens(hide(text));
+  if (outcome.ok) return { content: toContent(hideIn(outcome.result, clean)), outcome: "ok" };
+  return { content: [{ type: "text", text: clean(sentence(outcome.error)) }], outcome: "error", reason: outcome.error.reason };
 }

@@ -9,6 +9,6 @@ test("[F10] [S5] a token in a native tool's result is hidden, and text that only
     text: `a gsv_admin_ab12cd34_${secret} and gsv_client-ro_ab12cd34_${secret}.`,
     same: ["gsv_admin", "gsv__ReadFile", "gsv_node_guide", `ref_${secret}`],
   };
-  const [block] = fromNative({ ok: true, result }).content;
+  const [block] = fromNative({ ok: true, result }, (text) => text).content;
   assert.deepEqual(JSON.parse(block?.type === "text" ? block.text : ""), { text: "a [redacted] and [redacted].", same: result.same });
 });

@@ -110,11 +110,14 @@ describe("tool results", () => {
     assert.equal(fromNode({ callId, outcome: "cancelled" }).outcome, "cancelled");
   });
   test("the outcome of a native call", () => {
-    assert.deepEqual(fromNative({ ok: false, error: { reason: "path.not_found", message: "no such file" } }), {
-      content: [{ type: "text", text: "no such file" }],
-      outcome: "error",
-      reason: "path.not_found",
-    });
+    assert.deepEqual(
+      fromNative({ ok: false, error: { reason: "path.not_found", message: "no such file" } }, (text) => text),
+      {
+        content: [{ type: "text", text: "no such file" }],
+        outcome: "error",
+        reason: "path.not_found",
+      },
+    );
   });
 });
 

@@ -101,6 +101,9 @@ export class Stage {
   readonly cancelled: string[] = [];
   readonly nativeRuns: string[] = [];
   contexts = 0;
+  /** Stored secrets, and how often sessions asked for them. */
+  secrets: readonly string[] = [];
+  secretsAsked = 0;
   assembled = 0;
   bucketAway = false;
   /** Tokens of every model's window. */
@@ -136,6 +139,10 @@ export class Stage {
         return Promise.resolve(known === context.version ? null : context);
       },
       modelAccess: () => Promise.resolve({ apiKeys: {}, headers: {} }),
+      secretValues: () => {
+        this.secretsAsked += 1;
+        return Promise.resolve(this.secrets);
+      },
       publish: (_key, news) => {
         this.publishes.push(news.length);
         this.news.push(...news);

@@ -308,6 +308,7 @@ export class World {
     const gateway: GatewayPort = {
       runContext: (_key, known) => remote(() => (known === this.context().version ? null : this.context())),
       modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
+      secretValues: () => remote(() => []),
       publish: (_key, news) => remote(() => void this.received.push(...news)),
       dispatchTool: (dispatch) =>
         remote(() => {

@@ -87,8 +87,8 @@ export const logMethods = (logs: NodeLogs, hide: (text: string) => string): Hand
   },
   "logs.result": ({ connection: { principal } }, params) => {
     const known = logs.calls.report(principal.id, params.callId, "logs", () => {
-      const { lines = [], ...rest } = params;
-      return logsAnswer(principal.id, { ...rest, lines: lines.map(hide) });
+      const { lines = [], error, ...rest } = params;
+      return logsAnswer(principal.id, { ...rest, lines: lines.map(hide), ...(error === undefined ? {} : { error: hide(error) }) });
     });
     return succeed(known ? { ok: true } : { ok: true, dropped: true });
   },

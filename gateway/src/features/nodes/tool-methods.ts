@@ -2,6 +2,7 @@
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { type Handlers, type LargeFrames, LATER } from "../../kernel/feature.ts";
@@ -36,13 +37,19 @@ export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connectio
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
 }
-/** A result that is too large even to be read ends its call all the same (F31). */
+/** A result that is too large even to be read, or not valid, ends its call all the same (F31): the node will not send another one. */
 export const TOOL_LARGE_FRAMES: LargeFrames = {
   "tool.result": {
     maxBytes: LIMITS.nodeResultBytes,
     instead(peek) {
       const callId = peek(["params", "callId"]);
       return callId === undefined ? undefined : tooLarge(callId);
+    },
+    insteadOfInvalid: (params, problem) => {
+      const callId = isJsonObject(params) ? params["callId"] : undefined;
+      if (typeof callId !== "string") return undefined;
+      const error = `The machine sent a result that is not valid: ${problem} ${ERRORS["tool.outcome_unknown"].hint}`;
+      return { callId: asCallId(callId), outcome: "unknown", reason: "tool.outcome_unknown", error } satisfies ToolResultParams;
     },
   },
 };

@@ -28,6 +28,7 @@ describe("CallModel", () => {
       contexts: new RunContexts(
         {
           runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),
+          secretValues: () => Promise.resolve([]),
           modelAccess: (providers) => {
             asked.push([...providers]);
             return Promise.resolve({ apiKeys: {}, headers: {} });
@@ -95,6 +96,7 @@ describe("CallModel", () => {
           asked.push(known);
           return Promise.resolve(known === version ? null : { ...context, version });
         },
+        secretValues: () => Promise.resolve([]),
         modelAccess: (providers) => {
           keys.push(...providers);
           return Promise.resolve({ apiKeys: {}, headers: {} });
@@ -163,9 +165,11 @@ describe("CallModel", () => {
       bench(rejects),
       bench(() => Promise.resolve(replied("x")), { prompts: { assemble: rejects } }),
       bench(() => Promise.resolve(replied("x")), {
-        contexts: new RunContexts({ runContext: () => Promise.resolve(context), modelAccess: rejects }, () => "k"),
+        contexts: new RunContexts({ runContext: () => Promise.resolve(context), modelAccess: rejects, secretValues: rejects }, () => "k"),
       }),
-      bench(() => Promise.resolve(replied("x")), { contexts: new RunContexts({ runContext: rejects, modelAccess: rejects }, () => "k") }),
+      bench(() => Promise.resolve(replied("x")), {
+        contexts: new RunContexts({ runContext: rejects, modelAccess: rejects, secretValues: rejects }, () => "k"),
+      }),
     ]) {
       const event = await b.caller.call(effect, flight());
       assert.deepEqual(event?.type === "ModelFailed" && [event.retryable, event.error.reason], [true, "internal"]);

@@ -24,6 +24,8 @@ export interface DispatchPorts {
   readonly userTimezone: () => string;
   /** The key of the session's file with this number. */
   readonly mediaKey: (number: number) => string | undefined;
+  /** Hides stored secrets in what a tool gives. */
+  readonly hider: () => Promise<(text: string) => string>;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
@@ -36,6 +38,9 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
   const { target, callId, tool, timeoutMs } = effect;
   if (target.kind === "native") {
+    // Asked for before the call: without it the result could not be kept.
+    const hide = await ports.hider().catch(() => undefined);
+    if (hide === undefined) return backoff(flight.tries, MAX_RETRY_MS);
     const recorded = record(tool, callId, block.arguments, state, ports);
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
@@ -46,7 +51,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
       gateway: ports.gateway,
       mediaKey: ports.mediaKey,
     });
-    const report = fromNative(outcome);
+    const report = fromNative(outcome, hide);
     const content = report.content.every((block) => block.type === "text")
       ? report.content
       : await ports.media.takeResult({

@@ -52,6 +52,7 @@ describe("DispatchTool", () => {
     const gateway: GatewayPort = {
       runContext: none,
       modelAccess: none,
+      secretValues: none,
       publish: none,
       cancelTools: none,
       configGet: none,
@@ -81,6 +82,7 @@ describe("DispatchTool", () => {
       wall: () => 0,
       userTimezone: () => "UTC",
       mediaKey: () => undefined,
+      hider: () => Promise.resolve((text) => text.replaceAll("hunter22", "[redacted]")),
       commit: (event) => {
         order.push(event.type);
         events.push(event);
@@ -117,6 +119,21 @@ describe("DispatchTool", () => {
       await dispatchTool({ ...effect, id }, flight(over), b.ports);
       assert.equal(b.events[0]?.type === "ToolOffline" && b.events[0].first, first);
     }
+  });
+  test("[F10] [S5] stored secrets are hidden in a native tool's result; while they are not known, the call waits", async () => {
+    const native: EffectOf<"DispatchTool"> = { ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" };
+    const b = bench(() => Promise.resolve("sent"));
+    const run = (name: string): Promise<{ ok: true; result: string }> => {
+      b.order.push(name);
+      return Promise.resolve({ ok: true, result: "the key is hunter22." });
+    };
+    const ports = { ...b.ports, native: { entries: [], run } };
+    const away = { ...ports, hider: () => Promise.reject(new Error("the gateway is away")) };
+    assert.deepEqual(await dispatchTool(native, flight(), away), { retryInMs: 1_000 });
+    assert.deepEqual(b.order, []);
+    assert.equal(await dispatchTool(native, flight(), ports), "done");
+    const [result] = b.events;
+    assert.deepEqual(result?.type === "ToolResult" && result.content, [{ type: "text", text: "the key is [redacted]." }]);
   });
   test("[F22] a native call is an entry of the audit; the run does not wait for it, and a failure of the audit is none of the call", async () => {
     const native: EffectOf<"DispatchTool"> = { ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" };

@@ -62,6 +62,7 @@ const contexts = (context: RunContext): RunContexts =>
     {
       runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),
       modelAccess: () => Promise.resolve({ apiKeys: {}, headers: {} }),
+      secretValues: () => Promise.resolve([]),
     },
     () => "k",
   );

@@ -58,6 +58,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           media: parts.media,
           wall,
           mediaKey: (number) => store.mediaKey(number),
+          hider: () => contexts.hider(),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
           commit: (event) => {
             const { step } = apply(event);

@@ -69,6 +69,19 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
     expect(sessions.of("toolResult").at(-1)?.args[1]).toEqual({ callId, result });
   });
 
+  test("ends its call with an unknown outcome when it is not valid", async () => {
+    const lap = await node("lap", ADMIN, {});
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash" });
+    const callId = await callIdOf(lap, 0);
+    expect(await lap.ok("tool.result", { callId, outcome: "splendid", result: "done" })).toEqual({ ok: true });
+    expect((await admin.answer(id)).error).toMatchObject({ reason: "tool.outcome_unknown" });
+    const own = await sessionCall("lap");
+    expect(await lap.ok("tool.result", { callId: own, result: "done", reason: 7 })).toEqual({ ok: true });
+    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId: own, outcome: "unknown" }]);
+    expect((await lap.refused("tool.result", { outcome: "splendid" })).reason).toBe("protocol.invalid_params");
+    expect((await admin.refused("tool.result", { callId, outcome: "splendid" })).reason).toBe("auth.forbidden");
+  });
+
   test("is refused where it names no call, from a client, and for any other method", async () => {
     const lap = await node("lap", ADMIN, {});
     const large = "x".repeat(LIMITS.nodeResultBytes + 1);

@@ -53,6 +53,11 @@ test("[F10] [S5] stored secrets and tokens are hidden in what a node reports, be
   const read = (await lap.event("logs.get")).payload as { callId: string };
   await lap.ok("logs.result", { callId: read.callId, lines: [leak] });
   expect((await admin.answer(logs)).payload).toMatchObject({ lines: [clean] });
+  const failing = admin.ask("logs.get");
+  const again = await until("the second read", () => lap.events("logs.get")[1]);
+  await lap.ok("logs.result", { callId: (again.payload as { callId: string }).callId, error: leak });
+  await admin.answer(failing);
+  expect(admin.texts.join("")).not.toContain(KEY);
   expect(admin.texts.concat(JSON.stringify(sessions.asked)).join("")).not.toContain(mine);
   expect(ADMIN).not.toBe(mine);
 });
