@@ -25,6 +25,7 @@ pub mod runtime;
 pub mod state;
 pub mod supervisor;
 pub mod up;
+pub mod watchdog;
 pub mod worker;
 
 use std::thread;

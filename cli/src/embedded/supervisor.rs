@@ -1,6 +1,6 @@
 //! The process that keeps workerd running: starts it, polls its health (which also resumes interrupted runs), restarts it
-//! after a crash, and gives up with a reason when restarts do not help. It holds the supervisor's lock while it runs, and
-//! talks only to its child and its parent.
+//! after a crash or when it no longer answers (`watchdog`), and gives up with a reason when restarts do not help. It holds
+//! the supervisor's lock while it runs, and talks only to its child and its parent.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use super::process::Process;
 use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
 use super::state::{Phase, State};
+use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
 use super::{health, url};
 use crate::exit::{Failure, OrFail, Outcome};
@@ -46,6 +47,7 @@ struct Supervisor {
     log: SharedLog,
     mode: Mode,
     signals: Signals,
+    watchdog: Watchdog,
 }
 
 struct Signals {
@@ -98,8 +100,12 @@ pub async fn main(layout: Layout, port: u16) -> Outcome<()> {
 
 /// Runs until it is stopped (ok) or gives up (the failure has the reason). `config.capnp` must be written.
 pub async fn run(layout: Layout, port: u16, mode: Mode) -> Outcome<()> {
-    let echo = matches!(mode, Mode::Foreground(_));
     let runtime = Runtime::find(&layout)?;
+    keep_running(layout, runtime, port, mode, Watchdog::default()).await
+}
+
+async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, watchdog: Watchdog) -> Outcome<()> {
+    let echo = matches!(mode, Mode::Foreground(_));
     let _lock = Lock::take(&layout.supervisor_lock(), Duration::from_secs(1))?;
     let log = Log::open(&layout.log(), echo).or_fail("open the log", "Check that the disk is not full.")?;
     let mut supervisor = Supervisor {
@@ -109,6 +115,7 @@ pub async fn run(layout: Layout, port: u16, mode: Mode) -> Outcome<()> {
         log: SharedLog::new(log),
         mode,
         signals: Signals::listen()?,
+        watchdog,
     };
     let result = supervisor.supervise().await;
     supervisor.finish(&result);
@@ -199,6 +206,12 @@ impl Supervisor {
                 worker.stop().await;
                 Ok((End::Asked(asked), true))
             }
+            () = self.watchdog.until_silent(self.state.port) => {
+                worker.kill().await;
+                let silent = self.watchdog.patience().as_secs();
+                let reason = format!("has not answered for {silent} s although its process lives, so it was killed");
+                Ok((End::Died(reason), true))
+            }
         }
     }
 
@@ -249,4 +262,110 @@ impl Supervisor {
 /// Best effort: the user may have stopped `gsv up`.
 fn report(report: &Report) {
     crate::output::report_to_parent(&serde_json::to_string(report).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::sync::watch;
+
+    use super::*;
+
+    const HEALTHY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"ok\":true}";
+
+    /// A state folder whose workerd does nothing. The test answers on its port.
+    fn idle_workerd(home: &Path) -> (Layout, Runtime) {
+        let layout = Layout {
+            home: home.join("state"),
+        };
+        layout.ensure().unwrap();
+        let dir = home.join("runtime");
+        std::fs::create_dir(&dir).unwrap();
+        let manifest = r#"{"version":"1","compatibilityDate":"2026-11-01"}"#;
+        for (name, content) in [("manifest.json", manifest), ("worker.js", ""), ("r2.js", "")] {
+            std::fs::write(dir.join(name), content).unwrap();
+        }
+        // The shell runs the first argument of workerd, which is `serve`.
+        symlink("/bin/sh", dir.join("workerd")).unwrap();
+        std::fs::write(layout.gateway().join("serve"), "exec sleep 300\n").unwrap();
+        (layout, Runtime::open(&dir).unwrap())
+    }
+
+    /// Answers health requests while `answers` is true. Counts its answers.
+    async fn answer(listener: TcpListener, mut answers: watch::Receiver<bool>, count: watch::Sender<u32>) {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            answers.wait_for(|answers| *answers).await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                if socket.read_buf(&mut request).await.unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+            // The supervisor may have given up on this request.
+            let _ = socket.write_all(HEALTHY).await;
+            count.send_modify(|count| *count += 1);
+        }
+    }
+
+    async fn state_when(path: PathBuf, holds: impl Fn(&State) -> bool) -> State {
+        loop {
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            if let Ok(state) = serde_json::from_str(&text)
+                && holds(&state)
+            {
+                return state;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn p12_a_gateway_that_lives_and_no_longer_answers_is_killed_and_restarted() {
+        let home = tempfile::tempdir().unwrap();
+        let (layout, runtime) = idle_workerd(home.path());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (answers, is_answering) = watch::channel(true);
+        let (count, mut answered) = watch::channel(0);
+        let watchdog = Watchdog {
+            every: Duration::from_millis(100),
+            failures: 4,
+        };
+        let mode = Mode::Foreground(Box::new(|_| {}));
+        let story = async {
+            // The first answer makes it ready; the others are to the watchdog.
+            answered.wait_for(|count| *count >= 3).await.unwrap();
+            let before = state_when(layout.state(), |state| state.phase == Phase::Ready).await;
+            let hung = Process::of(before.workerd_pid.unwrap());
+            assert!(hung.is_alive());
+            answers.send_replace(false);
+            state_when(layout.state(), |state| {
+                state.restarts > before.restarts && state.workerd_pid.is_some()
+            })
+            .await;
+            assert!(!hung.is_alive(), "the blocked process was killed");
+            answers.send_replace(true);
+            let after = state_when(layout.state(), |state| {
+                state.phase == Phase::Ready && state.restarts > before.restarts
+            })
+            .await;
+            assert_ne!(after.workerd_pid, before.workerd_pid);
+            let log = std::fs::read_to_string(layout.log()).unwrap();
+            assert!(log.contains("although its process lives, so it was killed"), "{log}");
+        };
+        tokio::time::timeout(Duration::from_secs(60), async {
+            tokio::select! {
+                () = story => {}
+                () = answer(listener, is_answering, count) => {}
+                _ = keep_running(layout.clone(), runtime, port, mode, watchdog) => panic!("the supervisor ended"),
+            }
+        })
+        .await
+        .expect("the blocked gateway is not restarted");
+    }
 }

@@ -81,6 +81,13 @@ impl Worker {
         }
     }
 
+    /// Kills a process that can't obey a request to end.
+    pub async fn kill(mut self) {
+        // It has ended already.
+        let _ = self.child.kill().await;
+        flush(self.output).await;
+    }
+
     pub async fn stop(mut self) {
         if let Some(pid) = self.child.id() {
             Process::of(pid).terminate();
