@@ -89,6 +89,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
+        Command::Models { provider } => block_on(commands::models::run(&context, provider)),
         Command::Tools(command) => block_on(commands::tools::run(&context, command)),
         Command::Channel(command) => block_on(commands::channel::run(&context, command)),
         Command::Pair(command) => block_on(commands::pair::run(&context, command)),

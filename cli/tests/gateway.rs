@@ -242,6 +242,8 @@ fn doctor_looks_at_the_gateway() {
             &request,
             &json!({"config": {"model": {"provider": "anthropic", "id": "x"}, "apiKeys": {}}}),
         );
+        let request = connection.expect("model.test");
+        connection.error(&request, 450, "model.not_configured", "No key is set for Anthropic.");
     });
     let report = run.failed(1).json();
     let level = |name: &str| {
@@ -271,14 +273,19 @@ fn model_of(run: &Value) -> &Value {
 
 /// Everything that the doctor asks before the model; the model has a key.
 fn up_to_the_model(connection: &mut Connection) {
+    before_the_model(connection);
+    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "********"}});
+    let request = connection.expect("config.get");
+    connection.answer(&request, &json!({ "config": config }));
+}
+
+fn before_the_model(connection: &mut Connection) {
     let serve = |connection: &mut Connection, method: &str, answer: &Value| {
         let request = connection.expect(method);
         connection.answer(&request, answer);
     };
     serve(connection, "sessions.list", &json!({"sessions": [], "count": 0}));
     serve(connection, "nodes.list", &json!({"nodes": [], "count": 0}));
-    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "********"}});
-    serve(connection, "config.get", &json!({ "config": config }));
 }
 
 #[test]
@@ -304,6 +311,70 @@ fn f5_the_doctor_calls_the_model_and_reports_a_refused_key() {
     });
     let found = model_of(&run.json())["found"].clone();
     assert_eq!(found, json!("anthropic/claude-x answered in 1.2 s"));
+}
+
+#[test]
+fn f5_the_doctor_lets_the_gateway_say_what_a_provider_without_a_key_needs() {
+    let run = played(&["doctor", "--json"], |connection| {
+        before_the_model(connection);
+        let config = json!({"model": {"provider": "cloudflare-workers-ai", "id": "@cf/x"}});
+        let request = connection.expect("config.get");
+        connection.answer(&request, &json!({ "config": config }));
+        let request = connection.expect("model.test");
+        connection.error(
+            &request,
+            450,
+            "model.not_configured",
+            "Cloudflare Workers AI needs the id of your account.",
+        );
+    });
+    let report = run.failed(1).json();
+    let found = model_of(&report)["found"].clone();
+    let said = "cloudflare-workers-ai/@cf/x: Cloudflare Workers AI needs the id of your account.";
+    assert_eq!(found, json!(said));
+}
+
+#[test]
+fn f6_providers_and_their_models_are_listed_with_prices() {
+    let providers = json!({"providers": [
+        {"provider": "openai", "name": "OpenAI", "models": 41, "ready": true},
+        {"provider": "amazon-bedrock", "name": "Amazon Bedrock", "models": 165, "ready": false},
+    ]});
+    let run = asked(&["models"], "models.list", &json!({}), &providers).ok();
+    assert!(
+        run.stdout.contains("amazon-bedrock  Amazon Bedrock  165     no key"),
+        "{}",
+        run.stdout
+    );
+    let models = json!({"models": [
+        {"id": "m-1", "contextWindow": 400_000, "maxTokens": 8192, "images": true, "thinking": true, "price": {"input": 2, "output": 10}},
+        {"id": "m-2", "contextWindow": 1000, "maxTokens": 100, "images": false, "thinking": false},
+    ]});
+    let run = asked(
+        &["models", "openai"],
+        "models.list",
+        &json!({"provider": "openai"}),
+        &models,
+    )
+    .ok();
+    for row in [
+        "m-1    400,000  $2.00 / $10.00   images, thinking",
+        "m-2    1,000    not known",
+    ] {
+        assert!(run.stdout.contains(row), "{row} is not in\n{}", run.stdout);
+    }
+    let none = asked(
+        &["models", "ollama"],
+        "models.list",
+        &json!({"provider": "ollama"}),
+        &json!({"models": []}),
+    )
+    .ok();
+    assert!(
+        none.stderr.contains("No models of ollama are listed."),
+        "{}",
+        none.stderr
+    );
 }
 
 #[test]

@@ -133,3 +133,19 @@ fn previews_show_messages_and_other_session_commands_ask_the_right_thing() {
     );
     run.failed(1);
 }
+
+#[test]
+fn p12_a_preview_shows_the_model_s_thoughts_on_demand() {
+    let content = json!([{"type": "thinking", "thinking": "They greet."}, {"type": "text", "text": "Hello."}]);
+    let messages = json!([{"role": "assistant", "content": content, "timestamp": 1}]);
+    let shown = |args: &[&str]| {
+        let answer = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 1, "messages": messages});
+        asked(args, "session.preview", &json!({"sessionKey": "main"}), &answer)
+            .ok()
+            .stdout
+    };
+    let plain = shown(&["session", "preview", "main"]);
+    assert!(plain.contains("Hello.") && !plain.contains("They greet."), "{plain}");
+    let whole = shown(&["session", "preview", "main", "--thinking"]);
+    assert!(whole.contains("Thinking: They greet.\nHello."), "{whole}");
+}

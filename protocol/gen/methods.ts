@@ -50,6 +50,8 @@ import type {
   LogsResultResult,
   ModelTestParams,
   ModelTestResult,
+  ModelsListParams,
+  ModelsListResult,
   NodeExecEventParams,
   NodeExecEventResult,
   NodeForgetParams,
@@ -145,7 +147,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c4703a5b6ab59747";
+export const PROTOCOL_FINGERPRINT = "2f33e01b145ad8bc";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -451,6 +453,17 @@ export const METHODS = {
     audit: "none",
     errors: ["model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
     deferred: true,
+    idempotent: true,
+  },
+  /** Lists the providers that the gateway can use, or the listed models of one of them. Asks no provider. */
+  "models.list": {
+    params: "ModelsListParams",
+    result: "ModelsListResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["model.unknown"],
+    deferred: false,
     idempotent: true,
   },
   /** A node reports that a background process started or ended. The end of a process wakes its session. */
@@ -991,6 +1004,7 @@ export interface MethodTypes {
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
   "model.test": { params: ModelTestParams; result: ModelTestResult };
+  "models.list": { params: ModelsListParams; result: ModelsListResult };
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };
   "node.forget": { params: NodeForgetParams; result: NodeForgetResult };
   "nodes.list": { params: undefined; result: NodesListResult };

@@ -1372,6 +1372,17 @@ export type ModelConfig = {
   headers?: Record<string, string>;
 };
 
+/** A model, with what is known of it. */
+export type ModelEntry = {
+  /** At most 256 characters. */
+  id: string;
+  contextWindow: number;
+  maxTokens: number;
+  images: boolean;
+  thinking: boolean;
+  price?: ModelPrice;
+};
+
 /** Fields of a model's name. */
 export type ModelPatch = {
   /** At most 64 characters. */
@@ -1414,6 +1425,20 @@ export type ModelTestResult = {
 /** Which wire format a custom model server speaks. */
 export type ModelWire = "anthropic-messages" | "openai-completions" | "openai-responses" | "azure-openai-responses" | "google-generative-ai" | "google-vertex" | "mistral-conversations" | "bedrock-converse-stream";
 export const ModelWireValues = ["anthropic-messages", "openai-completions", "openai-responses", "azure-openai-responses", "google-generative-ai", "google-vertex", "mistral-conversations", "bedrock-converse-stream"] as const satisfies readonly ModelWire[];
+
+/** Parameters of `models.list`. */
+export type ModelsListParams = {
+  /** At most 64 characters. */
+  provider?: string;
+};
+
+/** Result of `models.list`. */
+export type ModelsListResult = {
+  /** At most 256 items. */
+  providers?: ProviderEntry[];
+  /** At most 2000 items. */
+  models?: ModelEntry[];
+};
 
 /** A machine that is or was connected. */
 export type NodeEntry = {
@@ -1673,6 +1698,16 @@ export type ProviderConfig = {
   /** 1 to 10000000. */
   maxTokens?: number;
   price?: ModelPrice;
+};
+
+/** A provider that the gateway can use. */
+export type ProviderEntry = {
+  /** At most 64 characters. */
+  provider: string;
+  /** At most 128 characters. */
+  name: string;
+  models: number;
+  ready: boolean;
 };
 
 /** When a session is reset automatically. */

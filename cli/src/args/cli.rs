@@ -77,6 +77,11 @@ pub enum Command {
     /// List and run the tools of the machines and the gateway
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// List the providers of models, or the models of one, with prices
+    Models {
+        /// Provider, such as anthropic
+        provider: Option<String>,
+    },
     /// Connect WhatsApp, Discord and other channels
     #[command(subcommand)]
     Channel(ChannelCommand),

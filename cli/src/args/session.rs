@@ -69,6 +69,9 @@ pub enum SessionCommand {
         /// Number of messages
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
         limit: Option<u8>,
+        /// Show the model's thoughts, too
+        #[arg(long)]
+        thinking: bool,
     },
     /// Change the settings of a conversation
     Set(SessionSet),

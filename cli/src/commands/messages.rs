@@ -67,6 +67,19 @@ pub fn blocks(message: &Value) -> Vec<Block> {
     }
 }
 
+/// What the model thought before it wrote. Providers hide some of it.
+pub fn thoughts(message: &Value) -> Vec<&str> {
+    let content = message.get("content").and_then(Value::as_array);
+    let thoughts = content
+        .into_iter()
+        .flatten()
+        .filter(|block| text_at(block, "type") == "thinking");
+    thoughts
+        .map(|block| text_at(block, "thinking"))
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
 fn block(block: &Value) -> Option<Block> {
     Some(match text_at(block, "type") {
         "thinking" => return None,

@@ -18,6 +18,7 @@ mod local;
 pub mod local_config;
 mod login_view;
 pub mod messages;
+pub mod models;
 pub mod node;
 pub mod pair;
 pub mod prompt;

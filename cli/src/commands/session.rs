@@ -13,7 +13,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 
 use super::context::Context;
-use super::messages::{text_at, time_of, words};
+use super::messages::{text_at, thoughts, time_of, words};
 use super::{session_export, transcript};
 use crate::args::{SessionCommand, SessionSet};
 use crate::clean::{clean, one_line};
@@ -62,10 +62,14 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::History(session) => history(context, Context::session(session.key)?).await,
         SessionCommand::Show(args) => transcript::show(context, args).await,
         SessionCommand::Export(args) => session_export::run(context, args).await,
-        SessionCommand::Preview { session, limit } => {
+        SessionCommand::Preview {
+            session,
+            limit,
+            thinking,
+        } => {
             let session_key = Context::session(session.key)?;
             let params = SessionPreviewParams { session_key, limit };
-            let preview = context.show::<SessionPreview>(params, |result| preview(out, &result));
+            let preview = context.show::<SessionPreview>(params, |result| preview(out, &result, thinking));
             preview.await
         }
         SessionCommand::Set(args) => {
@@ -230,7 +234,7 @@ async fn history(context: &Context, session_key: SessionKey) -> Outcome {
     Ok(())
 }
 
-fn preview(out: Output, result: &SessionPreviewResult) {
+fn preview(out: Output, result: &SessionPreviewResult, thinking: bool) {
     if result.messages.is_empty() {
         out.aside("No messages.");
     }
@@ -240,6 +244,11 @@ fn preview(out: Output, result: &SessionPreviewResult) {
             .unwrap_or("?");
         let heading = clean(&format!("{role}  {}", time_of(message)));
         out.line(&out.paint(Style::Bold, heading.trim_end()));
+        if thinking {
+            for thought in thoughts(message) {
+                out.line(&out.paint(Style::Dim, clean(&format!("Thinking: {thought}")).trim_end()));
+            }
+        }
         out.content(&format!("{}\n\n", words(message)));
     }
 }

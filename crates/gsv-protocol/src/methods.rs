@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "c4703a5b6ab59747";
+pub const PROTOCOL_FINGERPRINT: &str = "2f33e01b145ad8bc";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,8 @@ pub enum Request {
     LogsResult(types::LogsResultParams),
     #[serde(rename = "model.test")]
     ModelTest(types::ModelTestParams),
+    #[serde(rename = "models.list")]
+    ModelsList(types::ModelsListParams),
     #[serde(rename = "node.exec.event")]
     NodeExecEvent(types::NodeExecEventParams),
     #[serde(rename = "node.forget")]
@@ -191,6 +193,7 @@ impl Request {
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
             Self::ModelTest(_) => "model.test",
+            Self::ModelsList(_) => "models.list",
             Self::NodeExecEvent(_) => "node.exec.event",
             Self::NodeForget(_) => "node.forget",
             Self::NodesList(_) => "nodes.list",
@@ -626,6 +629,21 @@ impl Method for ModelTest {
 
     fn request(params: Self::Params) -> Request {
         Request::ModelTest(params)
+    }
+}
+
+/// Lists the providers that the gateway can use, or the listed models of one of them. Asks no provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelsList;
+impl Method for ModelsList {
+    const NAME: &'static str = "models.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ModelsListParams;
+    type Result = types::ModelsListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ModelsList(params)
     }
 }
 

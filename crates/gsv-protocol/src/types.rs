@@ -2104,6 +2104,20 @@ impl std::fmt::Debug for ModelConfig {
     }
 }
 
+/// A model, with what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelEntry {
+    /// At most 256 characters.
+    pub id: String,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    pub images: bool,
+    pub thinking: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub price: Option<ModelPrice>,
+}
+
 /// Fields of a model's name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2179,6 +2193,27 @@ pub enum ModelWire {
     BedrockConverseStream,
 }
 impl_string_enum!(ModelWire { AnthropicMessages => "anthropic-messages", OpenaiCompletions => "openai-completions", OpenaiResponses => "openai-responses", AzureOpenaiResponses => "azure-openai-responses", GoogleGenerativeAi => "google-generative-ai", GoogleVertex => "google-vertex", MistralConversations => "mistral-conversations", BedrockConverseStream => "bedrock-converse-stream" });
+
+/// Parameters of `models.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelsListParams {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// Result of `models.list`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelsListResult {
+    /// At most 256 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub providers: Option<Vec<ProviderEntry>>,
+    /// At most 2000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub models: Option<Vec<ModelEntry>>,
+}
 
 /// A machine that is or was connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -2561,6 +2596,18 @@ pub struct ProviderConfig {
     pub max_tokens: Option<u32>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub price: Option<ModelPrice>,
+}
+
+/// A provider that the gateway can use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderEntry {
+    /// At most 64 characters.
+    pub provider: String,
+    /// At most 128 characters.
+    pub name: String,
+    pub models: u64,
+    pub ready: bool,
 }
 
 /// When a session is reset automatically.

@@ -134,12 +134,15 @@ import type {
   MessageId,
   Mode,
   ModelConfig,
+  ModelEntry,
   ModelPatch,
   ModelPrice,
   ModelRef,
   ModelTestParams,
   ModelTestResult,
   ModelWire,
+  ModelsListParams,
+  ModelsListResult,
   NodeEntry,
   NodeExecEventParams,
   NodeExecEventResult,
@@ -167,6 +170,7 @@ import type {
   PromptSection,
   PromptTool,
   ProviderConfig,
+  ProviderEntry,
   ResetMode,
   ResetPolicy,
   ResetPolicyConfig,
@@ -430,12 +434,15 @@ export function checkMediaUploaded(value: unknown): value is MediaUploaded;
 export function checkMessageId(value: unknown): value is MessageId;
 export function checkMode(value: unknown): value is Mode;
 export function checkModelConfig(value: unknown): value is ModelConfig;
+export function checkModelEntry(value: unknown): value is ModelEntry;
 export function checkModelPatch(value: unknown): value is ModelPatch;
 export function checkModelPrice(value: unknown): value is ModelPrice;
 export function checkModelRef(value: unknown): value is ModelRef;
 export function checkModelTestParams(value: unknown): value is ModelTestParams;
 export function checkModelTestResult(value: unknown): value is ModelTestResult;
 export function checkModelWire(value: unknown): value is ModelWire;
+export function checkModelsListParams(value: unknown): value is ModelsListParams;
+export function checkModelsListResult(value: unknown): value is ModelsListResult;
 export function checkNodeEntry(value: unknown): value is NodeEntry;
 export function checkNodeExecEventParams(value: unknown): value is NodeExecEventParams;
 export function checkNodeExecEventResult(value: unknown): value is NodeExecEventResult;
@@ -463,6 +470,7 @@ export function checkProblemDetails(value: unknown): value is ProblemDetails;
 export function checkPromptSection(value: unknown): value is PromptSection;
 export function checkPromptTool(value: unknown): value is PromptTool;
 export function checkProviderConfig(value: unknown): value is ProviderConfig;
+export function checkProviderEntry(value: unknown): value is ProviderEntry;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;
 export function checkResetPolicyConfig(value: unknown): value is ResetPolicyConfig;

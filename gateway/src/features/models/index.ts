@@ -1,10 +1,12 @@
-/** Calls a model once for `gsv doctor`. It belongs to no session: nothing is stored, and no budget of a run counts it. */
-import type { ModelRef } from "../../../../protocol/gen/types.ts";
+/** Lists providers and models, and calls a model once for `gsv doctor`. The call belongs to no session: nothing is stored, and no budget of a run counts it. */
+import type { GsvConfig, ModelEntry, ModelRef, ProviderEntry } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { knownProviders, modelEndpoint, modelInfo, modelsOf, providerInfo } from "../../models/catalog.ts";
+import { providerProblem } from "../../models/providers.ts";
 import { resolveModelId } from "../../models/resolve.ts";
 import type { ModelClient } from "../../ports/model.ts";
-import { succeed } from "../../ports/result.ts";
+import { failure, succeed } from "../../ports/result.ts";
 
 export interface ModelPorts extends Pick<KernelPorts, "config" | "now"> {
   readonly model: Pick<ModelClient, "call">;
@@ -19,7 +21,37 @@ export const modelsFeature: FeatureDefinition<ModelPorts, object> = {
   create: (ports) => ({ offers: {}, methods: modelMethods(ports) }),
 };
 
+/** `hasKey`: the configuration for features has no keys. */
+function providerEntries({ providers = {} }: GsvConfig, hasKey: (provider: string) => boolean): ProviderEntry[] {
+  const built = knownProviders().flatMap((provider) => {
+    const info = providerInfo(provider);
+    if (info === undefined) return [];
+    const ready = info.keyless === true || hasKey(provider);
+    return [{ provider, name: info.name, models: modelsOf(provider).length, ready }];
+  });
+  const own = Object.keys(providers).filter((provider) => providerInfo(provider) === undefined);
+  return [...built, ...own.map((provider) => ({ provider, name: provider, models: 0, ready: true }))];
+}
+function modelEntry(provider: string, id: string): ModelEntry {
+  const { contextWindow, maxTokens, images, thinking, price } = modelInfo(
+    provider,
+    id,
+    modelEndpoint(provider, id)?.wire ?? "openai-completions",
+  );
+  return { id, contextWindow, maxTokens, images, thinking: thinking !== "none", ...(price ? { price } : {}) };
+}
+
 const modelMethods = ({ config, now, model: client }: ModelPorts): Handlers => ({
+  "models.list": (_caller, { provider }) => {
+    const inForce = config.effective();
+    if (provider === undefined) {
+      const hasKey = (name: string): boolean => Object.hasOwn(config.access([name]).apiKeys, name);
+      return succeed({ providers: providerEntries(inForce, hasKey) });
+    }
+    const problem = providerProblem(provider, inForce);
+    if (problem !== undefined) return failure("model.unknown", problem);
+    return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
+  },
   "model.test": async (_caller, { model: asked }) => {
     const inForce = config.effective();
     const { provider, id } = asked ?? config.agent(config.defaultAgentId()).model ?? inForce.model;

@@ -74,3 +74,27 @@ test("[F5] the default agent's own model is tested; a model that was reached and
   expect(await admin.ok("model.test", {})).toMatchObject({ model: { provider: "openai", id: "gpt-5.4-mini" } });
   expect(await admin.ok("model.test", { model: { provider: "groq", id: "x" } })).toMatchObject({ model: { provider: "groq", id: "x" } });
 });
+
+test("[F6] providers and their models are listed with what is known of them, and a misspelt provider with the nearest name", async () => {
+  await admin.ok("config.set", { path: "apiKeys.openai", value: "sk-0123456789" });
+  await admin.ok("config.set", { path: "providers.lab", value: { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" } });
+  const { providers } = await admin.ok<{ providers: { provider: string; ready: boolean }[] }>("models.list", {});
+  const ready = providers.filter((entry) => entry.ready).map(({ provider }) => provider);
+  expect(ready).toEqual(["openai", "ollama", "lmstudio", "llamacpp", "lab"]);
+  expect(providers.map(({ provider }) => provider)).toEqual(expect.arrayContaining(["anthropic", "amazon-bedrock", "google-vertex"]));
+  expect(providers.map(({ provider }) => provider)).not.toContain("openai-codex");
+  const { models } = await admin.ok<{ models: { id: string }[] }>("models.list", { provider: "openai" });
+  expect(models.find(({ id }) => id === "gpt-5.4-mini")).toEqual({
+    id: "gpt-5.4-mini",
+    contextWindow: 400_000,
+    maxTokens: 128_000,
+    images: true,
+    thinking: true,
+    price: { input: 0.75, output: 4.5, cacheRead: 0.075, cacheWrite: 0 },
+  });
+  expect(await admin.ok("models.list", { provider: "ollama" })).toEqual({ models: [] });
+  expect(await admin.refused("models.list", { provider: "opnai" })).toMatchObject({
+    reason: "model.unknown",
+    message: expect.stringContaining("Did you mean openai?"),
+  });
+});
