@@ -4,7 +4,8 @@ import { attribute, unescaped, xmlParts } from "./xml.ts";
 const LEFT_OUT = new Set(["script", "style", "noscript", "template", "svg", "head", "title"]);
 /** What stands in these is text to a browser, whatever it looks like, so it is taken out before anything is read as tags. */
 function withoutRaw(source: string): string {
-  const lower = source.toLowerCase();
+  // Letters of ASCII only: others change their length, and with it every position.
+  const lower = source.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
   const out: string[] = [];
   let from = 0;
   for (const { index, 1: name = "" } of lower.matchAll(/<(script|style|noscript|template)\b/g)) {

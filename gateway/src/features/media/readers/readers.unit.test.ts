@@ -52,6 +52,36 @@ describe("[P12.2][M7] documents as text", () => {
     for (const part of ["link (https://example.org/?a=1&b=2)", "- one", "- two", "x | y", "A €"]) assert.ok(text.includes(part), text);
     assert.ok(!/document|p\{\}/.test(text));
   });
+  test("[F41][TH16] the work for XML and HTML grows with their size, also when no tag, comment or quote ends", () => {
+    /** Counts the characters that are searched or read one by one. */
+    class Counted extends String {
+      reads = 0;
+      override charAt(at: number): string {
+        this.reads += 1;
+        return super.charAt(at);
+      }
+      override charCodeAt(at: number): number {
+        this.reads += 1;
+        return super.charCodeAt(at);
+      }
+      override indexOf(what: string, from = 0): number {
+        const found = super.indexOf(what, from);
+        this.reads += (found < 0 ? this.length : found) - from + 1;
+        return found;
+      }
+    }
+    const units = ["<", "< ", "<1", "</", "</ ", "</1", "<a", "<a ", '<a b="', "<a b='", "<!", "<!--", "<![CDATA[", "<?", "<a>", "<a b=''>", "&", "<!>", "<!-->"];
+    for (const source of units.map((unit) => unit.repeat(2_000))) {
+      const counted = new Counted(source);
+      let parts = 0;
+      for (const _ of xmlParts(counted as unknown as string)) parts += 1;
+      assert.ok(parts <= source.length);
+      assert.ok(counted.reads <= 6 * source.length, `${counted.reads} characters were read of ${source.slice(0, 12)}... (${source.length})`);
+    }
+  });
+  test("[F41] HTML: a letter that grows in lower case does not move what is left out", () => {
+    assert.equal(htmlText(`${"İ".repeat(20)}<script>hidden()</script>seen`), `${"İ".repeat(20)}seen`);
+  });
   test("XML: damaged input gives what can be read; entities expand to single characters only", () => {
     assert.equal(unescaped("&lt;&#65;&#x1F600;&lol;&#0;&#xD800;"), "<A😀&lol;��");
     const parts = [...xmlParts(`a<b c="x>y">d</b><!-- <e> --><![CDATA[<f>]]>1 < 2<g/><h`)];

@@ -62,6 +62,8 @@ export function attribute(attributes: string, name: string): string | undefined 
   return undefined;
 }
 
+/** What follows the `<` of a tag. */
+const TAG = /(\/?)([A-Za-z_][\w.:-]*)/y;
 /** Tags and texts in order. Comments, declarations and processing instructions are left out. Linear in the size of the input. */
 export function* xmlParts(source: string): Generator<XmlPart> {
   for (let at = 0; at < source.length; ) {
@@ -81,15 +83,17 @@ export function* xmlParts(source: string): Generator<XmlPart> {
       at = skipped;
       continue;
     }
-    const close = tagEnd(source, tag);
-    const inside = source.slice(tag + 1, close);
-    const name = /^\/?\s*([A-Za-z_][\w.:-]*)/.exec(inside)?.[1];
+    // The name comes first: a search for the end of every `<` that is no tag would make the work quadratic.
+    TAG.lastIndex = tag + 1;
+    const [, slash, name] = TAG.exec(source) ?? [];
     if (name === undefined) {
       yield { kind: "text", text: "<" };
       at = tag + 1;
       continue;
     }
-    if (inside.startsWith("/")) yield { kind: "close", name };
+    const close = tagEnd(source, TAG.lastIndex);
+    const inside = source.slice(tag + 1, close);
+    if (slash === "/") yield { kind: "close", name };
     else yield { kind: "open", name, attributes: inside.slice(name.length), isEmpty: inside.endsWith("/") };
     at = close + 1;
   }
@@ -97,12 +101,15 @@ export function* xmlParts(source: string): Generator<XmlPart> {
 /** Where the tag ends; a `>` inside a quoted attribute is part of the tag. */
 function tagEnd(source: string, from: number): number {
   let quote = "";
-  for (let at = from + 1; at < source.length; at++) {
+  let before = "";
+  for (let at = from; at < source.length; at++) {
     const sign = source.charAt(at);
     if (quote !== "") {
       if (sign === quote) quote = "";
     } else if (sign === ">") return at;
-    else if ((sign === '"' || sign === "'") && /=\s*$/.test(source.slice(Math.max(from, at - 4), at))) quote = sign;
+    else if ((sign === '"' || sign === "'") && before === "=") quote = sign;
+    if (!SPACE.has(sign)) before = sign;
   }
   return source.length;
 }
+const SPACE = new Set([" ", "\t", "\n", "\r", "\f"]);
