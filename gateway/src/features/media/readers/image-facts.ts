@@ -25,7 +25,16 @@ const upright = (width: number, height: number): ImageFacts => ({ width, height,
 /** The header chunk comes first in every PNG. */
 const png = (bytes: Uint8Array): ImageFacts | undefined =>
   bytes.length >= 24 && ascii(bytes, 12, 4) === "IHDR" ? upright(be32(bytes, 16), be32(bytes, 20)) : undefined;
-const gif = (bytes: Uint8Array): ImageFacts | undefined => (bytes.length >= 10 ? upright(le16(bytes, 6), le16(bytes, 8)) : undefined);
+/** The larger of the screen and of every frame, because decoders allocate frames that are larger than the screen. */
+function gif(bytes: Uint8Array): ImageFacts | undefined {
+  if (bytes.length < 10) return undefined;
+  let [width, height] = [le16(bytes, 6), le16(bytes, 8)];
+  for (const { at } of gifFrames(bytes)) {
+    width = Math.max(width, le16(bytes, at + 5));
+    height = Math.max(height, le16(bytes, at + 7));
+  }
+  return upright(width, height);
+}
 const bmp = (bytes: Uint8Array): ImageFacts | undefined =>
   ascii(bytes, 0, 2) === "BM" && bytes.length >= 26 ? upright(le32(bytes, 18), Math.abs(le32(bytes, 22) | 0)) : undefined;
 function webp(bytes: Uint8Array): ImageFacts | undefined {
@@ -103,11 +112,8 @@ export function turned({ pixels, width, height }: Pixels, orientation: number): 
   return out;
 }
 
-/**
- * The GIF with its first frame only (GIF89a specification), since providers refuse or misread animations. The same bytes when it has
- * one frame; undefined when the file is damaged before the end of that frame.
- */
-export function firstFrame(bytes: Uint8Array): Uint8Array | undefined {
+/** Where each frame of a GIF begins (GIF89a specification), and where it ends: undefined when the file is damaged before that. */
+function* gifFrames(bytes: Uint8Array): Generator<{ readonly at: number; readonly end: number | undefined }> {
   const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 << ((flags & 7) + 1));
   const afterBlocks = (from: number): number | undefined => {
     let at = from;
@@ -119,24 +125,30 @@ export function firstFrame(bytes: Uint8Array): Uint8Array | undefined {
     }
   };
   let at: number | undefined = 13 + tableBytes(bytes[10] ?? 0);
-  let end: number | undefined;
   while (at !== undefined && at < bytes.length) {
     const kind: number | undefined = bytes[at];
-    if (kind === 0x3b) break;
     if (kind === 0x21) {
       at = afterBlocks(at + 2);
       continue;
     }
-    if (kind !== 0x2c) break;
-    if (end !== undefined) {
-      const out = new Uint8Array(end + 1);
-      out.set(bytes.subarray(0, end));
-      out[end] = 0x3b;
-      return out;
-    }
+    if (kind !== 0x2c) return;
     // The descriptor has ten bytes; its table and the code size come before the data.
-    at = afterBlocks(at + 10 + tableBytes(bytes[at + 9] ?? 0) + 1);
-    end = at;
+    const end = afterBlocks(at + 10 + tableBytes(bytes[at + 9] ?? 0) + 1);
+    yield { at, end };
+    at = end;
   }
-  return end === undefined ? undefined : bytes;
+}
+/**
+ * The GIF with its first frame only, since providers refuse or misread animations. The same bytes when it has one frame; undefined when
+ * the file is damaged before the end of that frame.
+ */
+export function firstFrame(bytes: Uint8Array): Uint8Array | undefined {
+  const frames = gifFrames(bytes);
+  const end = frames.next().value?.end;
+  if (end === undefined) return undefined;
+  if (frames.next().done === true) return bytes;
+  const out = new Uint8Array(end + 1);
+  out.set(bytes.subarray(0, end));
+  out[end] = 0x3b;
+  return out;
 }

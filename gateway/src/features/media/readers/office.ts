@@ -261,8 +261,14 @@ function dateStyles(source: string): readonly boolean[] {
   }
   return styles;
 }
-/** Quoted texts, colours and conditions in brackets, and escaped characters are not part of the format. */
-const isDateFormat = (code: string): boolean => /[ymdhs]/i.test(code.replace(/"[^"]*"|\[[^\]]*\]|\\./g, ""));
+/** Excel's own limit is 255. */
+const FORMAT_CHARS = 256;
+/**
+ * Quoted texts, colours and conditions in brackets, and escaped characters are not part of the format. A quote or bracket without end
+ * reaches to the end of the code: so the work stays linear.
+ */
+const isDateFormat = (code: string): boolean =>
+  /[ymdhs]/i.test(code.slice(0, FORMAT_CHARS).replace(/"[^"]*(?:"|$)|\[[^\]]*(?:\]|$)|\\./g, ""));
 
 function* sheetRows(source: string, shared: readonly string[], dates: readonly boolean[]): Generator<readonly string[]> {
   let row: string[] = [];

@@ -31,6 +31,19 @@ describe("[P12.2][M7] documents as text", () => {
     ]);
     assert.equal(await documentText("xlsx", bytes), '[Sheet "Costs & more"]\nitem,"price, net",day\npen,1.5,2026-11-02');
   });
+  test("[F41][TH16] Excel: a code of a number format is read to its 256th character; a bracket without end reaches to the end", async () => {
+    const shown = async (code: string): Promise<string> => {
+      const files = {
+        "xl/styles.xml": `<styleSheet><numFmts><numFmt numFmtId="200" formatCode="${code}"/></numFmts><cellXfs><xf numFmtId="200"/></cellXfs></styleSheet>`,
+        "xl/worksheets/sheet1.xml": '<sheetData><row><c r="A1" s="0"><v>46328</v></c></row></sheetData>',
+      };
+      const bytes = zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])));
+      return (await documentText("xlsx", bytes)).split("\n")[1] ?? "";
+    };
+    for (const date of ["yyyy", "[$-407]d.m.", `${"0".repeat(255)}d`]) assert.equal(await shown(date), "2026-11-02", date);
+    for (const number of ["0.00", "[Red]0", `${"0".repeat(256)}d`, "[[[[d", "0&quot;&quot;&quot;d"])
+      assert.equal(await shown(number), "46328", number);
+  });
   test("PowerPoint: slides in order", async () => {
     const slides = Array.from({ length: 11 }, (_, index) => `text ${index + 1}`);
     const text = await documentText("pptx", pptx(slides));
@@ -70,13 +83,36 @@ describe("[P12.2][M7] documents as text", () => {
         return found;
       }
     }
-    const units = ["<", "< ", "<1", "</", "</ ", "</1", "<a", "<a ", '<a b="', "<a b='", "<!", "<!--", "<![CDATA[", "<?", "<a>", "<a b=''>", "&", "<!>", "<!-->"];
+    const units = [
+      "<",
+      "< ",
+      "<1",
+      "</",
+      "</ ",
+      "</1",
+      "<a",
+      "<a ",
+      '<a b="',
+      "<a b='",
+      "<!",
+      "<!--",
+      "<![CDATA[",
+      "<?",
+      "<a>",
+      "<a b=''>",
+      "&",
+      "<!>",
+      "<!-->",
+    ];
     for (const source of units.map((unit) => unit.repeat(2_000))) {
       const counted = new Counted(source);
       let parts = 0;
       for (const _ of xmlParts(counted as unknown as string)) parts += 1;
       assert.ok(parts <= source.length);
-      assert.ok(counted.reads <= 6 * source.length, `${counted.reads} characters were read of ${source.slice(0, 12)}... (${source.length})`);
+      assert.ok(
+        counted.reads <= 6 * source.length,
+        `${counted.reads} characters were read of ${source.slice(0, 12)}... (${source.length})`,
+      );
     }
   });
   test("[F41] HTML: a letter that grows in lower case does not move what is left out", () => {
@@ -147,6 +183,14 @@ describe("[P12.2][M9] image headers", () => {
     const other = bytes("\x89PNG\r\n\x1a\n\0\0\0\x04CgBI\x50\0\x20\x02\0\0\0\0");
     for (const none of [png.subarray(0, 23), other, ...["", "nothing", "\xff\xd8\xff\xd9", "GIF89a"].map(bytes)])
       assert.equal(imageFacts(none), undefined);
+  });
+  test("[F41][TH16] a GIF is as large as its largest frame, because that is what a decoder allocates", () => {
+    const large = gif(2);
+    // The second frame: its descriptor says 20,000 x 3 pixels.
+    const at = large.lastIndexOf(0x2c);
+    large.set([0x20, 0x4e, 3, 0], at + 5);
+    assert.deepEqual(imageFacts(large), { width: 20_000, height: 3, orientation: 1 });
+    assert.deepEqual(imageFacts(large.subarray(0, at + 9)), { width: 20_000, height: 3, orientation: 1 });
   });
   test("of an animation the first frame stays; a single picture stays as it is", () => {
     assert.deepEqual(firstFrame(gif(3)), gif(1));
