@@ -158,3 +158,16 @@ pub fn resync(rest: &[u8]) -> Option<usize> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p7_an_impossible_length_is_damage_and_not_an_interrupted_write() {
+        let too_long = u32::try_from(MAX_PAYLOAD + 1).unwrap().to_le_bytes();
+        for head in [[0; HEADER], [too_long, [0; 4]].concat().try_into().unwrap()] {
+            assert!(matches!(slot(&head), Slot::Broken { reaches_end: false }), "{head:?}");
+        }
+    }
+}
