@@ -1,28 +1,48 @@
 /** Text of a PDF by PDF.js (unpdf), page by page. Loaded on first use. */
 import { Inflate } from "fflate";
-import { getDocumentProxy } from "unpdf";
+import { getDocumentProxy, getResolvedPDFJS } from "unpdf";
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
 import type { Reader } from "../../../ports/readers.ts";
+import { PdfSource, sourceWorker } from "./pdf-source.ts";
 import { textOutcome, TextOut, tooMuch, Unreadable } from "./reading.ts";
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
 
 export const read: Reader["read"] = (bytes) => textOutcome(() => pdfText(bytes));
 
-async function pdfText(bytes: Uint8Array): Promise<string> {
+/** A page of a real document looks up some dozens of objects; a map with thousands of symbols, some thousands. */
+const LOOKUPS = 50_000;
+/** Pieces of text. Each has a character, as a rule. */
+const ITEMS = LIMITS.documentTextChars;
+
+/** Exported for its test, with how often PDF.js may look up an object. */
+export async function pdfText(bytes: Uint8Array, lookups = LOOKUPS): Promise<string> {
   if (expandsTooFar(bytes)) throw tooMuch();
-  // PDF.js takes the buffer away from its owner.
-  const document = await getDocumentProxy(bytes.slice(), { verbosity: 0, stopAtErrors: false }).catch((error: unknown) => {
-    const isLocked = error instanceof Error && error.name === "PasswordException";
-    throw new Unreadable(isLocked ? "It is protected by a password." : "It is damaged, or it is not a PDF.");
-  });
+  const { PDFWorker } = await getResolvedPDFJS();
+  const source = new PdfSource(bytes, lookups);
+  const worker = sourceWorker(PDFWorker);
+  const options = { verbosity: 0, stopAtErrors: false, worker };
   try {
-    return await pagesText(document);
+    const document = await getDocumentProxy(source, options).catch((error: unknown) => {
+      const isLocked = error instanceof Error && error.name === "PasswordException";
+      throw source.isSpent
+        ? tooManyParts()
+        : new Unreadable(isLocked ? "It is protected by a password." : "It is damaged, or it is not a PDF.");
+    });
+    try {
+      return await pagesText(document, source);
+    } finally {
+      // What PDF.js still does for a page that is not read to its end fails at its next object.
+      source.end();
+      await document.loadingTask.destroy().catch(() => {});
+    }
   } finally {
-    await document.loadingTask.destroy().catch(() => {});
+    worker.destroy();
   }
 }
-async function pagesText(document: Document): Promise<string> {
+const tooManyParts = (): Unreadable => new Unreadable("Its pages are drawn from too many parts to be read here.");
+
+async function pagesText(document: Document, source: PdfSource): Promise<string> {
   const { numPages } = document;
   const pages = Math.min(numPages, LIMITS.documentPages);
   const out = new TextOut();
@@ -33,6 +53,7 @@ async function pagesText(document: Document): Promise<string> {
       failed += 1;
       return "(This page could not be read.)";
     });
+    if (source.isSpent) throw tooManyParts();
     chars += text.length;
     out.add(`[Page ${number} of ${numPages}]\n${text}\n\n`);
   }
@@ -41,12 +62,29 @@ async function pagesText(document: Document): Promise<string> {
   if (pages < numPages) out.add(`[Only the first ${pages} of ${numPages} pages are read.]`);
   return out.toString().trim();
 }
+/** Takes what PDF.js has found, piece by piece, and stops it when that is more than a document may have. */
 async function pageText(document: Document, number: number): Promise<string> {
   const page = await document.getPage(number);
-  const { items } = await page.getTextContent();
-  const text = items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("");
+  const reader = page.streamTextContent().getReader();
+  const found: string[] = [];
+  let chars = 0;
+  let items = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    for (const item of value.items) {
+      const text = "str" in item ? item.str + (item.hasEOL ? "\n" : "") : "";
+      found.push(text);
+      chars += text.length;
+      items += 1;
+    }
+    // One character more than fits, so that the text gets its note.
+    if (chars <= LIMITS.documentTextChars && items <= ITEMS) continue;
+    await reader.cancel(new Error("enough text")).catch(() => {});
+    break;
+  }
   page.cleanup();
-  return text.trim();
+  return found.join("").trim();
 }
 
 /** All compressed streams together; a real document of 200 pages with images stays far below. */
