@@ -9,8 +9,46 @@ const who = (addresses: readonly Address[] | undefined): string =>
     .map(({ name, address }) => (address === undefined || address === "" ? name : name === "" ? address : `${name} <${address}>`))
     .join(", ");
 
+/** With 26 MB of attachments in lines of 76 characters a mail has 350,000. */
+const LINES = 500_000;
+/** A mail has some parts, and each begins with such a line. Texts use such lines, too: quoted mails, signatures, changes of programs. */
+const DASH_LINES = 2_000;
+/** All lines that are not base64, as attachments are: texts, headers and what stands between the parts. */
+const TEXT_BYTES = 2_097_152;
+const HEADER_BYTES = 262_144;
+const DEPTH = 10;
+
+/** The parser does work for every line and part, so they are counted before. Throws `Unreadable`. */
+function checkSize(bytes: Uint8Array): void {
+  let lines = 0;
+  let dashes = 0;
+  let textBytes = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const found = bytes.indexOf(10, at);
+    const next = found < 0 ? bytes.length : found + 1;
+    lines += 1;
+    if (bytes[at] === 45 && bytes[at + 1] === 45) dashes += 1;
+    if (!isBase64(bytes, at, next)) textBytes += next - at;
+    if (lines > LINES || dashes > DASH_LINES) throw new Unreadable("It has too many lines or parts to be read here.");
+    if (textBytes > TEXT_BYTES) throw new Unreadable(`Its text is larger than ${TEXT_BYTES / 1_048_576} MiB.`);
+    at = next;
+  }
+}
+/** By the first characters: a full line of base64 has no others, and no text has so long a word in each line. */
+function isBase64(bytes: Uint8Array, from: number, end: number): boolean {
+  if (end - from < 60 || end - from > 80) return false;
+  for (let at = from; at < from + 60; at++) {
+    const sign = bytes[at] ?? 0;
+    const isLetter = (sign >= 65 && sign <= 90) || (sign >= 97 && sign <= 122);
+    if (!isLetter && !(sign >= 48 && sign <= 57) && sign !== 43 && sign !== 47) return false;
+  }
+  return true;
+}
+
 export async function mailText(bytes: Uint8Array): Promise<string> {
-  const mail = await PostalMime.parse(bytes, { maxNestingDepth: 32, maxHeadersSize: 1_048_576 }).catch(() => {
+  checkSize(bytes);
+  const limits = { maxNestingDepth: DEPTH, maxRfc822NestingDepth: 3, maxHeadersSize: HEADER_BYTES };
+  const mail = await PostalMime.parse(bytes, limits).catch(() => {
     throw new Unreadable("It is damaged, or it is not an e-mail.");
   });
   const out = new TextOut();

@@ -153,6 +153,25 @@ describe("[P12.2][M8] hostile and damaged files are refused in a sentence", () =
       await documentText("xlsx", damaged).catch((error: unknown) => assert.ok(error instanceof Unreadable, String(error)));
     }
   });
+  test("[F41][TH16] an e-mail with too many parts, lines, levels or bytes of text; large attachments are no text", async () => {
+    const mail = (type: string, body: string): Uint8Array => strToU8(`From: a@example.org\r\nContent-Type: ${type}\r\n\r\n${body}`);
+    const mixed = (parts: number): Uint8Array => mail("multipart/mixed; boundary=b", `${"--b\r\n\r\nx\r\n".repeat(parts)}--b--\r\n`);
+    const levels = (depth: number): Uint8Array => {
+      let body = "x";
+      for (let level = depth; level > 0; level--)
+        body = `--b${level}\r\nContent-Type: multipart/mixed; boundary=b${level + 1}\r\n\r\n${body}`;
+      return mail("multipart/mixed; boundary=b1", body);
+    };
+    await refusal("eml", mixed(2_001));
+    await refusal("eml", mail("text/plain", "\n".repeat(500_001)));
+    await refusal("eml", levels(11));
+    await refusal("eml", mail("text/plain", "some words\r\n".repeat(180_000)));
+    assert.equal((await documentText("eml", mixed(100))).match(/x/g)?.length, 101);
+    assert.match(await documentText("eml", levels(9)), /From/);
+    const file = `${"JVBE".repeat(19)}\r\n`.repeat(30_000);
+    const attached = `--b\r\n\r\nWords.\r\n--b\r\nContent-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n${file}--b--\r\n`;
+    assert.match(await documentText("eml", mail("multipart/mixed; boundary=b", attached)), /1710000 bytes\)\n\nWords\.$/);
+  });
   test("a text that is longer than what is kept is cut with a note", async () => {
     const text = await documentText("docx", docx(["t", "x".repeat(LIMITS.documentTextChars + 5)]));
     assert.ok(text.length < LIMITS.documentTextChars + 100);
