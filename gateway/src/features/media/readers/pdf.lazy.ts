@@ -1,10 +1,10 @@
 /** Text of a PDF by PDF.js (unpdf), page by page. Loaded on first use. */
-import { Inflate } from "fflate";
 import { getDocumentProxy, getResolvedPDFJS } from "unpdf";
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
 import type { Reader } from "../../../ports/readers.ts";
+import { checkExpansion } from "./pdf-expansion.ts";
 import { PdfSource, sourceWorker } from "./pdf-source.ts";
-import { textOutcome, TextOut, tooMuch, Unreadable } from "./reading.ts";
+import { textOutcome, TextOut, Unreadable } from "./reading.ts";
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
 
@@ -17,7 +17,7 @@ const ITEMS = LIMITS.documentTextChars;
 
 /** Exported for its test, with how often PDF.js may look up an object. */
 export async function pdfText(bytes: Uint8Array, lookups = LOOKUPS): Promise<string> {
-  if (expandsTooFar(bytes)) throw tooMuch();
+  checkExpansion(bytes);
   const { PDFWorker } = await getResolvedPDFJS();
   const source = new PdfSource(bytes, lookups);
   const worker = sourceWorker(PDFWorker);
@@ -86,60 +86,3 @@ async function pageText(document: Document, number: number): Promise<string> {
   page.cleanup();
   return found.join("").trim();
 }
-
-/** All compressed streams together; a real document of 200 pages with images stays far below. */
-const ALL_STREAMS_BYTES = 4 * LIMITS.documentExpandedBytes;
-
-/**
- * PDF.js unpacks a stream whole, so a small file could fill the memory. Here the streams are unpacked first, piece by piece, and only
- * counted. A stream inside a stream is counted, too.
- */
-function expandsTooFar(bytes: Uint8Array): boolean {
-  // One character for each byte.
-  const text = new TextDecoder("latin1").decode(bytes);
-  let total = 0;
-  for (let at = text.indexOf("stream"); at >= 0; at = text.indexOf("stream", at)) {
-    let start = at + 6;
-    if (bytes[start] === 13) start += 1;
-    if (bytes[start] === 10) start += 1;
-    const end = text.indexOf("endstream", start);
-    at = end < 0 ? text.length : end + 9;
-    if (!isZlib(bytes, start)) continue;
-    const size = expandedBytes(bytes.subarray(start, at), 2);
-    total += size;
-    if (size > LIMITS.documentExpandedBytes || total > ALL_STREAMS_BYTES) return true;
-  }
-  return false;
-}
-const isZlib = (bytes: Uint8Array, at = 0): boolean =>
-  ((bytes[at] ?? 0) & 15) === 8 && (((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)) % 31 === 0;
-
-/** Stops counting above the limit. `depth`: how many layers of compression are looked into. */
-function expandedBytes(packed: Uint8Array, depth: number): number {
-  let size = 0;
-  const inner: Uint8Array[] = [];
-  let isInner = false;
-  const inflate = new Inflate((chunk) => {
-    if (size === 0 && depth > 1) isInner = isZlib(chunk);
-    size += chunk.length;
-    if (isInner) inner.push(chunk);
-  });
-  // Without the two bytes of the zlib header. A piece expands to at most a thousand times its size.
-  for (let at = 2; at < packed.length && size <= LIMITS.documentExpandedBytes; at += PIECE_BYTES) {
-    try {
-      inflate.push(packed.subarray(at, at + PIECE_BYTES));
-    } catch {
-      // The end of the data, or damage: PDF.js reads no further either.
-      break;
-    }
-  }
-  if (!isInner || size > LIMITS.documentExpandedBytes) return size;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of inner) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return Math.max(size, expandedBytes(whole, depth - 1));
-}
-const PIECE_BYTES = 16_384;

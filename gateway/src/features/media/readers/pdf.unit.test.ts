@@ -1,6 +1,7 @@
 /** The reader of PDFs against files that ask for work or memory without end. Counts work, never time. */
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
+import { zlibSync } from "fflate";
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
 import { pdf } from "../../../../test/support/documents.ts";
 import { pdfText } from "./pdf.lazy.ts";
@@ -73,5 +74,40 @@ describe("[F41][TH16] a PDF ends within a bounded number of steps", () => {
       assert.match(shown, /Only the first 1000000 characters are kept/);
     });
     assert.ok(count < 300, `${count} objects were looked up`);
+  });
+});
+
+describe("[F41][TH16] a PDF that unpacks to more than is read is refused before", () => {
+  const latin = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  const words = "BT /F 9 Tf 1 0 0 1 9 9 Tm (words) Tj ET";
+  const flate = (bytes: Uint8Array | string): string => latin(zlibSync(typeof bytes === "string" ? latin1(bytes) : bytes, { level: 9 }));
+  const hex = (text: string): string => `${Array.from(text, (sign) => sign.charCodeAt(0).toString(16).padStart(2, "0")).join("")}>`;
+  const bomb = flate(new Uint8Array(LIMITS.documentExpandedBytes + 1).fill(32));
+  const large = /larger than 64 MiB when it is unpacked/;
+  test("Flate, whatever stands behind the keyword, and alone or in a chain", async () => {
+    for (const lineEnd of ["\n", "\r\n", " \n", "%x\r"]) await refused(onePage(stream("/Filter/FlateDecode", bomb, lineEnd)), large);
+    await refused(onePage(stream("/Filter[/ASCIIHexDecode/FlateDecode]", hex(bomb))), large);
+    await refused(onePage(stream("/F[/AHx/AHx/Fl]", hex(hex(bomb)))), large);
+    await refused(onePage(stream("/Filter[/FlateDecode/FlateDecode]", flate(bomb))), large);
+  });
+  test("runs of one byte", async () => {
+    await refused(onePage(stream("/Filter/RunLengthDecode", "\x81 ".repeat(530_000))), large);
+  });
+  test("what cannot be counted: encrypted files, filters elsewhere in the file, chains of other kinds", async () => {
+    await refused(file(["<</Type/Catalog>>"], "/Encrypt 1 0 R"), /It is encrypted/);
+    await refused(file(["<</Type/Catalog>>"], "/E#6ecrypt 1 0 R"), /It is encrypted/);
+    for (const filter of ["/Filter 9 0 R", "/Filter[/LZWDecode/FlateDecode]", "/Filter/BrotliDecode", "/Filter[/AHx%\n/Fl]"])
+      await refused(onePage(stream(filter, words)), /cannot be checked/);
+  });
+  test("the same filters with a small text are read", async () => {
+    const runs = latin1(words).length - 1;
+    for (const content of [
+      stream("/Filter/FlateDecode", flate(words), " \n"),
+      stream("/Filter[/ASCIIHexDecode/FlateDecode]", hex(flate(words))),
+      stream("/Filter/FlateDecode", flate(words)) + "\nendobj\n".padEnd(100_000),
+      `${stream("/Filter/FlateDecode", flate(words))}\nendobj\n9 0 obj\n<</Type/Sig/Filter/Adobe.PPKLite>>`,
+      stream("/Filter/RunLengthDecode", `${String.fromCharCode(runs)}${words}\x80`),
+    ])
+      assert.match(await pdfText(onePage(content)), /words/);
   });
 });
