@@ -72,21 +72,53 @@ const TESTS: [Test; 9] = [
     }),
 ];
 
-/// Only a program on Linux can be the parent of orphans.
+/// Only Linux tells which processes belong to a command after they have left its tree.
 #[cfg(target_os = "linux")]
-const OF_PROGRAMS: [Test; 1] = [("f20_p14_a_cancelled_call_ends_orphans_in_other_sessions", |scene| {
-    block(tree_ends(scene, FAR_ORPHAN));
-})];
+const ON_LINUX: [Test; 7] = [
+    ("f20_p14_a_cancelled_call_ends_orphans_in_other_sessions", |scene| {
+        block(tree_ends(scene, FAR_ORPHAN));
+    }),
+    (
+        "f20_p14_a_cancelled_call_ends_what_is_left_without_a_supervisor",
+        |scene| {
+            block(tree_ends(scene, &format!("kill -9 $PPID; {FAR}")));
+        },
+    ),
+    (
+        "f20_p14_a_cancelled_call_ends_orphans_without_an_environment",
+        |scene| {
+            block(tree_ends(
+                scene,
+                &format!("kill -9 $PPID; env -i PATH=\"$PATH\" sh -c '{FAR_SCRIPT}'"),
+            ));
+        },
+    ),
+    (
+        "f20_p14_a_cancelled_call_ends_although_its_supervisor_was_stopped",
+        |scene| {
+            block(tree_ends(scene, &format!("kill -STOP $PPID; {FAR}")));
+        },
+    ),
+    ("f20_p6_a_timeout_ends_what_is_left_without_a_supervisor", |scene| {
+        block(timeout_ends_tree(scene));
+    }),
+    (
+        "f20_p14_a_cancelled_call_ends_a_program_that_replaces_itself",
+        |scene| {
+            block(chain_ends(scene));
+        },
+    ),
+    ("f20_p14_a_cancelled_call_leaves_the_orphans_of_other_calls", |scene| {
+        block(others_go_on(scene));
+    }),
+];
 #[cfg(not(target_os = "linux"))]
-const OF_PROGRAMS: [Test; 0] = [];
+const ON_LINUX: [Test; 0] = [];
 
 fn survival_tests() -> impl Iterator<Item = (String, impl FnOnce())> {
-    let by_both = TESTS
-        .into_iter()
-        .flat_map(|test| ["shell", "program"].map(|kind| (test, kind)));
-    let by_program = OF_PROGRAMS.into_iter().map(|test| (test, "program"));
-    by_both
-        .chain(by_program)
+    let tests = TESTS.into_iter().chain(ON_LINUX);
+    tests
+        .flat_map(|test| ["shell", "program"].map(|kind| (test, kind)))
         .map(|((name, test), kind)| (format!("{name}_by_{kind}"), move || test(&Scene::new(kind))))
 }
 
@@ -406,6 +438,27 @@ async fn end_is_reported(scene: &Scene) {
 const FAR: &str = "setsid sh -c 'trap \"\" TERM; echo $$ >far; while :; do sleep 0.05; done' & wait";
 const FAR_ORPHAN: &str = "(setsid sh -c 'trap \"\" TERM; echo $$ >far; while :; do sleep 0.05; done' &); sleep 300";
 
+/// The same for a command line in single quotes.
+#[cfg(target_os = "linux")]
+const FAR_SCRIPT: &str = "(setsid sh -c \"trap : TERM; echo \\$\\$ >far; while :; do sleep 0.05; done\" &); sleep 300";
+
+/// Kills the process whose pid is in a file, also when the test fails. Says whether it still ran.
+fn end_far(scene: &Scene, name: &str) -> bool {
+    let far = std::fs::read_to_string(scene.ws(name)).unwrap_or_default();
+    let was_running = is_running(&far);
+    let _ = Command::new("kill")
+        .args(["-KILL", far.trim()])
+        .stderr(Stdio::null())
+        .status();
+    was_running
+}
+
+async fn far_runs(scene: &Scene, name: &str) {
+    let far = || std::fs::read_to_string(scene.ws(name)).unwrap_or_default();
+    until("the far process runs", || far().ends_with('\n')).await;
+    assert!(is_running(&far()));
+}
+
 async fn tree_ends(scene: &Scene, command: &str) {
     let (tools, _events) = scene.tools();
     let cancel = gsv_tools::Cancel::default();
@@ -414,21 +467,88 @@ async fn tree_ends(scene: &Scene, command: &str) {
         ..CallContext::new(CALL)
     };
     let call = tools.invoke("Bash", json!({"command": command}), context);
-    let far = || std::fs::read_to_string(scene.ws("far")).unwrap_or_default();
     let end = async {
-        until("the far process runs", || far().ends_with('\n')).await;
-        assert!(is_running(&far()));
+        far_runs(scene, "far").await;
         cancel.cancel();
     };
     let (result, ()) = tokio::join!(call, end);
+    let outlives = end_far(scene, "far");
     assert_eq!(result.unwrap_err().reason(), "tool.cancelled");
-    let is_gone = !is_running(&far());
-    // Also when the test fails.
-    let _ = Command::new("kill")
-        .args(["-KILL", far().trim()])
-        .stderr(Stdio::null())
-        .status();
-    assert!(is_gone, "a process of the command outlives the call");
+    assert!(!outlives, "a process of the command outlives the call");
+}
+
+/// The timeout may come before the far process starts; then there is nothing to end.
+#[cfg(target_os = "linux")]
+async fn timeout_ends_tree(scene: &Scene) {
+    let (tools, _events) = scene.tools();
+    let command = format!("kill -9 $PPID; {FAR}");
+    let call = json!({"command": command, "timeout": 1500});
+    let result = tools.invoke("Bash", call, CallContext::new(CALL)).await;
+    let outlives = end_far(scene, "far");
+    let reason = result.unwrap_err().reason();
+    assert_eq!(reason, "tool.outcome_unknown", "no supervisor wrote the exit");
+    assert!(!outlives, "a process of the command outlives its timeout");
+}
+
+/// Each process starts its successor, which nothing ties to it, and exits.
+#[cfg(target_os = "linux")]
+const CHAIN: &str =
+    "trap '' TERM\necho $$ >>pids\n[ -e stop ] && exit\n(setsid sh ./chain </dev/null >/dev/null 2>&1 &)\n";
+
+#[cfg(target_os = "linux")]
+async fn chain_ends(scene: &Scene) {
+    let (tools, _events) = scene.tools();
+    std::fs::write(scene.ws("chain"), CHAIN).unwrap();
+    let cancel = gsv_tools::Cancel::default();
+    let context = CallContext {
+        cancel: cancel.clone(),
+        ..CallContext::new(CALL)
+    };
+    let call = tools.invoke("Bash", json!({"command": "sh ./chain; sleep 300"}), context);
+    let end = async {
+        until("the chain runs", || scene.lines("pids") > 20).await;
+        cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(call, end);
+    let before = scene.lines("pids");
+    // A chain that goes on adds many lines while these start and end.
+    for _ in 0..20 {
+        Command::new("true").status().unwrap();
+    }
+    let after = scene.lines("pids");
+    std::fs::write(scene.ws("stop"), "").unwrap();
+    assert_eq!(result.unwrap_err().reason(), "tool.cancelled");
+    assert_eq!(before, after, "the chain outlives the call");
+}
+
+#[cfg(target_os = "linux")]
+async fn others_go_on(scene: &Scene) {
+    let (tools, _events) = scene.tools();
+    let cancels = [gsv_tools::Cancel::default(), gsv_tools::Cancel::default()];
+    let call = |at: usize| {
+        let command = FAR_ORPHAN.replace(">far", &format!(">far{at}"));
+        let context = CallContext {
+            cancel: cancels[at].clone(),
+            ..CallContext::new(format!("{CALL}{at}"))
+        };
+        let killing = format!("kill -9 $PPID; {command}");
+        tools.invoke("Bash", json!({"command": killing}), context)
+    };
+    let story = async {
+        far_runs(scene, "far0").await;
+        far_runs(scene, "far1").await;
+        cancels[0].cancel();
+        let first = || std::fs::read_to_string(scene.ws("far0")).unwrap();
+        until("the first call's orphan is gone", || !is_running(&first())).await;
+        far_runs(scene, "far1").await;
+        cancels[1].cancel();
+    };
+    let (first, second, ()) = tokio::join!(call(0), call(1), story);
+    let outlive = [end_far(scene, "far0"), end_far(scene, "far1")];
+    for result in [first, second] {
+        assert_eq!(result.unwrap_err().reason(), "tool.cancelled");
+    }
+    assert_eq!(outlive, [false, false]);
 }
 
 async fn can_be_cancelled(scene: &Scene) {

@@ -1,7 +1,6 @@
 //! Asks the system about processes and clocks, so that a process is not mistaken for a later one with the same pid.
 
-#[cfg(target_os = "linux")]
-use std::collections::HashMap;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -69,6 +68,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    pub(crate) fn new(pid: u32, start_time: String) -> Self {
+        Self { pid, start_time }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Signals the process unless it has ended.
     pub(crate) fn signal(&self, signal: Signal) {
         if self.is_running()
@@ -82,38 +89,103 @@ impl Process {
     pub(crate) fn is_running(&self) -> bool {
         start_time(self.pid).as_ref() == Some(&self.start_time)
     }
+
+    /// Whether a later process has the pid now.
+    pub(crate) fn is_replaced(&self) -> bool {
+        start_time(self.pid).is_some_and(|start| start != self.start_time)
+    }
 }
 
-/// The living processes that descend from `root`, without `root`. Empty where the system does not tell.
+/// A living process as the system lists it.
+pub(crate) struct Listed {
+    pub(crate) process: Process,
+    pub(crate) parent: u32,
+    pub(crate) session: u32,
+}
+
 #[cfg(target_os = "linux")]
-pub(crate) fn descendants(root: u32) -> Vec<Process> {
-    let mut children: HashMap<u32, Vec<Process>> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let Some(fields) = stat_fields(pid) else { continue };
-        if let (Some("R" | "S" | "D" | "T" | "t" | "I"), Some(parent), Some(start_time)) = (
-            fields.first().map(String::as_str),
-            fields.get(1).and_then(|parent| parent.parse().ok()),
-            fields.get(START_FIELD).cloned(),
-        ) {
-            children.entry(parent).or_default().push(Process { pid, start_time });
-        }
-    }
-    let mut found = children.remove(&root).unwrap_or_default();
-    let mut at = 0;
-    while let Some(next) = found.get(at).map(|process| process.pid) {
-        found.extend(children.remove(&next).unwrap_or_default());
-        at += 1;
-    }
-    found
+pub(crate) fn listed(pid: u32) -> Option<Listed> {
+    let fields = stat_fields(pid)?;
+    let number = |at: usize| fields.get(at)?.parse().ok();
+    matches!(fields.first()?.as_str(), "R" | "S" | "D" | "T" | "t" | "I").then_some(())?;
+    Some(Listed {
+        process: Process::new(pid, fields.get(START_FIELD)?.clone()),
+        parent: number(1)?,
+        session: number(3)?,
+    })
+}
+
+/// The pids of all processes. Empty where the system does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The pid that the system gave last; 0 where it does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn last_pid() -> u32 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace()
+        .nth(4)
+        .and_then(|pid| pid.parse().ok())
+        .unwrap_or(0)
+}
+
+/// False for the id of a thread, which the system answers for as well.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_process(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    group.is_some_and(|group| group.trim().parse() == Ok(pid))
+}
+
+/// Whether the process was started with this variable (`NAME=value`).
+#[cfg(target_os = "linux")]
+pub(crate) fn environment_has(pid: u32, variable: &[u8]) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == variable)
+}
+
+/// Whether the process's standard output or standard error is this file.
+#[cfg(target_os = "linux")]
+pub(crate) fn prints_to(pid: u32, file: &Path) -> bool {
+    [1, 2]
+        .into_iter()
+        .any(|fd| std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).is_ok_and(|target| target == file))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn descendants(_root: u32) -> Vec<Process> {
-    Vec::new()
+mod untold {
+    //! What only Linux tells about other processes.
+    use super::{Listed, Path};
+
+    pub(crate) fn listed(_pid: u32) -> Option<Listed> {
+        None
+    }
+
+    pub(crate) fn pids() -> impl Iterator<Item = u32> {
+        std::iter::empty()
+    }
+
+    pub(crate) fn last_pid() -> u32 {
+        0
+    }
+
+    pub(crate) fn is_process(_pid: u32) -> bool {
+        false
+    }
+
+    pub(crate) fn environment_has(_pid: u32, _variable: &[u8]) -> bool {
+        false
+    }
+
+    pub(crate) fn prints_to(_pid: u32, _file: &Path) -> bool {
+        false
+    }
 }
+#[cfg(not(target_os = "linux"))]
+pub(crate) use untold::{environment_has, is_process, last_pid, listed, pids, prints_to};
 
 #[cfg(not(target_os = "linux"))]
 fn read_boot_id() -> Option<String> {

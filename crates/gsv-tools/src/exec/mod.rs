@@ -14,6 +14,7 @@ mod sessions;
 mod start;
 mod state;
 mod supervisor;
+mod tree;
 mod watch;
 
 use serde::Serialize;

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 
 use super::meta::{Exit, Folder, Meta, OUTPUT, STDIN, StartInfo, session_id};
 use super::session::off;
+use super::tree::MARK;
 use super::{Supervisor, host};
 use crate::error::ToolError;
 use crate::limits;
@@ -127,7 +128,8 @@ async fn open_gate(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .env("GSV", "1");
+        .env("GSV", "1")
+        .env(MARK, folder.path());
     for (name, _) in std::env::vars_os() {
         if is_secret(&name.to_string_lossy()) {
             command.env_remove(name);

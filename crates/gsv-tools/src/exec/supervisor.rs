@@ -19,6 +19,7 @@ use rustix::process::{Signal, WaitOptions};
 use super::host;
 use super::meta::{Ending, Exit, Folder, OUTPUT};
 use super::output::{Trimmed, trim};
+use super::tree::Tree;
 use crate::limits;
 
 /// How commands are supervised.
@@ -42,7 +43,8 @@ exec "$3" -l -c "$4" <>"$2" >>"$1/output" 2>&1
 "#;
 
 /// `setsid` gives the command its own session and group; without `setsid` the shell's job control gives it a group. `setsid`
-/// runs in the foreground, because a shell lets background commands ignore interrupts.
+/// runs in the foreground, because a shell lets background commands ignore interrupts. `mv` replaces the shell, because the
+/// processes below the supervisor are killed when the command is ended.
 const SCRIPT: &str = r#"
 trap : HUP INT TERM
 if command -v setsid >/dev/null 2>&1; then
@@ -59,7 +61,7 @@ else
   while kill -0 "$pid" 2>/dev/null; do wait "$pid"; status=$?; done
 fi
 if [ -e "$1/never" ]; then line=never; else line="status $status"; fi
-printf '%s\n' "$line" >"$1/exit.tmp" && mv -f "$1/exit.tmp" "$1/exit"
+printf '%s\n' "$line" >"$1/exit.tmp" && exec mv -f "$1/exit.tmp" "$1/exit"
 "#;
 
 impl Supervisor {
@@ -118,7 +120,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => return exit_with(false),
     };
     if folder.ending().is_some() {
-        end_descendants();
+        end_the_rest(&folder);
     }
     exit_with(folder.write_exit(exit).is_ok())
 }
@@ -145,17 +147,9 @@ fn adopt_orphans() {
 }
 
 /// Ends what the command has left, when the command was ended: processes in other groups and sessions too.
-fn end_descendants() {
-    let until = Instant::now() + limits::KILL_TIME / 2;
-    loop {
-        let left = host::descendants(std::process::id());
-        if left.is_empty() || Instant::now() >= until {
-            return;
-        }
-        for process in left {
-            process.signal(Signal::KILL);
-        }
-        std::thread::sleep(Duration::from_millis(5));
+fn end_the_rest(folder: &Folder) {
+    if let Some(meta) = folder.meta() {
+        Tree::of(folder, &meta).end(Instant::now() + limits::KILL_TIME / 2);
     }
 }
 

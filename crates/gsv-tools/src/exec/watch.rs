@@ -6,12 +6,13 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
+use tokio::time::{Instant, interval, sleep, sleep_until, timeout, timeout_at};
 
 use super::meta::{EXIT, Ending, Meta, OUTPUT};
 use super::output::{Trimmed, trim};
 use super::session::{Session, off};
 use super::state::{End, State};
+use super::tree::Tree;
 use super::{host, report};
 use crate::limits;
 
@@ -72,70 +73,39 @@ impl Watch {
         }
     }
 
-    /// TERM to the command's group and to its other descendants, then KILL after the grace period. Returns when all of them have
-    /// ended; false when one still runs after the time for that.
+    /// TERM to all processes of the command, then KILL after the grace period. Returns when all of them have ended; false when
+    /// one still runs after the time for that.
     async fn end_tree(&mut self, why: Ending) -> bool {
-        let (pgid, supervisor) = (self.session.meta.pgid, self.session.meta.supervisor_pid);
-        let is_supervised = is_supervised(&self.session.meta);
-        let folder = self.session.folder.clone();
+        let pgid = self.session.meta.pgid;
+        let (folder, meta) = (self.session.folder.clone(), self.session.meta.clone());
         let tree = off(move || {
             if folder.ending().is_none() && folder.exit().is_none() {
                 folder.write_ending(why);
             }
-            // Found before the first signal: a process whose parent has ended may no longer descend from the supervisor.
-            let tree = if is_supervised {
-                host::descendants(supervisor)
-            } else {
-                Vec::new()
-            };
+            let mut tree = Tree::of(&folder, &meta);
+            tree.signal(Signal::TERM);
             host::signal_group(pgid, Signal::TERM);
-            for process in &tree {
-                process.signal(Signal::TERM);
-            }
             tree
         })
-        .await
-        .unwrap_or_default();
+        .await;
         let gone = async {
             while host::group_exists(pgid) {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        if timeout(limits::KILL_GRACE, gone).await.is_err() {
-            host::signal_group(pgid, Signal::KILL);
-        }
+        let is_stubborn = timeout(limits::KILL_GRACE, gone).await.is_err();
+        let until = Instant::now() + limits::KILL_TIME;
         let killed = off(move || {
-            let mut tree = tree;
-            if is_supervised {
-                tree.extend(host::descendants(supervisor));
+            let mut tree = tree?;
+            let is_over = tree.end(until.into_std());
+            if is_stubborn {
+                host::signal_group(pgid, Signal::KILL);
             }
-            for process in &tree {
-                process.signal(Signal::KILL);
-            }
-            tree
-        })
-        .await
-        .unwrap_or_default();
-        let over = async {
-            exited(&mut self.child, &self.session).await;
-            // KILL is sent, not done: a process ends when the system gives it its next turn.
-            all_ended(killed).await;
-        };
-        timeout(limits::KILL_TIME, over).await.is_ok()
-    }
-}
-
-async fn all_ended(mut processes: Vec<host::Process>) {
-    loop {
-        let left = off(move || {
-            processes.retain(host::Process::is_running);
-            processes
+            tree.wake_supervisor();
+            Some(is_over)
         });
-        processes = left.await.unwrap_or_default();
-        if processes.is_empty() {
-            return;
-        }
-        sleep(Duration::from_millis(5)).await;
+        let is_over = killed.await.flatten() == Some(true);
+        timeout_at(until, exited(&mut self.child, &self.session)).await.is_ok() && is_over
     }
 }
 
@@ -157,11 +127,6 @@ async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
 
 fn is_over(session: &Session) -> bool {
     session.folder.file(EXIT).exists() || !is_alive(&session.meta)
-}
-
-fn is_supervised(meta: &Meta) -> bool {
-    meta.boot_id == host::boot_id()
-        && host::start_time(meta.supervisor_pid).as_ref() == Some(&meta.supervisor_start_time)
 }
 
 /// Whether the command or its supervisor still runs, and not a later process with the same pid.
