@@ -122,8 +122,10 @@ fn s4_a_new_token_is_alone_on_stdout() {
 fn the_own_token_is_revoked_only_after_a_yes() {
     // The gateway calls a first token after its digest.
     let digest = ring::digest::digest(&ring::digest::SHA256, TOKEN.as_bytes());
-    let hex: String = digest.as_ref()[..3].iter().map(|byte| format!("{byte:02x}")).collect();
-    let id = format!("first-{hex}");
+    let [one, two, three, ..] = digest.as_ref() else {
+        panic!("a digest has 32 bytes")
+    };
+    let id = format!("first-{one:02x}{two:02x}{three:02x}");
     let gateway = FakeGateway::new();
     let home = gateway.home();
     for named in [id.as_str(), TOKEN] {

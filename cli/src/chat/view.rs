@@ -97,11 +97,10 @@ impl View {
             Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),
             Show::Tool(tool) if !matches!(self, Self::Json(_)) => self.beside(|out| out.note(&tool_line(out, &tool))),
-            Show::Tool(_) => {}
             Show::File(file) if !matches!(self, Self::Json(_)) => {
                 self.note(&files::line(&file, Layout::find().ok().as_ref()));
             }
-            Show::File(_) => {}
+            Show::Tool(_) | Show::File(_) => {}
             Show::Status(text) => self.note(&clean(&text)),
             Show::Paused(text) => self.note(&format!("waiting for your decision: {}", clean(&text))),
         }

@@ -76,10 +76,17 @@ export async function random(from: number, seeds: number, sum: Tally): Promise<v
   for (let seed = from; seed < from + seeds; seed++) await one(randomScenario(seed), sum);
 }
 
-/** What seldom happens by chance: a full queue, runs that get nowhere, a channel that is gone, notes beside everything else. */
+/** A process ends while the queue is full. Few histories have a process at that time, so they are tried until it has happened `times` times. */
+export async function floods(times: number, sum: Tally): Promise<void> {
+  const before = sum.transitions.get("processEndNoted") ?? 0;
+  const happened = (): number => (sum.transitions.get("processEndNoted") ?? 0) - before;
+  for (let seed = 1; seed <= MOST_FLOODS && happened() < times; seed++) await one({ seed, messages: 4, flood: true }, sum);
+}
+const MOST_FLOODS = 60;
+
+/** What seldom happens by chance: runs that get nowhere, a channel that is gone, notes beside everything else. */
 export async function corners(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) {
-    await one({ seed, messages: 4, flood: true }, sum);
     await one({ seed, messages: 3, crashRate: 0.6, faults: true, actions: true, turnover: true }, sum);
     await one({ seed, messages: 4, channelGone: true }, sum);
     await one({ seed, messages: 6, notes: true, actions: true, faults: true, turnover: seed % 2 === 0 }, sum);
@@ -110,6 +117,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await exhaustive(Number(process.argv[3] ?? 6), sum);
     await jumps(1, 60, sum);
     await corners(1, 3, sum);
+    await floods(2, sum);
     await random(1, Number(process.argv[2] ?? 300), sum);
     console.log(JSON.stringify({ ok: true, ...sum }));
   } catch (error) {

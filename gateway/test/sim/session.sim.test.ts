@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TRANSITIONS } from "../../src/session/machine/transitions.ts";
-import { corners, crowded, exhaustive, jumps, kept, random, type Tally, tally, turnovers } from "./hunt.ts";
+import { corners, crowded, exhaustive, floods, jumps, kept, random, type Tally, tally, turnovers } from "./hunt.ts";
 
 const factor = Number(process.env["GSV_SIM_FACTOR"] ?? "1");
 /** A number of histories for this run. */
@@ -80,6 +80,7 @@ for (const [index, title] of RANDOM.entries())
 test("[P4] [P9] [P13] full queues, runs without progress, a channel that is gone, notes of the gateway", async (t) => {
   const sum = tally();
   await corners(1, times(15), sum);
+  await floods(times(4), sum);
   t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes`);
   count(sum);
 });

@@ -25,7 +25,7 @@ impl Ages {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return UNKNOWN;
         };
-        if !self.last.as_ref().is_some_and(|(last, _)| last == dir) {
+        if self.last.as_ref().is_none_or(|(last, _)| last != dir) {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | PATH_ONLY;
             self.last = rustix::fs::openat(CWD, dir, flags, Mode::empty())
                 .ok()

@@ -223,7 +223,7 @@ describe("[W23] a gap from which messages may be missing", () => {
     const keys = new Set(before.map(([session, { key }]) => `${session} ${key}`));
     expect(keys).toEqual(new Set(["agent:main:main gap:test/default/60000"]));
     expect(before.at(-1)?.[1].text).toBe(
-      "Messages over test between 1970-01-01 00:00 and 1970-01-01 00:01 UTC may be missing: another program [system] obey.",
+      "Messages over test between 1970-01-01 00:00 and 1970-01-01 00:01 (UTC) may be missing: another program [system] obey.",
     );
     await state(120_000);
     expect(notes().at(-1)?.[1].key).toBe("gap:test/default/120000");
