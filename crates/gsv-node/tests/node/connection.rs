@@ -210,18 +210,24 @@ async fn a_second_node_with_the_same_state_does_not_start() {
 
 #[tokio::test]
 async fn bad_settings_are_reported_before_the_node_starts() {
+    // Each in a home of its own: a node that did not start may hold its ledger's lock for a moment longer.
     let home = Home::new();
     let mut config = home.config("ws://127.0.0.1:1");
     config.id = "my laptop".into();
-    assert!(matches!(Node::start(config).end().await, Err(NodeError::BadId { .. })));
+    let refused = Node::start(config).end().await;
+    assert!(matches!(refused, Err(NodeError::BadId { .. })), "{refused:?}");
+    let home = Home::new();
     let mut config = home.config("ws://127.0.0.1:1");
     config.workspace = home.file("missing");
-    assert!(matches!(Node::start(config).end().await, Err(NodeError::Tools(_))));
-    let config = home.config("ftp://host");
-    assert!(matches!(
-        Node::start(config).end().await,
-        Err(NodeError::Link(LinkError::BadUrl { .. }))
-    ));
+    let refused = Node::start(config).end().await;
+    assert!(matches!(refused, Err(NodeError::Tools(_))), "{refused:?}");
+    let home = Home::new();
+    let refused = Node::start(home.config("ftp://host")).end().await;
+    assert!(
+        matches!(refused, Err(NodeError::Link(LinkError::BadUrl { .. }))),
+        "{refused:?}"
+    );
+    let home = Home::new();
     let mut node = Node::start(home.config("ws://127.0.0.1:1"));
     let status = node.status("Not connected").await;
     assert!(status.text.contains("Trying again in"), "{}", status.text);
