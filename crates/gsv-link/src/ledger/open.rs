@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::disk::{Disk, RealDisk};
 use super::index::{EpochMs, Index, Place};
@@ -159,6 +160,10 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
+/// A process that was just being started by a node that has ended holds the node's lock until it is another program.
+const LOCK_TRIES: u32 = 25;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
 fn lock(dir: &Path) -> Result<File, LedgerError> {
     let path = dir.join(LOCK);
     let mut file = OpenOptions::new()
@@ -169,7 +174,15 @@ fn lock(dir: &Path) -> Result<File, LedgerError> {
         .mode(0o600)
         .open(&path)
         .map_err(io("open its lock"))?;
-    match file.try_lock() {
+    let mut locked = file.try_lock();
+    for _ in 0..LOCK_TRIES {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut pid = String::new();
