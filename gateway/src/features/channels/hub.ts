@@ -8,42 +8,24 @@ import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryRep
 import { refOfDelivery } from "./delivery-ids.ts";
 import { gapText } from "./undelivered.ts";
 import { isOwnKey } from "../../storage/keys.ts";
-import type { Logger } from "../../platform/log.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
-import type { Audit } from "../../kernel/audit-store.ts";
 import { Deliverer } from "./deliverer.ts";
-import { Intake } from "./intake.ts";
+import { Intake, type IntakePorts } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
 import { Pairing } from "./pairing.ts";
 import { Retention } from "./retention.ts";
 import type { Channels } from "./account-store.ts";
 import type { Deliveries } from "./delivery-store.ts";
-import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairing-store.ts";
-import type { Peers } from "./peer-store.ts";
-import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { normaliseId } from "../../kernel/routing/session-keys.ts";
 
-export interface HubPorts {
-  readonly config: Config;
-  readonly sessions: SessionDirectory;
-  readonly channels: Channels;
-  readonly pairings: Pairings;
+export interface HubPorts extends Omit<IntakePorts, "send" | "ensureArmed"> {
   readonly deliveries: Deliveries;
-  readonly peers: Peers;
-  readonly audit: Audit;
-  readonly ask: AskSession;
-  readonly now: () => number;
-  readonly random: (length: number) => Uint8Array;
-  readonly sha256: (text: string) => Promise<string>;
-  readonly contextVersion: () => string;
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
-  readonly log: Logger;
   /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
-  readonly background: (what: string, work: Promise<unknown>) => void;
 }
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 
