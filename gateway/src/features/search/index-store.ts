@@ -12,6 +12,8 @@ import { isMemory, linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts"
 const SCHEMA = 2;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
+/** SQLite's "no limit". */
+const ALL = -1;
 /** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
 const POOL = 300;
 /** Words that rank; more are only searched. */
@@ -196,32 +198,29 @@ export class IndexStore {
   /** Replaces all texts of a source. For sources that fit one transaction. */
   replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
     this.#storage.transactionSync(() => {
-      this.#remove("SELECT id, text, day FROM docs WHERE source = ?", sourceId);
+      this.#remove(sourceId, Number.MAX_SAFE_INTEGER, ALL);
       this.#insert(sourceId, docs);
       this.#change(sourceId, change);
     });
   }
+  /** One table after the other: FTS5 flushes its pending words whenever a statement writes to another table. */
   #insert(sourceId: number, docs: readonly Doc[]): void {
     const { sql } = this.#storage;
     if (docs.length === 0) return;
-    let ord = sql.exec<{ next: number }>("SELECT coalesce(max(ord) + 1, 0) AS next FROM docs WHERE source = ?", sourceId).one().next;
-    for (const { position, role, at, text, day = "" } of docs) {
-      const indexed = segment(text);
-      const { id } = sql
-        .exec<{ id: number }>(
-          "INSERT INTO docs(source, position, ord, role, at, text, day) VALUES(?, ?, ?, ?, ?, ?, ?) RETURNING id",
-          sourceId,
-          position,
-          ord++,
-          role ?? null,
-          at,
-          indexed,
-          day,
-        )
-        .one();
-      sql.exec("INSERT INTO places(rowid, text) VALUES(?, ?)", id, indexed);
-      sql.exec("INSERT INTO stems(rowid, text, day) VALUES(?, ?, ?)", id, indexed, day);
-    }
+    const from = sql.exec<{ next: number }>("SELECT coalesce(max(ord) + 1, 0) AS next FROM docs WHERE source = ?", sourceId).one().next;
+    for (const [index, { position, role, at, text, day = "" }] of docs.entries())
+      sql.exec(
+        "INSERT INTO docs(source, position, ord, role, at, text, day) VALUES(?, ?, ?, ?, ?, ?, ?)",
+        sourceId,
+        position,
+        from + index,
+        role ?? null,
+        at,
+        segment(text),
+        day,
+      );
+    sql.exec("INSERT INTO places(rowid, text) SELECT id, text FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
+    sql.exec("INSERT INTO stems(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
   }
   #change(sourceId: number, change: SourceChange): void {
     const names = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).filter((name) => Object.hasOwn(change, name));
@@ -232,23 +231,18 @@ export class IndexStore {
       sourceId,
     );
   }
-  #remove(select: string, ...params: SqlStorageValue[]): number {
+  /** Removes up to `most` texts of a source with a position below `below`. Returns their number. */
+  #remove(sourceId: number, below: number, most: number): number {
     const { sql } = this.#storage;
-    const rows = sql.exec<{ id: number; text: string; day: string }>(select, ...params).toArray();
-    for (const { id, text, day } of rows) {
-      sql.exec("INSERT INTO places(places, rowid, text) VALUES('delete', ?, ?)", id, text);
-      sql.exec("INSERT INTO stems(stems, rowid, text, day) VALUES('delete', ?, ?, ?)", id, text, day);
-      sql.exec("DELETE FROM docs WHERE id = ?", id);
-    }
-    return rows.length;
+    const some = "WHERE id IN (SELECT id FROM docs WHERE source = ? AND position < ? ORDER BY position, id LIMIT ?)";
+    const params = [sourceId, below, most];
+    sql.exec(`INSERT INTO places(places, rowid, text) SELECT 'delete', id, text FROM docs ${some}`, ...params);
+    sql.exec(`INSERT INTO stems(stems, rowid, text, day) SELECT 'delete', id, text, day FROM docs ${some}`, ...params);
+    return sql.exec(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray().length;
   }
   /** Removes one step of a source's texts with a position below `below`. True when none remain. */
   removeBelow(sourceId: number, below: number): boolean {
-    return this.#storage.transactionSync(
-      () =>
-        this.#remove(`SELECT id, text, day FROM docs WHERE source = ? AND position < ? LIMIT ${REMOVE_STEP}`, sourceId, below) <
-        REMOVE_STEP,
-    );
+    return this.#storage.transactionSync(() => this.#remove(sourceId, below, REMOVE_STEP) < REMOVE_STEP);
   }
   /** Removes one step of a deleted source. True when nothing of any remains. */
   removeGone(): boolean {
