@@ -1,0 +1,28 @@
+/**
+ * What the policy is asked and what it answers. The same question for runs, `tool.invoke`, `tool.request` and everything that will
+ * call tools later. Plain data: a decision and its facts are stored with the call and with its approval.
+ */
+import type { PolicyClass } from "../../../protocol/gen/types.ts";
+import type { ToolTarget } from "./tool-target.ts";
+
+/** `plan`: reads only. `ask`: programs, files of machines and egress ask. `auto`: what a sandbox contains runs. `full`: all runs. */
+export type PolicyMode = "plan" | "ask" | "auto" | "full";
+
+/** One tool call that a run or a client wants to make. */
+export interface PolicyCall {
+  /** As the caller knows the tool: `laptop__Bash`, `gsv__ReadFile`. */
+  readonly name: string;
+  /** As the target knows it: `Bash`. */
+  readonly tool: string;
+  readonly target: ToolTarget;
+  readonly policyClass: PolicyClass;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** `rule` names what decided: a rule of the configuration (`toolApproval.rules[2]`), a grant, a mode, a class. For audit and people. */
+export type Decision =
+  | { readonly verdict: "allow"; readonly rule: string }
+  /** `why`: a sentence for the owner: what about this call needs a word. */
+  | { readonly verdict: "ask"; readonly rule: string; readonly why: string }
+  /** `text`: what happened and what to do instead, for the model and for people. */
+  | { readonly verdict: "deny"; readonly rule: string; readonly text: string };
