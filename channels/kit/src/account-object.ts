@@ -18,6 +18,7 @@ import type { GatewayService } from "../../../protocol/gen/services.ts";
 import type { GatewayFiles } from "../../../protocol/runtime/channel-files.ts";
 import { checkChannelInboundOutcome, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
 import { explainText } from "../../../protocol/runtime/explain.ts";
+import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { Account, type GatewayCalls } from "./account.ts";
 import { durableDatabase } from "./database.ts";
 import { errorText } from "./limits.ts";
@@ -50,10 +51,7 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
       gateway: gatewayCalls(env.GATEWAY, channel, accountId),
       now: () => Date.now(),
       random: () => Math.random(),
-      after: (ms, work) => {
-        const timer = setTimeout(work, ms);
-        return () => clearTimeout(timer);
-      },
+      after: afterTimeout,
       setAlarm: (at) => ctx.waitUntil(ctx.storage.setAlarm(at)),
       keep: (work) => ctx.waitUntil(work),
       log,

@@ -16,10 +16,11 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { KeyValues } from "./kv.ts";
-import { type After, errorText, KIT, within } from "./limits.ts";
+import { errorText, KIT, within } from "./limits.ts";
 import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, Platform, PlatformHost } from "./platform.ts";

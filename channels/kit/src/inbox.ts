@@ -4,8 +4,9 @@
  * conversations in parallel. Makes no access decisions: the gateway does.
  */
 import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { type After, dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
 
 export interface InboxPorts {

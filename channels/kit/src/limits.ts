@@ -1,5 +1,6 @@
 /** Times and sizes of the kit. Limits of the wire are in the contract. */
 import { backoffMs, withJitter } from "../../../protocol/runtime/backoff.ts";
+import { type After, within as limited } from "../../../protocol/runtime/within.ts";
 
 export const KIT = {
   /** First and longest wait between two attempts, with 25 % jitter. */
@@ -43,20 +44,11 @@ export const retryWait = (attempt: number, random: number): number =>
 /** When a row with the due time `at` is really due. A wait longer than any backoff means that the clock was set back. */
 export const dueAt = (at: number, now: number): number => (at > now + 2 * KIT.retryMaxMs ? now : at);
 
-/** Calls `work` once, after `ms`. The returned function cancels it. */
-export type After = (ms: number, work: () => void) => () => void;
 /** Rejects after `ms`; the work goes on and its result is dropped. */
-export async function within<T>(ms: number, what: string, after: After, work: Promise<T>): Promise<T> {
-  let cancel: () => void = () => {};
-  const late = new Promise<never>((_, reject) => {
-    cancel = after(ms, () => reject(new Error(`${what} took longer than ${Math.round(ms / 1000)} s`)));
+export const within = <T>(ms: number, what: string, after: After, work: Promise<T>): Promise<T> =>
+  limited(after, ms, work, () => {
+    throw new Error(`${what} took longer than ${Math.round(ms / 1000)} s`);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    cancel();
-  }
-}
 
 /** The error's message, shortened. Never a message text or a secret. */
 export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error)).slice(0, 300);

@@ -4,8 +4,9 @@
  * CH23). The platform's id of the shown message is durable, so that the answer replaces that message also after a restart.
  */
 import type { LiveText, Peer } from "../../../protocol/gen/types.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { type After, errorText, KIT, peerName, within } from "./limits.ts";
+import { errorText, KIT, peerName, within } from "./limits.ts";
 import { liveNonce } from "./nonce.ts";
 import type { Platform } from "./platform.ts";
 import { splitText } from "./split-text.ts";

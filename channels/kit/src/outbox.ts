@@ -4,8 +4,9 @@
  * repeated only while the platform recognises the repetition; later the delivery is marked `unknown`. Knows no platform.
  */
 import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } from "../../../protocol/gen/types.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { type After, dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import { LiveTexts } from "./live.ts";
 import { nonceOf } from "./nonce.ts";
 import type { OutboundFile, OutboundPart, Platform, SendOutcome } from "./platform.ts";

@@ -3,8 +3,9 @@
  * taken it; failed reports are retried with backoff. Sends nothing to the platform.
  */
 import type { DeliveryReport, DeliveryState } from "../../../protocol/gen/types.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { type After, dueAt, KIT, retryWait, within } from "./limits.ts";
+import { dueAt, KIT, retryWait, within } from "./limits.ts";
 
 export interface ReportPorts {
   readonly db: Database;

@@ -3,8 +3,9 @@
  * row; a change during a report is reported again.
  */
 import type { ChannelAccount } from "../../../protocol/gen/types.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 import type { KeyValues } from "./kv.ts";
-import { type After, dueAt, KIT, retryWait, within } from "./limits.ts";
+import { dueAt, KIT, retryWait, within } from "./limits.ts";
 
 /** `change` counts the changes so far. */
 interface Due {

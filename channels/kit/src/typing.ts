@@ -3,7 +3,8 @@
  * restart ends them.
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
-import { type After, KIT, peerName } from "./limits.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
+import { KIT, peerName } from "./limits.ts";
 
 export interface TypingPorts {
   readonly now: () => number;

@@ -2,6 +2,7 @@
  * The Durable Object of one agent's search index: a shell around the service. Costs nothing between searches. Its data is
  * derived, so it may be lost at any time. The constructor reads nothing.
  */
+import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -28,10 +29,7 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
       wakeIn: (ms) => {
         ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));
       },
-      after: (ms, work) => {
-        const timer = setTimeout(work, ms);
-        return () => clearTimeout(timer);
-      },
+      after: afterTimeout,
     });
   }
 

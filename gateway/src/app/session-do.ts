@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { NodeExecEventParams, SessionPatchParams, ToolResultParams } from "../../../protocol/gen/types.ts";
+import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
@@ -22,10 +23,6 @@ export class Session extends DurableObject<Env> implements SessionPort {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const log = createLogger({ component: "session", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
-    const after: DriverHost["after"] = (ms, work) => {
-      const timer = setTimeout(work, ms);
-      return () => clearTimeout(timer);
-    };
     const freshId = (): string => crypto.randomUUID();
     const host: DriverHost = {
       store: new SqlStore(ctx.storage),
@@ -37,14 +34,14 @@ export class Session extends DurableObject<Env> implements SessionPort {
         ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
       },
       keep: (work) => ctx.waitUntil(work),
-      after,
+      after: afterTimeout,
       log: (event, fields) => log.error(event, fields),
     };
     this.#driver = new SessionDriver(
       host,
       wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env) }),
     );
-    this.#service = new SessionService(this.#driver, { after, freshId, sha256: sha256Hex });
+    this.#service = new SessionService(this.#driver, { after: afterTimeout, freshId, sha256: sha256Hex });
   }
 
   override async alarm(): Promise<void> {

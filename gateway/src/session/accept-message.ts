@@ -13,7 +13,7 @@ import type { SessionDriver } from "./driver.ts";
 import { type IntakeMessage, takeIn, withFiles } from "./intake.ts";
 import type { State } from "./machine/state.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
-import { type After, within } from "./within.ts";
+import { type After, within } from "../../../protocol/runtime/within.ts";
 
 /** The reset policy of a session that was active this recently is not fetched again. */
 const POLICY_FRESH_MS = 60_000;

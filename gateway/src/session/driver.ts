@@ -28,7 +28,7 @@ import type { SessionParts } from "./session-parts.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
 import { isOverdue, nextWake } from "./wake.ts";
-import { type After, within } from "./within.ts";
+import { type After, within } from "../../../protocol/runtime/within.ts";
 
 export interface DriverHost {
   readonly store: SessionStore;

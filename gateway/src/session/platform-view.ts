@@ -6,7 +6,7 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import { isReplyOpen } from "./effects/reply.ts";
 import { activeRun, replyName, type State } from "./machine/state.ts";
 import type { Delta } from "./publisher.ts";
-import type { After } from "./within.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 
 export interface PlatformViewPorts {
   readonly state: () => State | undefined;

@@ -4,7 +4,7 @@
  */
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
-import type { After } from "./within.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 
 /** Deltas are sent at once when this much text has gathered... */
 export const DELTA_CHARS = 1_024;

@@ -47,7 +47,7 @@ import { jsonBytes } from "./machine/text.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
-import type { After } from "./within.ts";
+import type { After } from "../../../protocol/runtime/within.ts";
 
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;

@@ -3,7 +3,7 @@
  * of the session the caller asks again. Also the lock between storing the files of a message and deleting files.
  */
 import type { ArchiveEnd } from "./machine/event.ts";
-import { type After, within } from "./within.ts";
+import { type After, within } from "../../../protocol/runtime/within.ts";
 
 /** Ends that no caller has asked for yet. */
 const ENDS_KEPT = 16;

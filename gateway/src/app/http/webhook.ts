@@ -4,6 +4,7 @@
  * channel can verify the platform (signatures).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { WebhookChannel } from "../../ports/channels.ts";
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";
 
@@ -106,24 +107,22 @@ function isBrowser(headers: Headers): boolean {
 async function readAtMost(request: Request, maxBytes: number, withinMs: number): Promise<Uint8Array<ArrayBuffer> | "large" | "late"> {
   if (Number(request.headers.get("Content-Length") ?? "0") > maxBytes) return "large";
   const reader = request.body?.getReader();
+  if (reader === undefined) return new Uint8Array();
+  try {
+    return await within(afterTimeout, withinMs, wholeBody(reader, maxBytes), () => "late" as const);
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+async function wholeBody(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | "large"> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, withinMs, "late");
-  });
-  try {
-    for (;;) {
-      const next = reader === undefined ? undefined : await Promise.race([reader.read(), late]);
-      if (next === "late") return "late";
-      if (next === undefined || next.value === undefined) break;
-      size += next.value.byteLength;
-      if (size > maxBytes) return "large";
-      chunks.push(next.value);
-    }
-  } finally {
-    clearTimeout(timer);
-    reader?.cancel().catch(() => undefined);
+  for (;;) {
+    const { value } = await reader.read();
+    if (value === undefined) break;
+    size += value.byteLength;
+    if (size > maxBytes) return "large";
+    chunks.push(value);
   }
   const whole = new Uint8Array(size);
   let at = 0;

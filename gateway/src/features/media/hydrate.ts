@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type MediaBlock, type Message, type TextBlock } from "../../ports/messages.ts";
 import { asText, type Bucket, decodeStart, hasBody } from "../../storage/bucket.ts";
 import { derivedKey } from "../../storage/keys.ts";
@@ -140,15 +141,10 @@ async function loadAll(blocks: readonly MediaBlock[], store: Store): Promise<Rea
   await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, blocks.length) }, work));
   return loaded;
 }
-async function load(block: MediaBlock, store: Store): Promise<Loaded> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<Loaded>((resolve) => {
-    timer = setTimeout(() => resolve({ kind: "unreadable" }), LOAD_MS);
-  });
+function load(block: MediaBlock, store: Store): Promise<Loaded> {
+  const unreadable = (): Loaded => ({ kind: "unreadable" });
   const read = block.type === "image" ? readImage(block, store) : readDocument(block, store);
-  const got = await Promise.race([read.catch((): Loaded => ({ kind: "unreadable" })), late]);
-  clearTimeout(timer);
-  return got;
+  return within(afterTimeout, LOAD_MS, read.catch(unreadable), unreadable);
 }
 
 /** By the first bytes, whatever the sender said: a provider refuses the whole request for an image of another type. */

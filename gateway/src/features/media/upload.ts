@@ -3,6 +3,7 @@
  * file under a name stays, and a repeated upload gets the same answer.
  */
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { cleanFilename, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
@@ -90,17 +91,11 @@ class Source {
     return head;
   }
   async #next(): Promise<Uint8Array | "end" | "broken"> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<"broken">((resolve) => {
-      timer = setTimeout(() => resolve("broken"), IDLE_MS);
-    });
     const read = this.#reader.read().then(
       ({ done, value }) => (done ? ("end" as const) : value),
       () => "broken" as const,
     );
-    const chunk = await Promise.race([read, late]);
-    clearTimeout(timer);
-    return chunk;
+    return within(afterTimeout, IDLE_MS, read, () => "broken" as const);
   }
   /** Writes the whole body. Returns its sha256 in hex; undefined when it broke off or its length differs from the declared one. */
   async pour(to: WritableStream<Uint8Array>, sizeBytes: number): Promise<string | undefined> {

@@ -4,6 +4,7 @@
  * catch-ups. Must not depend on the platform; its Durable Object is in search-index-do.ts.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
 import { catchUp, type CatchUpPorts, type Note, type Report } from "./catch-up.ts";
 import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
@@ -11,7 +12,7 @@ import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
 export interface ServicePorts extends CatchUpPorts {
   /** Schedules a call of `alarm` after this time. */
   readonly wakeIn: (ms: number) => void;
-  readonly after: (ms: number, work: () => void) => () => void;
+  readonly after: After;
 }
 const STILL_AT_IT = "The index is still catching up, so the newest texts may be missing; search again.";
 const CONTINUE_MS = 1_000;
@@ -59,15 +60,8 @@ export class SearchService implements SearchPort {
 
   /** False when the time ran out; the catch-up then continues in the background. */
   async #caughtUp(agentId: string): Promise<boolean> {
-    let stop: () => void = () => {};
-    const late = new Promise<boolean>((resolve) => {
-      stop = this.#ports.after(LIMITS.searchIndexMs, () => resolve(false));
-    });
-    try {
-      return await Promise.race([this.#next(agentId).then(() => true), late]);
-    } finally {
-      stop();
-    }
+    const done = this.#next(agentId).then(() => true);
+    return within(this.#ports.after, LIMITS.searchIndexMs, done, () => false);
   }
   #next(agentId: string): Promise<Report> {
     if (this.#waiting !== undefined) return this.#waiting;

@@ -3,6 +3,7 @@
  * coming from a session and not from a person. A caller that waits gets the end of the run that the message started (W21). Chains of
  * sessions that write to each other end after MAX_HOPS. The caller (tools/) has decided whether the session may write to others.
  */
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
@@ -66,7 +67,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
     // When the call runs again, the run may have ended already, and then no event comes.
     const early = sent.value.duplicate === true ? told(await look(), runId) : undefined;
     if (early !== undefined) return early;
-    const end = await within(wait.end, Math.min(input.waitMs, MAX_WAIT_MS));
+    const end = await within(afterTimeout, Math.min(input.waitMs, MAX_WAIT_MS), wait.end, () => undefined);
     return told(end ?? (await look()), runId) ?? succeed({ status: "running", runId });
   } finally {
     wait.stop();
@@ -77,11 +78,4 @@ function told(end: RunEnd, runId: string): Result<SessionToSessionSent> | undefi
   if (end.state === "error" || end.state === "aborted")
     return succeed({ status: "failed", runId, error: end.error === "" ? "The run was stopped." : end.error });
   return undefined;
-}
-function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout>;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

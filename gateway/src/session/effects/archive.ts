@@ -10,7 +10,7 @@ import type { EventBody } from "../machine/event.ts";
 import type { MessageRow } from "../machine/log.ts";
 import { archiveEffectId, type State } from "../machine/state.ts";
 import { summaryMessage } from "../view.ts";
-import { type After, within } from "../within.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 export interface ArchivePorts {
   readonly state: () => State | undefined;

@@ -22,7 +22,7 @@ import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { resolveCall, runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
-import type { After } from "../within.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 import { guardedCall } from "./guarded-call.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
 

@@ -7,7 +7,7 @@ import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, State } from "../machine/state.ts";
 import type { Flight, FlightEnd } from "../pump.ts";
 import { retryLater } from "./append-memory.ts";
-import { type After, within } from "../within.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 export interface DeleteMediaPorts {
   readonly state: () => State | undefined;

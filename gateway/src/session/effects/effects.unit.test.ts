@@ -8,7 +8,7 @@ import { archive } from "./archive.ts";
 import { cancelTool } from "./cancel-tool.ts";
 import { storeResult } from "./store-result.ts";
 import { archiving, base, flight, ORIGIN } from "../../../test/session/effect-bench.ts";
-import type { After } from "../within.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 
 describe("the small effects", () => {
   test("CancelTool is given up after five tries", async () => {

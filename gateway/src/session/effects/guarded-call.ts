@@ -1,7 +1,7 @@
 /** One call of the model client that ends in time, whatever the client does. */
 import type { ModelOutcome } from "../../ports/model.ts";
 import type { GsvError } from "../../ports/result.ts";
-import { type After, within } from "../within.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 /** Added to the time limit of the model client, in case the client exceeds it. */
 const GUARD_MS = 10_000;

@@ -15,7 +15,7 @@ import { appendMemory, PARKED_TRIES } from "./append-memory.ts";
 import { ModelCaller } from "./call-model.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
-import type { After } from "../within.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 
 const RUN: Thinking = { ...RUN_BASE, phase: "thinking", attempt: 0, tries: 0, restarts: 0, deadline: 0 };
 type Compaction = RunContext["config"]["compaction"];

@@ -18,7 +18,7 @@ import { dispatchTool } from "./dispatch-tool.ts";
 import { sendReply } from "./reply.ts";
 import { storeResult } from "./store-result.ts";
 import { summarize } from "./summarize.ts";
-import type { After } from "../within.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 
 export interface InterpretPorts {
   readonly parts: SessionParts;

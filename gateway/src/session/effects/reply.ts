@@ -10,7 +10,7 @@ import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
-import { type After, within } from "../within.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 export interface ReplyPorts {
   readonly row: (seq: number) => LogRow | undefined;

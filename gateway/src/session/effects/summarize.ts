@@ -19,7 +19,7 @@ import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
 import { modelAt, modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
-import type { After } from "../within.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 import { guardedCall } from "./guarded-call.ts";
 
 export interface SummarizePorts {
