@@ -106,6 +106,15 @@ export const ERRORS = {
     text: "The run reached its cost limit.",
     hint: "Say \"continue\" to go on, or raise the setting `limits.runCostUsd`.",
   },
+  "budget.loop": {
+    code: 465,
+    blame: "policy",
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The model repeated the same call too often.",
+    hint: "Say what it should do instead, or use another model (`/model`).",
+  },
   "budget.steps": {
     code: 460,
     blame: "policy",

@@ -147,7 +147,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "2f33e01b145ad8bc";
+export const PROTOCOL_FINGERPRINT = "4898facb8178877c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -246,6 +246,12 @@ row(
   'Say "continue" to go on, or raise the setting `limits.runCostUsd`.',
 );
 row(
+  "budget.loop",
+  { code: 465, blame: "policy", http: 429, exit: 1 },
+  "The model repeated the same call too often.",
+  "Say what it should do instead, or use another model (`/model`).",
+);
+row(
   "run.no_progress",
   { code: 463, blame: "platform", http: 500, exit: 1, retryable: true },
   "The run made no progress and was ended.",

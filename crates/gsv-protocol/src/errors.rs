@@ -124,6 +124,18 @@ pub const BUDGET_COST: ErrorReason = ErrorReason {
     hint: "Say \"continue\" to go on, or raise the setting `limits.runCostUsd`.",
 };
 
+/// The model repeated the same call too often.
+pub const BUDGET_LOOP: ErrorReason = ErrorReason {
+    reason: "budget.loop",
+    code: 465,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The model repeated the same call too often.",
+    hint: "Say what it should do instead, or use another model (`/model`).",
+};
+
 /// The run reached its limit of steps.
 pub const BUDGET_STEPS: ErrorReason = ErrorReason {
     reason: "budget.steps",
@@ -1312,6 +1324,7 @@ pub const ERRORS: &[ErrorReason] = &[
     AUTH_ORIGIN,
     AUTH_REQUIRED,
     BUDGET_COST,
+    BUDGET_LOOP,
     BUDGET_STEPS,
     BUDGET_TIME,
     CHANNEL_FAILED,

@@ -1,4 +1,5 @@
 /** The model at the far end: slow, failing or hanging like a real one. Checks that every request is one that a provider would accept. */
+import { hashPair } from "../../../protocol/runtime/hash.ts";
 import { tokensOfMessages } from "../../src/models/estimate.ts";
 import { isMediaBlock, type Message } from "../../src/ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
@@ -133,7 +134,7 @@ export class FakeModel {
     const many = this.#ports.faulty() && random.chance(0.03);
     const count = wantsTools ? (many ? random.int(33, 40) : random.int(1, 3)) : 0;
     const names = ["lap__Bash", "lap__Read", "old__Bash", "old__Read", "gsv__ReadFile", "gsv__WriteFile"];
-    const calls = Array.from({ length: count }, () => ({
+    const made = Array.from({ length: count }, () => ({
       providerId: random.chance(0.3) ? "call_0" : `p${random.int(0, 1_000)}`,
       name:
         this.#ports.faulty() && random.chance(0.05)
@@ -143,8 +144,12 @@ export class FakeModel {
             : random.pick(names),
       arguments: { n: random.int(0, 9) },
     }));
+    // Some messages put the model into a loop, without a random number: older seeds keep their histories.
+    const asked = JSON.stringify(request.messages.findLast((message) => message.role === "user"));
+    const isStuck = this.#ports.faulty() && hashPair(asked)[0] % 19 === 0;
+    const calls = isStuck ? [{ providerId: "loop", name: "gsv__ReadFile", arguments: { n: 0 } }] : made;
     const text =
-      count === 0
+      calls.length === 0
         ? this.#ports.faulty() && random.chance(0.02)
           ? ""
           : `answer ${this.calls}`

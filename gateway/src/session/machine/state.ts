@@ -25,6 +25,7 @@ import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
+import type { Repeats } from "./repeats.ts";
 
 /** The limits of one run, from the configuration of its last model call. */
 export interface Budget {
@@ -55,6 +56,8 @@ interface RunCore {
   readonly budget?: Budget;
   /** Files that go out with the answer. */
   readonly files?: readonly MediaBlock[];
+  /** Absent: no call was made yet. */
+  readonly repeats?: Repeats;
 }
 export interface Idle {
   readonly phase: "idle";
@@ -79,6 +82,8 @@ export interface Acting extends RunCore {
   readonly assistantSeq: number;
   /** Never empty. */
   readonly calls: readonly OpenCall[];
+  /** How often the call at this index was repeated, for calls whose result says so. */
+  readonly repeated?: Readonly<Record<number, number>>;
   readonly deadline: number;
 }
 export type ArchiveKind = "reset" | "compact";

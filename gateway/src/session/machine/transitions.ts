@@ -42,6 +42,7 @@ export const TRANSITIONS = {
   modelCallRestarted: { from: ["thinking"], on: ["Tick", "Woke"], to: "thinking" },
   noProgress: { from: ["thinking"], on: ["ModelFailed", "ModelReplied", "Tick", "Woke"], to: "next" },
   recordingTranscribed: { from: ["thinking"], on: ["Transcribed"] },
+  callRepeatedTooOften: { from: ["thinking"], on: ["ModelReplied"], to: "next" },
   budgetUsedUp: { from: [...RUNNING, "next"], to: "next" },
 
   // Context budget.

@@ -25,6 +25,7 @@ import {
   resultPath,
   storeEffectId,
 } from "../state.ts";
+import { repeatNote } from "../repeats.ts";
 import { cutMiddle, fitImages, jsonBytes } from "../text.ts";
 import { cancelOnNodes, closeCall } from "./ending.ts";
 import type { TransitionName } from "../transitions.ts";
@@ -61,7 +62,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
           role: "toolResult",
           toolCallId: providerCallId(run, call.index),
           toolName: call.name,
-          content: [...fit(d, call.callId, event.content, LIMITS.toolResultChars), ...leftOut],
+          content: [...fit(d, call.callId, event.content, LIMITS.toolResultChars), ...leftOut, ...noted(run, call)],
           isError: event.outcome !== "ok",
           timestamp: d.at.wall,
         },
@@ -89,6 +90,11 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
     return;
   }
   d.answer = isOwnCallId(state, event.callId) ? { type: "duplicate" } : { type: "unknown" };
+}
+
+function noted({ repeated }: Acting, { index }: OpenCall): readonly ContentBlock[] {
+  const count = repeated?.[index];
+  return count === undefined ? [] : [{ type: "text", text: repeatNote(count) }];
 }
 
 /** The files of the run's answer with those of one more result: each file once, and no more than a message can have. */

@@ -7,7 +7,8 @@ import { endWithError, overBudget } from "./ending.ts";
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget, files } = run;
+  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget, files, repeats } =
+    run;
   return {
     ordinal,
     runId,
@@ -22,6 +23,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
     spent,
     ...(budget ? { budget } : {}),
     ...(files ? { files } : {}),
+    ...(repeats ? { repeats } : {}),
   };
 }
 export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {

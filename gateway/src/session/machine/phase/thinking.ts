@@ -8,6 +8,7 @@ import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
 import type { CallRef } from "../log.ts";
+import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
 import {
   type Acting,
   type ActiveRun,
@@ -82,10 +83,12 @@ function knowContext(d: Draft, { usage, message, asked }: EventOf<"ModelReplied"
 }
 
 /** Turns the answer's calls into rows and effects. Calls that can't be made become error results, and the run continues. */
-function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
+function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
   const calls = event.calls
     .slice(0, CALLS_PER_REPLY)
     .map((call) => ({ ...call, name: head(call.name, CALL_NAME_CHARS), providerId: head(call.providerId, PROVIDER_ID_CHARS) }));
+  const { counts, last } = countRepeats(before.repeats, calls);
+  const run: Thinking = { ...before, ...(last ? { repeats: last } : {}) };
   const { message, lost } = fitAssistant(withOwnIds(event.message, calls, run), MESSAGE_ROW_BYTES);
   const refs: CallRef[] = calls.map((call, index) => ({
     callId: callIdOf(d.state.identity.ref, run, index),
@@ -94,6 +97,8 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   }));
   const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
   knowContext(d, event, row.seq);
+  if (Math.max(...counts) >= MOST_REPEATS) return stopRepeating(d, run, calls, counts);
+  const repeated: Record<number, number> = {};
   const openCalls: OpenCall[] = [];
   const effects: DispatchTool[] = [];
   for (const [index, call] of calls.entries()) {
@@ -101,23 +106,8 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
     const wrong = refusal(call, index, lost, event.message.stopReason);
     if (wrong !== undefined || call.target.kind === "none") {
       const { reason, text } = wrong ?? refusedTarget(call);
-      appendMessage(d, {
-        kind: "toolResult",
-        runId: run.runId,
-        step: run.step,
-        callId,
-        outcome: "error",
-        reason,
-        durationMs: 0,
-        message: {
-          role: "toolResult",
-          toolCallId: providerCallId(run, index),
-          toolName: call.name,
-          content: [{ type: "text", text }],
-          isError: true,
-          timestamp: d.at.wall,
-        },
-      });
+      const count = counts[index] ?? 0;
+      refuseCall(d, run, index, call, reason, count >= NOTED_REPEATS ? `${text}\n${repeatNote(count)}` : text);
       continue;
     }
     const { target: resolved } = call;
@@ -129,6 +119,8 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
       d.at.now,
     );
     openCalls.push(planned);
+    const count = counts[index] ?? 0;
+    if (count >= NOTED_REPEATS) repeated[index] = count;
     effects.push({
       type: "DispatchTool",
       id: dispatchEffectId(run, planned),
@@ -147,8 +139,45 @@ function act(d: Draft, run: Thinking, event: EventOf<"ModelReplied">): void {
   }
   for (const effect of effects) open(d, effect);
   take(d, "callsMade");
-  const acting: Acting = { ...runBase(run), phase: "acting", assistantSeq: row.seq, calls: openCalls, deadline: callsDeadline(openCalls) };
+  const acting: Acting = {
+    ...runBase(run),
+    phase: "acting",
+    assistantSeq: row.seq,
+    calls: openCalls,
+    ...(Object.keys(repeated).length === 0 ? {} : { repeated }),
+    deadline: callsDeadline(openCalls),
+  };
   d.state.run = acting;
+}
+/** The session's own result of a call that no tool gets. */
+function refuseCall(d: Draft, run: Thinking, index: number, call: Pick<ReplyCall, "name">, reason: string, text: string): void {
+  appendMessage(d, {
+    kind: "toolResult",
+    runId: run.runId,
+    step: run.step,
+    callId: callIdOf(d.state.identity.ref, run, index),
+    outcome: "error",
+    reason,
+    durationMs: 0,
+    message: {
+      role: "toolResult",
+      toolCallId: providerCallId(run, index),
+      toolName: call.name,
+      content: [{ type: "text", text }],
+      isError: true,
+      timestamp: d.at.wall,
+    },
+  });
+}
+/** The model is in a loop (rule SP9): no call of this answer is made, and the run ends. */
+function stopRepeating(d: Draft, run: Thinking, calls: readonly ReplyCall[], counts: readonly number[]): void {
+  for (const [index, call] of calls.entries())
+    refuseCall(d, run, index, call, "budget.loop", "Not run: the same call was made too often in a row, so the run ended.");
+  const name = calls[counts.findIndex((count) => count >= MOST_REPEATS)]?.name ?? "a tool";
+  endWithError(d, "callRepeatedTooOften", run, {
+    reason: "budget.loop",
+    message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended. Say what it should do instead, or use another model (\`/model\`).`,
+  });
 }
 
 /** Why the session itself refuses a call, before any tool runs. */
