@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -14,6 +14,8 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
 pub const SCRIPTS: [&str; 2] = ["worker.js", "r2.js"];
+const MANIFEST: &str = "manifest.json";
+const REBUILD: &str = "Build or install the runtime again.";
 
 /// `manifest.json` of the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -111,19 +113,18 @@ impl Runtime {
     }
 
     pub fn open(dir: &Path) -> Outcome<Self> {
-        const NEXT: &str = "Build or install the runtime again.";
         let dir = dir
             .canonicalize()
-            .or_fail(format_args!("open {}", dir.display()), NEXT)?;
-        let path = dir.join("manifest.json");
-        let text = fs::read_to_string(&path).or_fail(format_args!("read {}", path.display()), NEXT)?;
+            .or_fail(format_args!("open {}", dir.display()), REBUILD)?;
+        let path = dir.join(MANIFEST);
+        let text = fs::read_to_string(&path).or_fail(format_args!("read {}", path.display()), REBUILD)?;
         let manifest: Manifest = serde_json::from_str(&text)
-            .map_err(|error| Failure::failed(format!("{} is not valid: {error}.", path.display()), NEXT))?;
+            .map_err(|error| Failure::failed(format!("{} is not valid: {error}.", path.display()), REBUILD))?;
         for name in manifest.files() {
             if !dir.join(name).is_file() {
                 return Err(Failure::failed(
                     format!("The runtime in {} has no {name}.", dir.display()),
-                    NEXT,
+                    REBUILD,
                 ));
             }
         }
@@ -132,21 +133,40 @@ impl Runtime {
         if rustix::fs::access(&workerd, rustix::fs::Access::EXEC_OK).is_err() {
             return Err(Failure::failed(
                 format!("{} is missing or can't be run.", workerd.display()),
-                NEXT,
+                REBUILD,
             ));
         }
         Ok(runtime)
     }
 
-    /// Copies the scripts to where `config.capnp` embeds them from, and the modules to where the gateway loads them from.
+    /// Copies the scripts to where `config.capnp` embeds them from, and the modules to where the gateway loads them from. Megabytes
+    /// that were copied from the same build, and have not changed since, are not read again.
     pub fn copy_scripts(&self, layout: &Layout) -> Outcome<()> {
-        for name in SCRIPTS {
-            copy(&self.dir.join(name), &layout.gateway().join(name))?;
+        let manifest = fs::read(self.dir.join(MANIFEST)).or_fail("read the runtime's manifest", REBUILD)?;
+        let copied = layout.gateway().join(MANIFEST);
+        let is_copied = fs::read(&copied).is_ok_and(|kept| kept == manifest);
+        if !is_copied {
+            // Until all files are there, they are those of no build.
+            let _ = fs::remove_file(&copied);
+        }
+        let scripts = SCRIPTS.map(|name| (name, layout.gateway().join(name)));
+        let modules = self.manifest.modules.iter().map(ModuleName::as_str);
+        for (name, to) in scripts
+            .into_iter()
+            .chain(modules.map(|name| (name, layout.modules().join(name))))
+        {
+            let from = self.dir.join(name);
+            if !(is_copied && looks_same(&from, &to)) {
+                copy(&from, &to)?;
+                keep_time(&from, &to);
+            }
         }
         for name in self.manifest.modules.iter().map(ModuleName::as_str) {
-            copy(&self.dir.join(name), &layout.modules().join(name))?;
             // Earlier versions embedded the modules.
             let _ = fs::remove_file(layout.gateway().join(name));
+        }
+        if !is_copied {
+            private_file::write(&copied, manifest)?;
         }
         Ok(())
     }
@@ -154,14 +174,31 @@ impl Runtime {
 
 /// Does not touch a copy that is the same already.
 pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
-    let content = fs::read(from).or_fail(
-        format_args!("read {}", from.display()),
-        "Build or install the runtime again.",
-    )?;
+    let content = fs::read(from).or_fail(format_args!("read {}", from.display()), REBUILD)?;
     if fs::read(to).is_ok_and(|present| present == content) {
         return Ok(());
     }
     private_file::write(to, content)
+}
+
+/// By size and time: only for files of one build.
+fn looks_same(from: &Path, to: &Path) -> bool {
+    let facts = |path| {
+        fs::metadata(path)
+            .and_then(|meta| Ok((meta.len(), meta.modified()?)))
+            .ok()
+    };
+    facts(from).is_some_and(|original| facts(to) == Some(original))
+}
+
+/// Without it the next start compares the contents, so a failure costs only time.
+fn keep_time(from: &Path, to: &Path) {
+    if let (Ok(time), Ok(copy)) = (
+        fs::metadata(from).and_then(|meta| meta.modified()),
+        File::options().append(true).open(to),
+    ) {
+        let _ = copy.set_modified(time);
+    }
 }
 
 fn places(layout: &Layout) -> Vec<PathBuf> {
@@ -223,6 +260,48 @@ mod tests {
         for name in ["../x.mjs", "x.js", ".mjs", "a/b.wasm", "a\".mjs"] {
             assert!(ModuleName::try_from(name.to_owned()).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn scripts_are_copied_again_when_the_build_or_a_file_changes() {
+        let dir = runtime_dir(r#"{"version":"1","compatibilityDate":"2026-11-01"}"#);
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: home.path().to_owned(),
+        };
+        layout.ensure().unwrap();
+        let source = dir.path().join("worker.js");
+        let copied = layout.gateway().join("worker.js");
+        let copy = || {
+            let runtime = Runtime::open(dir.path()).unwrap();
+            runtime.copy_scripts(&layout).unwrap();
+            fs::read_to_string(&copied).unwrap()
+        };
+        let set_time = |path: &Path| {
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        };
+        fs::write(&source, "one").unwrap();
+        set_time(&source);
+        assert_eq!(copy(), "one");
+        // Not read: the build, the size and the time are the same.
+        fs::write(&copied, "own").unwrap();
+        set_time(&copied);
+        assert_eq!(copy(), "own");
+        // Another time, as after a rebuild by hand.
+        fs::write(&source, "two").unwrap();
+        assert_eq!(copy(), "two");
+        // Another build, packed with the same times, whose script has the same size.
+        set_time(&source);
+        assert_eq!(copy(), "two");
+        fs::write(&source, "six").unwrap();
+        set_time(&source);
+        fs::write(
+            dir.path().join(MANIFEST),
+            r#"{"version":"2","compatibilityDate":"2026-11-01"}"#,
+        )
+        .unwrap();
+        assert_eq!(copy(), "six");
     }
 
     #[test]
