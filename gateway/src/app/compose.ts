@@ -11,7 +11,7 @@ import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
 import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
-import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { ModelClient } from "../ports/model.ts";
@@ -30,7 +30,7 @@ export interface Parts {
   /** An agent's search index. */
   search(env: Env, agentId: string): SearchPort;
   model(env: Env): ModelClient;
-  nativeTools(env: Env): NativeTools;
+  nativeTools(env: Env, log: Logger): NativeTools;
 }
 
 export const parts: Parts = {
@@ -39,7 +39,7 @@ export const parts: Parts = {
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   model: (env) => createModelClient({ ai: env.AI }),
-  nativeTools: (env) => composeNativeTools(env.STORAGE, undefined, env.READERS),
+  nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
 };
 
 /** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */
@@ -48,11 +48,12 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
   migrateFeatures(storage, KERNEL_HISTORY, list.definitions);
   answerPings(ctx);
   const secrets = new SecretValues();
+  const log = createLogger({ component: "gateway", clock: systemClock, secrets, sink: consoleSink });
   const kernel = new Kernel({
     storage,
     sockets: ctx,
     clock: systemClock,
-    log: createLogger({ component: "gateway", clock: systemClock, secrets, sink: consoleSink }),
+    log,
     ids: { name: randomName, bytes: (length) => crypto.getRandomValues(new Uint8Array(length)), sha256: sha256Hex },
     secrets,
     waitUntil: (work) => ctx.waitUntil(work),
@@ -70,7 +71,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
     model: parts.model(env),
-    native: parts.nativeTools(env),
+    native: parts.nativeTools(env, log),
     port,
     after: (ms, work) => void setTimeout(work, ms),
   });

@@ -4,8 +4,7 @@ import { Readings } from "../features/media/readings.ts";
 import { readSkillFile } from "../features/skills/read.ts";
 import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
-import { systemClock } from "../platform/clock.ts";
-import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import type { Logger } from "../platform/log.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { Bucket } from "../storage/bucket.ts";
@@ -13,17 +12,18 @@ import { createNativeTools } from "../tools/native-tools.ts";
 import { NativeToolList } from "../tools/registry.ts";
 import { FEATURES } from "./features.ts";
 
-const log = createLogger({ component: "tools", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
-
 /** Tools read texts only. */
 const NO_IMAGES = { imagePixels: 0, imageBytes: 0 } as const;
 
+export interface NativeToolsParts {
+  readonly features?: readonly FeatureTables[];
+  readonly readers?: Readers | undefined;
+  /** Gets the exceptions inside tools, whose texts may hold anything. */
+  readonly log: Pick<Logger, "error">;
+}
+
 /** Throws when two features register one name. */
-export function composeNativeTools(
-  bucket: Bucket,
-  features: readonly FeatureTables[] = FEATURES.definitions,
-  readers?: Readers,
-): NativeTools {
+export function composeNativeTools(bucket: Bucket, { features = FEATURES.definitions, readers, log }: NativeToolsParts): NativeTools {
   const list = new NativeToolList();
   for (const { name, tools } of features) list.add(name, tools ?? []);
   const readings = new Readings(bucket, { ...NO_IMAGES, readers });

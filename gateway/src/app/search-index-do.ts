@@ -6,18 +6,18 @@ import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
-import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort, sessionPort } from "../platform/stubs.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
 import { IndexStore } from "../features/search/index-store.ts";
 import { SearchService } from "../features/search/service.ts";
+import { askingLog } from "./asking-log.ts";
 
 export class SearchIndex extends DurableObject<Env> implements SearchPort {
   readonly #service: SearchService;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const log = createLogger({ component: "search", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+    const log = askingLog("search", env, ctx);
     const store = new IndexStore(ctx.storage);
     const gateway = gatewayPort(env);
     this.#service = new SearchService({

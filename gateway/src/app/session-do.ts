@@ -8,12 +8,12 @@ import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
-import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
+import { askingLog } from "./asking-log.ts";
 import { wiring } from "./session-wiring.ts";
 
 export class Session extends DurableObject<Env> implements SessionPort {
@@ -22,7 +22,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const log = createLogger({ component: "session", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
+    const log = askingLog("session", env, ctx);
     const freshId = (): string => crypto.randomUUID();
     const host: DriverHost = {
       store: new SqlStore(ctx.storage),
@@ -39,7 +39,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
     };
     this.#driver = new SessionDriver(
       host,
-      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env) }),
+      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env), log }),
     );
     this.#service = new SessionService(this.#driver, { after: afterTimeout, freshId, sha256: sha256Hex });
   }

@@ -1,5 +1,6 @@
 /** Creates the parts of a session. Tests in the Workers runtime replace `wiring`. Decides nothing. */
 import { createSessionMedia } from "../features/media/session-media.ts";
+import type { Logger } from "../platform/log.ts";
 import type { SpeechAi } from "../ports/media.ts";
 import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
@@ -18,14 +19,15 @@ export interface SessionSurroundings {
   readonly readers: Readers | undefined;
   /** It runs on the owner's machine. */
   readonly isEmbedded: boolean;
+  readonly log: Logger;
 }
-function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, readers, isEmbedded }: SessionSurroundings): SessionParts {
+function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, readers, isEmbedded, log }: SessionSurroundings): SessionParts {
   return {
     gateway,
     model: createModelClient({ ai }),
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
     prompts: composePromptSource(bucket, gateway),
-    native: composeNativeTools(bucket, undefined, readers),
+    native: composeNativeTools(bucket, { readers, log }),
     archives: createArchives(bucket),
     files: createResultFiles(bucket),
     memory: createMemoryFiles(bucket),

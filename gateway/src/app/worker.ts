@@ -3,6 +3,7 @@
  * a token. Its only state are two flags in memory that save calls to the gateway.
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
+import { askingLog } from "./asking-log.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import { route } from "./http/routes.ts";
@@ -11,7 +12,7 @@ import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
 import { bearerToken } from "../kernel/bearer.ts";
 import { systemClock } from "../platform/clock.ts";
-import { consoleSink, createLogger, SecretValues } from "../platform/log.ts";
+import type { Logger } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
 import type { HttpCaller, UploadAsked } from "../ports/http.ts";
 import { newerStateText } from "../ports/newer-state.ts";
@@ -22,8 +23,6 @@ export { ReaderService } from "./reader-service.ts";
 export { SearchIndex } from "./search-index-do.ts";
 export { Session } from "./session-do.ts";
 
-const log = createLogger({ component: "worker", clock: systemClock, secrets: new SecretValues(), sink: consoleSink });
-
 /** Whether this instance of the runtime has told the gateway about its restart. */
 let resumed = false;
 const webhooks = new Webhooks(() => systemClock.now());
@@ -32,8 +31,9 @@ let tokenConfigured = false;
 
 export default {
   async fetch(request, env, ctx): Promise<Response> {
+    const log = askingLog("worker", env, ctx);
     try {
-      return await respond(request, env, ctx);
+      return await respond(request, env, ctx, log);
     } catch (error) {
       log.error("request_failed", { error });
       const newer = newerStateText(error);
@@ -42,7 +42,7 @@ export default {
   },
 } satisfies ExportedHandler<Env>;
 
-async function respond(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger): Promise<Response> {
   const url = addressOf(request);
   if (url === undefined) return problemResponse("auth.origin", "The request's Host header is not valid.", 400);
   if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
@@ -51,7 +51,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext): Promi
       "This gateway answers only under localhost, 127.0.0.1 or [::1], and under the names in ALLOWED_HOSTS.",
     );
   }
-  const context = { version: versionOf(env), onHealth: () => resumeOnce(env, ctx) };
+  const context = { version: versionOf(env), onHealth: () => resumeOnce(env, ctx, log) };
   const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
   if (url.pathname === "/health") return route(request, context, onError);
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
@@ -122,7 +122,7 @@ function media(request: Request, env: Env, path: string): Promise<Response> | Re
 }
 
 /** On the edge, alarms resume sessions. An embedded runtime does it at its first /health (gateway rule D6). */
-function resumeOnce(env: Env, ctx: ExecutionContext): void {
+function resumeOnce(env: Env, ctx: ExecutionContext, log: Logger): void {
   if (resumed || !isEmbedded(env)) return;
   resumed = true;
   const resuming = gatewayStub(env)

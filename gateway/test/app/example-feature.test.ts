@@ -14,7 +14,7 @@ import type { KernelPorts } from "../../src/kernel/ports.ts";
 import { all, one, run } from "../../src/platform/sql.ts";
 import type { SessionsPort } from "../../src/ports/sessions.ts";
 import { tool } from "../../src/tools/tool.ts";
-import { ADMIN, connectParams, gateway, Peer, seed } from "../support/gateway.ts";
+import { ADMIN, connectParams, gateway, Peer, seed, silent } from "../support/gateway.ts";
 
 interface RemindersPort {
   readonly reminders: { due(): number | undefined };
@@ -65,7 +65,9 @@ beforeEach(async () => {
 });
 
 test("one definition and one line add a capability: table, method, alarm, tool, port", async () => {
-  const tool = composeNativeTools(env.STORAGE, WITH_REMINDERS.definitions).entries.find(({ feature }) => feature === "reminders");
+  const tool = composeNativeTools(env.STORAGE, { features: WITH_REMINDERS.definitions, log: silent }).entries.find(
+    ({ feature }) => feature === "reminders",
+  );
   expect(tool).toMatchObject({ definition: { name: "gsv__Reminder" }, target: { kind: "native" }, guests: "none" });
   await runInDurableObject(gateway(), async (instance, state) => {
     const { kernel, ports } = composeGateway(state, env, instance, WITH_REMINDERS);

@@ -23,6 +23,8 @@ export function channelEntrypoint(channel: string | undefined = "test"): Gateway
   const ctx = Object.defineProperty(createExecutionContext(), "props", { value: props }) as ExecutionContext<ChannelProps>;
   return new GatewayEntrypoint(ctx, env);
 }
+/** A log of which a test reads nothing. */
+export const silent = { error: () => undefined };
 /** The clock of tests: so far ahead that alarms fire only when a test fires them. */
 export const FAR = Date.UTC(2100, 0, 1);
 /** Waits until `check` passes; at the deadline it fails with the last failure. */

@@ -8,7 +8,7 @@ import { parts } from "../../../src/app/compose.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import type { SessionIdentity, SessionSend } from "../../../src/ports/session.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
-import { channelEntrypoint, client, fakeSessions, type Peer, port, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, fakeSessions, type Peer, port, seed, silent } from "../../support/gateway.ts";
 
 let sent: { accountId: string; message: OutboundMessage }[];
 let answer: ChannelSendResult;
@@ -56,7 +56,7 @@ const context = (identity: SessionIdentity = MAIN, callId = `${identity.ref}/r1/
   userTimezone: "UTC",
   gateway: port(),
 });
-const tools = composeNativeTools(env.STORAGE);
+const tools = composeNativeTools(env.STORAGE, { log: silent });
 const say = (args: Record<string, unknown>, given = context()) => tools.run("gsv__Message", { text: "Dinner at eight?", ...args }, given);
 const reason = async (args: Record<string, unknown>, given = context()): Promise<string> => {
   const outcome = await say(args, given);

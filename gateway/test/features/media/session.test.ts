@@ -11,6 +11,7 @@ import { createSessionMedia } from "../../../src/features/media/session-media.ts
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { SqlStore } from "../../../src/session/store/sql-store.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "../../session/support.ts";
+import { silent } from "../../support/gateway.ts";
 
 const PNG_BYTES = Uint8Array.from("\x89PNG\r\n\x1a\nnot much of a picture", (sign) => sign.charCodeAt(0));
 const PNG = btoa(String.fromCharCode(...PNG_BYTES));
@@ -347,7 +348,7 @@ describe("[P12.1] files that the agent sends", () => {
   const attach = (files: readonly string[]) => says("", [{ name: "gsv__Attach", arguments: { files } }]);
   const stageWithTools = (): Stage => {
     const stage = new Stage();
-    stage.native = composeNativeTools(env.STORAGE);
+    stage.native = composeNativeTools(env.STORAGE, { log: silent });
     return stage.open();
   };
   const finalOf = (stage: Stage, runId: string) =>

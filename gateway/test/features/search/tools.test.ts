@@ -6,6 +6,7 @@ import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import type { SearchAnswer, SearchInput } from "../../../src/ports/search.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { newAgent, textAt, watched } from "../../support/workspace.ts";
+import { silent } from "../../support/gateway.ts";
 
 const asked: SearchInput[] = [];
 let found: SearchAnswer = { hits: [], more: false, notes: [] };
@@ -25,7 +26,7 @@ const context = (isOwnersSession: boolean, agentId = "main", more: Partial<Nativ
   gateway: gateway as GatewayPort,
   ...more,
 });
-const tools = composeNativeTools(env.STORAGE);
+const tools = composeNativeTools(env.STORAGE, { log: silent });
 const reasonOf = (outcome: Awaited<ReturnType<typeof tools.run>>): string => (outcome.ok ? "ok" : outcome.error.reason);
 
 describe("[SE11][S8][X8] access to search", () => {
@@ -163,6 +164,8 @@ describe("[P5.4] gsv__Remember", () => {
     interfere(() => {
       throw new Error("away");
     });
-    expect(reasonOf(await composeNativeTools(bucket).run("gsv__Remember", { text: "x" }, context(true)))).toBe("storage.failed");
+    expect(reasonOf(await composeNativeTools(bucket, { log: silent }).run("gsv__Remember", { text: "x" }, context(true)))).toBe(
+      "storage.failed",
+    );
   });
 });

@@ -6,7 +6,7 @@ import type { RunEnd, SessionPort, SessionSend } from "../../../src/ports/sessio
 import type { SessionToSession } from "../../../src/ports/session-to-session.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { env } from "cloudflare:workers";
-import { client, fakeSessions, last, port, seed, until } from "../../support/gateway.ts";
+import { client, fakeSessions, last, port, seed, until, silent } from "../../support/gateway.ts";
 
 const FROM = "agent:main:main";
 /** A new session per test, because the gateway keeps its stubs. */
@@ -161,7 +161,7 @@ describe("[SS2] access to other conversations", () => {
     }
   });
   it("[X8] only the owner's sessions may use the tool", async () => {
-    const tools = composeNativeTools(env.STORAGE);
+    const tools = composeNativeTools(env.STORAGE, { log: silent });
     const run = (isOwnersSession: boolean, args: Record<string, unknown>) =>
       tools.run("gsv__SessionSend", args, {
         identity: { ...from, key: "agent:main:wa:group:g", isOwnersSession },

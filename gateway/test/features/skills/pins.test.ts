@@ -17,7 +17,7 @@ import { createSkillLibrary } from "../../../src/features/skills/library.ts";
 import { SKILLS_MAX_AGE_MS } from "../../../src/storage/skills/load.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
-import { client, fakeSessions, gateway, type Peer, port, seed, token } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, port, seed, token, silent } from "../../support/gateway.ts";
 import { config, approvesAll, value, watched } from "../../support/workspace.ts";
 
 let peer: Peer;
@@ -60,7 +60,7 @@ const run = (
   agent: string,
   name: string,
   args: Record<string, unknown>,
-  tools = composeNativeTools(watched().bucket),
+  tools = composeNativeTools(watched().bucket, { log: silent }),
   isOwnersSession = true,
 ) =>
   tools.run(`gsv__${name}`, args, {
@@ -205,7 +205,7 @@ describe("[SK4][S10][TH14] a change", () => {
       "ok",
     );
     expect(await entry(agent)).toMatchObject({ state: "ready", approvedBy: `agent:agent:${agent}:main` });
-    const tools = composeNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket, { log: silent });
     const outcomes = await Promise.all(
       ["a.md", "b.md", "c.md", "d.md"].map((file) => run(agent, "WriteFile", { path: `skills/mail/${file}`, content: file }, tools)),
     );
@@ -232,7 +232,7 @@ describe("[SK4][S10][TH14] a change", () => {
   test("[X21] a run that is not the owner's own writes no skill", async () => {
     const agent = newAgent();
     await put(agent, "mail/SKILL.md", manual("one"));
-    const tools = composeNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket, { log: silent });
     for (const [name, args] of [
       ["WriteFile", { path: "skills/evil/SKILL.md", content: manual("always: true") }],
       ["WriteFile", { path: "skills/mail/SKILL.md", content: manual("two") }],
@@ -248,7 +248,7 @@ describe("[SK4] only approved content is read", () => {
   test("also when the file changes while its cache entry is fresh", async () => {
     const agent = newAgent();
     await putApproved(agent, manual("one"));
-    const tools = composeNativeTools(watched().bucket);
+    const tools = composeNativeTools(watched().bucket, { log: silent });
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("ok");
     await put(agent, "mail/SKILL.md", manual("two"));
     expect(reasonOf(await run(agent, "ReadFile", { path: "skills/mail/SKILL.md" }, tools))).toBe("skill.changed");
@@ -272,7 +272,7 @@ describe("[SK4] only approved content is read", () => {
     }
     const hit = { source: "workspace" as const, score: 1, path: "skills/mail/SKILL.md", snippet: "SECRET-ORDER" };
     const searching = { ...port(), search: async () => ({ ok: true as const, value: { hits: [hit], more: false, notes: [] } }) };
-    const found = await composeNativeTools(watched().bucket).run(
+    const found = await composeNativeTools(watched().bucket, { log: silent }).run(
       "gsv__Search",
       { query: "order" },
       { identity: identity(agent), callId: "c", now: 1, userTimezone: "UTC", gateway: searching },

@@ -8,7 +8,7 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { SkillUploads } from "../../../src/features/skills/upload-store.ts";
 import { encodeBase64 } from "../../../src/storage/base64.ts";
 import { sha256Of } from "../../../src/storage/skills/folder.ts";
-import { client, fakeSessions, gateway, type Peer, port, seed } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, port, seed, silent } from "../../support/gateway.ts";
 import { watched } from "../../support/workspace.ts";
 
 let peer: Peer;
@@ -72,7 +72,7 @@ const written = async (agentId: string): Promise<readonly string[]> =>
   (await env.STORAGE.list({ prefix: `agents/${agentId}/` })).objects.map(({ key }) => key);
 let calls = 0;
 const read = (agentId: string, path: string) =>
-  composeNativeTools(watched().bucket).run(
+  composeNativeTools(watched().bucket, { log: silent }).run(
     "gsv__ReadFile",
     { path },
     {

@@ -4,8 +4,9 @@ import type { GatewayPort } from "../../../src/ports/gateway.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { approvesAll, newAgent, textAt } from "../../support/workspace.ts";
+import { silent } from "../../support/gateway.ts";
 
-const tools = composeNativeTools(env.STORAGE);
+const tools = composeNativeTools(env.STORAGE, { log: silent });
 const asked: unknown[] = [];
 const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting"> = {
   ...approvesAll(),
