@@ -27,6 +27,7 @@ pub mod limits;
 mod process;
 mod read;
 mod search;
+pub mod shell;
 mod text;
 mod tool;
 mod tool_output;
