@@ -276,7 +276,7 @@ fn model_of(run: &Value) -> &Value {
 /// Everything that the doctor asks before the model; the model has a key.
 fn up_to_the_model(connection: &mut Connection) {
     before_the_model(connection);
-    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "********"}});
+    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "[redacted]"}});
     let request = connection.expect("config.get");
     connection.answer(&request, &json!({ "config": config }));
 }

@@ -1,7 +1,13 @@
-/** How secrets look in a text, for every program that hides them. PURE. */
+/** How secrets look in a text and how their fields are called, for every program that hides them. PURE. */
 
-/** Stands where a secret was. */
+/** Stands where a secret was; the only mark for this, in every text, answer and log. Generated for Rust. */
 export const HIDDEN = "[redacted]";
+
+/** Names of fields whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
+const SECRET_NAME =
+  /(authorization|cookie|password|passwd|secret|(?:api|access|private|public|secret|signing)keys?|bearer|private|credentials?|token|qrdataurl|pairingcode|^key|^code|^qr|^session)$/;
+
+export const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[_-]/g, ""));
 
 /** Tokens of this and of every other gateway. */
 export const GSV_TOKEN = /\bgsv_[a-z-]+_[A-Za-z0-9]+_[0-9a-fA-F]{16,}\b/g;

@@ -7,7 +7,7 @@ import { emitLookups, emitRustLookups } from "./lookups.ts";
 import { emitMarkdown } from "./markdown.ts";
 import { ContractError, type Model } from "./model.ts";
 import { emitOpenApi } from "./openapi.ts";
-import { emitRustErrors, emitRustEvents, emitRustGolden, emitRustLimits, emitRustMethods, emitRustTypes } from "./rust.ts";
+import { emitRustErrors, emitRustEvents, emitRustGolden, emitRustHidden, emitRustLimits, emitRustMethods, emitRustTypes } from "./rust.ts";
 import { emitErrors, emitLimits, emitMethods, emitServices, emitTypes, exportedNames } from "./typescript.ts";
 import { emitCheckIndex, emitChecks, emitCheckTypes } from "./validators.ts";
 
@@ -29,6 +29,7 @@ export async function generate(model: Model): Promise<Files> {
     [`${RUST}/src/methods.rs`, emitRustMethods(model, print)],
     [`${RUST}/src/events.rs`, emitRustEvents(model)],
     [`${RUST}/src/errors.rs`, emitRustErrors(model)],
+    [`${RUST}/src/hidden.rs`, emitRustHidden()],
     [`${RUST}/src/limits.rs`, emitRustLimits(model)],
     [`${RUST}/src/lookups.rs`, emitRustLookups(model)],
     [`${RUST}/tests/golden_types/mod.rs`, emitRustGolden(model)],

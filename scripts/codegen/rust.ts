@@ -1,4 +1,5 @@
 /** Emit the Rust of the contract: serde types, `Request` and `Event`, the method, error and limit tables. `codec.rs` and the traits are written by hand. */
+import { HIDDEN } from "../../protocol/runtime/secret-shapes.ts";
 import type { Arm, EnumDef, Field, Model, Node, StructDef, TaggedDef, TypeDef } from "./model.ts";
 import { ContractError, fieldsOf } from "./model.ts";
 import { BANNER, isSecretField, pascal, rustDoc, screaming, serdeCamel, snake } from "./names.ts";
@@ -378,6 +379,9 @@ export function emitRustLimits(model: Model): string {
   for (const limit of model.limits) out += `\n${rustDoc(limit.doc)}pub const ${screaming(limit.name)}: u64 = ${grouped(limit.value)};\n`;
   return out;
 }
+
+export const emitRustHidden = (): string =>
+  `${header("The mark for a hidden secret.")}\n${rustDoc("Stands where a secret was, in every text and log.")}pub const HIDDEN: &str = ${str(HIDDEN)};\n`;
 
 /** Which Rust type reads which golden file; only the tests use it. */
 export function emitRustGolden(model: Model): string {

@@ -2,12 +2,11 @@
  * The log of a channel: one JSON object a line, with names, numbers and short reasons. Callers pass no message texts, ids of people or
  * keys; values that look like one are hidden all the same.
  */
-import { HIDDEN, hideSecrets } from "../../../protocol/runtime/secret-shapes.ts";
+import { HIDDEN, hideSecrets, isSecretName } from "../../../protocol/runtime/secret-shapes.ts";
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const MAX_TEXT = 500;
-const SECRET_NAME = /(authorization|cookie|password|secret|key|token|credentials?|qr|code|session)$/i;
 /** What platforms add: their tokens, long runs of hex or base64, phone numbers and ids of people. */
 const PLATFORM_SHAPES: readonly RegExp[] = [
   /\bmfa\.[A-Za-z0-9._-]{8,}/g,
@@ -25,10 +24,7 @@ export function scrub(text: string): string {
 }
 export function logLine(component: string, event: string, fields: LogFields = {}): void {
   const safe = Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      typeof value !== "string" ? value : SECRET_NAME.test(name) ? HIDDEN : scrub(value),
-    ]),
+    Object.entries(fields).map(([name, value]) => [name, typeof value !== "string" ? value : isSecretName(name) ? HIDDEN : scrub(value)]),
   );
   console.log(JSON.stringify({ ts: new Date().toISOString(), event, component, ...safe }));
 }

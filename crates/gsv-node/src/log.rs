@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gsv_protocol::HIDDEN;
 use serde_json::{Map, Value};
 
 use crate::mask::Mask;
@@ -74,7 +75,7 @@ impl Log {
         line.insert("message".into(), self.mask.text(&clip(message)).into());
         for (name, value) in fields {
             let value = match value {
-                _ if Mask::hides(name) => "***".into(),
+                _ if Mask::hides(name) => HIDDEN.into(),
                 Value::String(text) => self.mask.text(&clip(text)).into(),
                 value @ (Value::Null | Value::Bool(_) | Value::Number(_)) => value.clone(),
                 nested => self.mask.text(&clip(&nested.to_string())).into(),
@@ -261,7 +262,7 @@ mod tests {
         let line: Value = serde_json::from_str(&tail.lines[0]).unwrap();
         assert_eq!(
             (&line["message"], &line["token"]),
-            (&json!("no ***\nhere"), &json!("***"))
+            (&json!("no [redacted]\nhere"), &json!("[redacted]"))
         );
         assert_eq!(
             (&line["callId"], &line["pid"], &line["level"]),
@@ -283,7 +284,7 @@ mod tests {
         let written = fs::read_to_string(dir.path().join("node.log")).unwrap();
         assert!(!written.contains(CANARY), "{written}");
         assert_eq!(written.lines().count(), 4);
-        assert!(written.contains("exit 1: *** was refused"), "{written}");
+        assert!(written.contains("exit 1: [redacted] was refused"), "{written}");
     }
 
     #[test]

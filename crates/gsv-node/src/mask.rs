@@ -1,7 +1,8 @@
 //! Masks secrets: fields by their names, known values, and words with the shape of well-known tokens. May mask too much; does
 //! not interpret the text.
 
-const MASK: &str = "***";
+use gsv_protocol::HIDDEN;
+
 const NAMES: [&str; 12] = [
     "token",
     "password",
@@ -50,7 +51,7 @@ impl Mask {
         let mut masked = text.to_owned();
         for value in &self.values {
             if masked.contains(value.as_str()) {
-                masked = masked.replace(value.as_str(), MASK);
+                masked = masked.replace(value.as_str(), HIDDEN);
             }
         }
         let mut out = String::with_capacity(masked.len());
@@ -68,7 +69,7 @@ impl Mask {
             }
             let is_token = part.len() >= SHORTEST && PREFIXES.iter().any(|prefix| part.starts_with(prefix));
             out.push_str(if is_token || (after_bearer && part.len() >= 8) {
-                MASK
+                HIDDEN
             } else {
                 part
             });
@@ -86,10 +87,10 @@ mod tests {
     fn s17_known_values_and_well_known_shapes_are_hidden() {
         let mask = Mask::new(["hunter2!".to_owned(), "x".to_owned()]);
         for (text, want) in [
-            ("the token hunter2! is wrong", "the token *** is wrong"),
-            ("gsv_node_lap_0123456789abcdef0123", "***"),
-            ("Authorization: Bearer abcdefgh12", "Authorization: Bearer ***"),
-            ("key=xoxb-0123456789-abcdef,", "key=***,"),
+            ("the token hunter2! is wrong", "the token [redacted] is wrong"),
+            ("gsv_node_lap_0123456789abcdef0123", "[redacted]"),
+            ("Authorization: Bearer abcdefgh12", "Authorization: Bearer [redacted]"),
+            ("key=xoxb-0123456789-abcdef,", "key=[redacted],"),
             ("gsv_node x gsv-link", "gsv_node x gsv-link"),
             ("nichts Geheimes, größer", "nichts Geheimes, größer"),
         ] {

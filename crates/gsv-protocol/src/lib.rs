@@ -1,7 +1,7 @@
 //! The wire contract in Rust: generated types and tables, and the codec that turns messages into them.
 //!
 //! Generated from `protocol/src` by `npm run codegen`: [`types`], [`methods`], [`events`], [`errors`], [`limits`],
-//! [`lookups`].
+//! [`lookups`], [`HIDDEN`].
 //! Hand-written: [`codec`] and the small traits and types that the generated code needs. Opens no socket, keeps no state,
 //! logs nothing.
 
@@ -16,6 +16,7 @@ mod unread_event;
 pub mod codec;
 pub mod errors;
 pub mod events;
+mod hidden;
 pub mod limits;
 pub mod lookups;
 pub mod methods;
@@ -23,6 +24,7 @@ pub mod types;
 
 pub use error_table::{Blame, ErrorReason};
 pub use events::{Event, EventName};
+pub use hidden::HIDDEN;
 pub use json::Json;
 pub use methods::{Method, Request};
 pub use names::UnknownName;

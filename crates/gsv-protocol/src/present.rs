@@ -14,5 +14,5 @@ where
 
 /// What a secret looks like in debug output.
 pub fn masked<T>(_secret: &T) -> &'static str {
-    "***"
+    crate::HIDDEN
 }

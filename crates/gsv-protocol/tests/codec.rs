@@ -235,7 +235,7 @@ fn s5_debug_output_hides_secrets() {
     let auth = ConnectAuth {
         token: Some("hunter2-canary".to_owned()),
     };
-    assert_eq!(format!("{auth:?}"), r#"ConnectAuth { token: "***" }"#);
+    assert_eq!(format!("{auth:?}"), r#"ConnectAuth { token: "[redacted]" }"#);
     let answer = decode(r#"{"type":"res","id":"1","ok":true,"payload":{"token":"hunter2-canary"}}"#);
     assert!(!format!("{answer:?}").contains("hunter2-canary"));
 }

@@ -2,7 +2,7 @@
  * The log: one JSON object per line. Redacts by key name and by value before anything leaves the process; that can't be
  * turned off. Callers must not log message texts or tool arguments, only names, counts and reasons.
  */
-import { HIDDEN, hideSecrets, hideValues } from "../../../protocol/runtime/secret-shapes.ts";
+import { HIDDEN, hideSecrets, hideValues, isSecretName } from "../../../protocol/runtime/secret-shapes.ts";
 import type { Clock } from "./clock.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -19,10 +19,6 @@ const MAX_ITEMS = 50;
 const MAX_DEPTH = 6;
 /** Shorter values are too likely to be ordinary words, and too weak to be secrets. */
 const MIN_SECRET = 6;
-
-/** Names whose values are secrets, compared without case, `_` and `-`, at the end of the name: `authToken`, `x-api-key`. */
-const SECRET_NAME =
-  /(authorization|cookie|password|passwd|secret|apikeys?|bearer|privatekey|private|credentials?|token|qrdataurl|^qr|^session)$/;
 
 /** The values that must never be logged, under any name. */
 export class SecretValues {
@@ -43,10 +39,6 @@ export class SecretValues {
   scrub(text: string): string {
     return hideValues(text, this.#values);
   }
-}
-
-export function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name.toLowerCase().replace(/[_-]/g, ""));
 }
 
 /** A copy that is safe to show: secrets masked, long texts and lists cut, errors as their message. Idempotent. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { createLogger, isSecretName, redact, SecretValues } from "./log.ts";
+import { isSecretName } from "../../../protocol/runtime/secret-shapes.ts";
+import { createLogger, redact, SecretValues } from "./log.ts";
 
 const CANARY = "hunter2-hunter2-hunter2";
 const secrets = new SecretValues();

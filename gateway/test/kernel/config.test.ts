@@ -33,7 +33,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
       await gateway().configGet("apiKeys.anthropic"),
     ].map((answer) => JSON.stringify(answer));
     for (const text of texts) {
-      expect(text).toContain("********");
+      expect(text).toContain("[redacted]");
       expect(text).not.toContain(SECRET);
     }
   });
@@ -70,7 +70,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
     const { config } = await admin.ok<{ config: { apiKeys: Record<string, string> } }>("config.get");
     await admin.ok("config.set", { path: "apiKeys", value: { ...config.apiKeys, openai: "sk-other-key" } });
     expect((await gateway().modelAccess(["anthropic", "openai"])).apiKeys).toEqual({ anthropic: SECRET, openai: "sk-other-key" });
-    expect((await admin.refused("config.set", { path: "apiKeys.google", value: "********" })).reason).toBe("config.invalid");
+    expect((await admin.refused("config.set", { path: "apiKeys.google", value: "[redacted]" })).reason).toBe("config.invalid");
   });
 });
 

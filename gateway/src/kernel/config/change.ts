@@ -3,13 +3,14 @@ import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
+import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
-import { effective, MASK, masked, notInForce, shown } from "./effective.ts";
+import { effective, masked, notInForce, shown } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
 import { fit, isSecretPath, locate, notServedAt } from "./schema.ts";
 import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
@@ -90,12 +91,15 @@ const emptyAt = (path: readonly string[]): unknown => {
   return located.ok && located.cell[0] === "array" ? [] : {};
 };
 
+/** What a client sends back for a secret that it was shown: the mark of today, and that of earlier versions. */
+const MASKS: ReadonlySet<unknown> = new Set([HIDDEN, "********"]);
+
 /** Replaces a mask by the stored secret: an editor that showed the whole configuration sends the mask back. */
 function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): Outcome<unknown> {
   let whole = value;
   for (const [below, leaf] of leavesOf(value)) {
     const path = [...at, ...below];
-    if (leaf !== MASK || !isSecretPath(path)) continue;
+    if (!MASKS.has(leaf) || !isSecretPath(path)) continue;
     const present = getAt(set, path);
     if (typeof present !== "string")
       return fail("config.invalid", `${formatPath(path)} is only a mask, and no secret is stored there.`, "Give the secret itself.");

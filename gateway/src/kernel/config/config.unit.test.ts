@@ -5,7 +5,8 @@ import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { editDistance, nearest } from "../../../../protocol/runtime/nearest.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { readPath, setPath, unsetPath } from "./change.ts";
-import { effective, MASK, masked, secretValues, withoutSecrets } from "./effective.ts";
+import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
+import { effective, masked, secretValues, withoutSecrets } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
 import { getAt, merge, withoutAt } from "./tree.ts";
 
@@ -134,7 +135,10 @@ describe("[S5][A2] secrets", () => {
             for (const hidden of values) assert.ok(!JSON.stringify(shown).includes(hidden));
           const sentBack = setPath(config, "apiKeys", getAt(masked(config), ["apiKeys"]));
           assert.ok(sentBack.ok && !sentBack.value.changed);
-          assert.ok(JSON.stringify(masked(config)).includes(MASK));
+          assert.ok(JSON.stringify(masked(config)).includes(HIDDEN));
+          // A client that was shown the mark of earlier versions.
+          const earlier = setPath(config, "model.headers", { "X-Key": "********" });
+          assert.ok(earlier.ok && !earlier.value.changed);
         },
       ),
       { numRuns: 2000 },

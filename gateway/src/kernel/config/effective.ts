@@ -3,6 +3,7 @@ import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { DEMO, resolveModelId } from "../../models/resolve.ts";
+import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
 import { isSecretPath, notServedAt } from "./schema.ts";
 import { getAt, leavesOf, mapLeaves, merge, setAt, unsetAt, withoutAt } from "./tree.ts";
@@ -36,8 +37,6 @@ export function notInForce(set: Readonly<GsvConfig>): readonly (readonly string[
 }
 const inForce = (set: Readonly<GsvConfig>): unknown => notInForce(set).reduce<unknown>((rest, path) => withoutAt(rest, path), set);
 
-/** Shown instead of a secret. As a new value it means: keep the secret. */
-export const MASK = "********";
 /** Shorter secrets are masked at their own path only: as part of other texts they would be ordinary words. */
 const MIN_SECRET = 8;
 
@@ -51,7 +50,7 @@ function scrubber(config: Readonly<GsvConfig>): (text: string) => string {
   const secrets = secretValues(config)
     .filter((secret) => secret.length >= MIN_SECRET)
     .sort((left, right) => right.length - left.length);
-  return (text) => secrets.reduce((clean, secret) => clean.replaceAll(secret, MASK), text);
+  return (text) => secrets.reduce((clean, secret) => clean.replaceAll(secret, HIDDEN), text);
 }
 
 /** The configuration for sessions: without secrets, also where a secret was written into another setting. */
@@ -67,7 +66,7 @@ export function withoutSecrets(config: EffectiveConfig): EffectiveConfig {
 /** A copy for display: secrets are masked at their own paths and inside other texts. */
 export function masked(config: Readonly<GsvConfig>): unknown {
   const scrub = scrubber(config);
-  return mapLeaves(config, (path, leaf) => (typeof leaf !== "string" ? leaf : isSecretPath(path) ? MASK : scrub(leaf)));
+  return mapLeaves(config, (path, leaf) => (typeof leaf !== "string" ? leaf : isSecretPath(path) ? HIDDEN : scrub(leaf)));
 }
 
 /** What a person is shown: secrets masked, and no model where the provider has no usual one and none was set. */
