@@ -139,7 +139,7 @@ export class Intake {
     return access.kind === "allow" ? access.role : undefined;
   }
   #pair(ref: ChannelRef, inbound: ChannelInbound, key: string): ChannelInboundOutcome {
-    const { pairings, channels, now, random, log } = this.#ports;
+    const { pairings, channels, now, random } = this.#ports;
     const sender = senderIdOf(inbound) ?? inbound.peer.id;
     const name = cleanName(inbound.sender?.name ?? inbound.peer.name);
     const asked = pairings.request(
@@ -148,10 +148,6 @@ export class Intake {
       now(),
       random,
     );
-    if (!asked) {
-      log.warn("too_many_pairing_requests", { channel: ref.channel });
-      return { outcome: "ignored" };
-    }
     const outcome: ChannelInboundOutcome = {
       outcome: "held",
       ...(asked.notice

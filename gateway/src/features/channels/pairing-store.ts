@@ -50,18 +50,24 @@ export class Pairings {
 
   /**
    * Stores a stranger's request. `kept`: the message is one of the first few and is held. `notice`: the stranger gets a notice now.
-   * Undefined: too many requests are pending, so this one is neither stored nor answered.
+   * When too many requests are pending, the oldest makes way.
    */
   request(
     held: Held,
     who: { readonly sender: string; readonly name?: string },
     now: number,
     random: (length: number) => Uint8Array,
-  ): { readonly code: string; readonly notice: boolean; readonly kept: boolean } | undefined {
+  ): { readonly code: string; readonly notice: boolean; readonly kept: boolean } {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
       const { channel, accountId, inbound } = held;
-      const known = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
+      const known = one<Pick<Row, "code" | "noticed_at">>(
+        sql,
+        "SELECT code, noticed_at FROM pairs WHERE channel = ? AND sender = ?",
+        channel,
+        who.sender,
+      );
+      const code = known?.code ?? codeOf(random(CODE_LENGTH));
       if (!known) {
         this.#makeRoom(channel);
         run(
@@ -71,7 +77,7 @@ export class Pairings {
           who.sender,
           accountId,
           who.name ?? null,
-          codeOf(random(CODE_LENGTH)),
+          code,
           inbound.message.text.toWellFormed().slice(0, MAX_FIRST_CHARS).toWellFormed(),
           now,
           now,
@@ -81,11 +87,9 @@ export class Pairings {
       const count = one<{ n: number }>(sql, "SELECT count(*) AS n FROM held WHERE channel = ? AND sender = ?", channel, who.sender)?.n ?? 0;
       const kept = count < LIMITS.pairMessages && body.length <= MAX_HELD_BYTES;
       if (kept) run(sql, "INSERT INTO held(channel, sender, account, body) VALUES(?, ?, ?, ?)", channel, who.sender, accountId, body);
-      const row = one<Row>(sql, "SELECT * FROM pairs WHERE channel = ? AND sender = ?", channel, who.sender);
-      if (!row) return undefined;
-      const notice = !known || Math.abs(now - row.noticed_at) >= LIMITS.pairNoticeMs;
+      const notice = !known || Math.abs(now - known.noticed_at) >= LIMITS.pairNoticeMs;
       if (known && notice) run(sql, "UPDATE pairs SET noticed_at = ? WHERE channel = ? AND sender = ?", now, channel, who.sender);
-      return { code: row.code, notice, kept };
+      return { code, notice, kept };
     });
   }
 
