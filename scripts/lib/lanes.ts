@@ -136,7 +136,7 @@ async function endToEnd(
 async function mutants(log: string, report: string): Promise<Outcome> {
   const script = join(ROOT, "scripts", "mutants", "main.ts");
   const { code, output } = await run(process.execPath, [script, "--report", report], { cwd: ROOT, logFile: log });
-  for (const [line] of output.matchAll(/^\d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
+  for (const [line] of output.matchAll(/^\w+, seed \d+: \d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
   return judged(fromNode(read(report)), code);
 }
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);

@@ -30,13 +30,3 @@ function onePerLine(mutations: readonly Mutation[]): Mutation[] {
     return first;
   });
 }
-
-/** A survivor that no test can catch, or that is accepted, with its reason (`survivors.json`). */
-export interface Accepted {
-  readonly file: string;
-  readonly from: string;
-  readonly change: string;
-  readonly reason: string;
-}
-export const isAccepted = (mutation: Mutation, accepted: readonly Accepted[]): boolean =>
-  accepted.some(({ file, from, change }) => file === mutation.file && from === mutation.from && change === mutation.change);

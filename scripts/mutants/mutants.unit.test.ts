@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { inTurn, isAccepted } from "./choose.ts";
-import { mutationsOf } from "./mutations.ts";
-import { importers, isTestFile, joined, suitesOf } from "./tests-of.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../lib/root.ts";
+import { inTurn } from "./choose.ts";
+import { judgeWith, type Verdict } from "./judge.ts";
+import { type Mutation, mutationsOf } from "./mutations.ts";
+import { optionsOf } from "./options.ts";
+import { type Accepted, acceptedBy, entryProblems } from "./survivors.ts";
+import { importers, isTestFile, type Suite, suitesOf } from "./tests-of.ts";
 
 const changes = (file: string, text: string): string[] => mutationsOf(file, text).map(({ change, to }) => `${change}: ${to}`);
 
@@ -31,6 +37,12 @@ describe("one-line mistakes", () => {
       [],
     );
   });
+  test("a decision about a field that is called type or log is a decision", () => {
+    assert.deepEqual(changes("a.ts", '  if (event.type === "a") this.log.push(event);\n'), [
+      '=== to !==: if (event.type !== "a") this.log.push(event);',
+      "a condition that is never true: if (false) this.log.push(event);",
+    ]);
+  });
   test("a call that goes on over several lines is left alone", () => {
     assert.deepEqual(changes("a.ts", "  this.go(\n    a,\n  );\n"), []);
   });
@@ -56,13 +68,90 @@ describe("the choice", () => {
     );
     assert.ok(new Set(orders).size > 1, "other seeds give other orders");
   });
-  test("a survivor is accepted by file, line and change", () => {
-    const [mutation] = all;
-    assert.ok(mutation);
-    const one = { file: "a.ts", from: mutation.from, change: mutation.change, reason: "it is only a hint" };
-    assert.equal(isAccepted(mutation, [one]), true);
-    assert.equal(isAccepted(mutation, [{ ...one, file: "b.ts" }]), false);
-    assert.equal(isAccepted(mutation, [{ ...one, from: "y.go(2);" }]), false);
+});
+
+describe("accepted survivors", () => {
+  const [mutation] = mutationsOf("a.ts", "  x.go(1);\n");
+  assert.ok(mutation);
+  const entry = { file: "a.ts", from: "x.go(1);", to: "", reason: "It only saves work: the outcome is the same." };
+  const problemsOf = (one: Accepted, text: string) => entryProblems([one], new Map([["a.ts", text]]));
+  test("are named by file and by the line before and after the change", () => {
+    assert.equal(acceptedBy(mutation, [entry]), entry);
+    for (const other of [{ file: "b.ts" }, { from: "y.go(1);" }, { to: "x.go(2);" }])
+      assert.equal(acceptedBy(mutation, [{ ...entry, ...other }]), undefined);
+  });
+  test("match exactly one mistake and have a reason", () => {
+    assert.deepEqual(problemsOf(entry, "  x.go(1);\n"), []);
+    assert.match(problemsOf(entry, "  x.go(2);\n").join(), /0 mistakes match/);
+    assert.match(problemsOf(entry, "  x.go(1);\n  x.go(1);\n").join(), /2 mistakes match/);
+    assert.match(problemsOf({ ...entry, reason: " " }, "  x.go(1);\n").join(), /write a reason/);
+  });
+  test("in survivors.json are up to date", () => {
+    const accepted = JSON.parse(readFileSync(join(ROOT, "scripts", "mutants", "survivors.json"), "utf8")) as readonly Accepted[];
+    const sources = new Map(accepted.map(({ file }) => [file, readFileSync(join(ROOT, file), "utf8")]));
+    assert.deepEqual(entryProblems(accepted, sources), []);
+  });
+});
+
+describe("the judgement", () => {
+  const suites: readonly Suite[] = ["one.unit.test.ts", "two.unit.test.ts"].map((file) => ({ runner: "node", file }));
+  const [mistake] = mutationsOf("a.ts", "  x.go(1);\n");
+  /** What each run of a suite gives with the mistake, in order; without one it gives `control`. */
+  async function judged(withMistake: Readonly<Record<string, readonly Verdict[]>>, control: readonly Verdict[] = ["passed"]) {
+    assert.ok(mistake);
+    const left = new Map(Object.entries(withMistake).map(([file, verdicts]) => [file, [...verdicts]]));
+    const controls = [...control];
+    const limits: number[] = [];
+    const run = async (suite: Suite, mutation: Mutation | undefined, limitMs: number) => {
+      assert.equal(suite.runner, "node");
+      if (mutation === undefined) return { verdict: (controls.length > 1 ? controls.shift() : controls[0]) ?? "failed", ms: 1_000 };
+      limits.push(limitMs);
+      return { verdict: (suite.runner === "node" ? left.get(suite.file)?.shift() : undefined) ?? ("passed" as const), ms: 1_000 };
+    };
+    return { ...(await judgeWith(run, new Map())(mistake, suites)), limits };
+  }
+  test("a mistake is caught by the first suite that fails twice", async () => {
+    assert.equal((await judged({ "two.unit.test.ts": ["failed", "failed"] })).by, "two.unit.test.ts");
+    assert.equal((await judged({})).fate, "survived");
+  });
+  test("a suite that fails only once has noticed nothing", async () => {
+    assert.equal((await judged({ "one.unit.test.ts": ["failed", "passed"] })).fate, "survived");
+  });
+  test("a suite that does not end has noticed the mistake, within a limit of its own", async () => {
+    const { fate, limits } = await judged({ "one.unit.test.ts": ["not ended", "not ended"] });
+    assert.equal(fate, "caught");
+    assert.deepEqual(limits, [36_000, 36_000]);
+  });
+  test("a suite that fails without the mistake can't judge", async () => {
+    await assert.rejects(judged({}, ["failed"]), /one\.unit\.test\.ts: failed without a mistake/);
+    assert.equal((await judged({}, ["failed", "passed"])).fate, "survived");
+  });
+  test("what does not compile is no mistake", async () => {
+    assert.equal((await judged({ "one.unit.test.ts": ["not compiled"] })).fate, "not compiled");
+  });
+});
+
+describe("the command line", () => {
+  test("has defaults, and takes areas, count and seed", () => {
+    assert.deepEqual(optionsOf([]), { areas: ["cores", "kit", "crates"], seed: 1 });
+    assert.deepEqual(optionsOf(["--area", "kit", "--area", "cores", "--count", "5", "--seed", "0"]), {
+      areas: ["cores", "kit"],
+      count: 5,
+      seed: 0,
+    });
+    assert.equal(optionsOf(["--help"]), "help");
+  });
+  test("refuses bad numbers, unknown areas and unknown options", () => {
+    const error = (...args: string[]): string => {
+      const found = optionsOf(args);
+      return typeof found === "object" && "error" in found ? found.error : "";
+    };
+    assert.match(error("--count", "x"), /--count x: give a whole number of at least 1/);
+    assert.match(error("--count", "0"), /at least 1/);
+    assert.match(error("--seed", "1.5"), /--seed 1\.5: give a whole number/);
+    assert.match(error("--area", "gateway"), /There is no area gateway/);
+    assert.match(error("--cuont", "1"), /cuont/);
+    assert.match(error("--minutes", "5"), /--minutes needs --state/);
   });
 });
 
@@ -70,16 +159,23 @@ describe("the tests that should notice", () => {
   const sources = new Map([
     ["gateway/src/calls/core.ts", ""],
     ["gateway/src/calls/calls.ts", 'import { a } from "./core.ts";\n'],
+    ["gateway/src/calls/all.unit.test.ts", 'import { a } from "./core.ts";\n'],
+    ["gateway/src/calls/core.unit.test.ts", 'import { a } from "./core.ts";\n'],
     ["gateway/src/calls/calls.unit.test.ts", 'import { b } from "./calls.ts";\nimport type { C } from "../models/model.ts";\n'],
     ["gateway/src/models/model.ts", ""],
   ]);
   const of = (file: string) => suitesOf(file, importers(sources));
-  test("are unit tests that import the file, and then its folder in the Workers runtime", () => {
+  test("are unit tests that import the file, the nearest first, and then its folder in the Workers runtime", () => {
     assert.deepEqual(of("gateway/src/calls/core.ts"), [
-      { runner: "node", files: ["gateway/src/calls/calls.unit.test.ts"] },
-      { runner: "workerd", paths: ["test/features/nodes"] },
+      { runner: "node", file: "gateway/src/calls/core.unit.test.ts" },
+      { runner: "node", file: "gateway/src/calls/all.unit.test.ts" },
+      { runner: "node", file: "gateway/src/calls/calls.unit.test.ts" },
+      { runner: "workerd", folder: "test/features/nodes" },
     ]);
-    assert.deepEqual(of("gateway/src/storage/other.ts"), [{ runner: "workerd", paths: ["test/storage", "test/features/workspace"] }]);
+    assert.deepEqual(of("gateway/src/storage/other.ts"), [
+      { runner: "workerd", folder: "test/storage" },
+      { runner: "workerd", folder: "test/features/workspace" },
+    ]);
   });
   test("an import of types alone proves nothing", () => {
     assert.deepEqual(of("gateway/src/models/model.ts"), []);
@@ -92,15 +188,10 @@ describe("the tests that should notice", () => {
   test("the crate's own tests for Rust", () => {
     assert.deepEqual(
       of("crates/gsv-link/src/lib.rs").map((suite) => (suite.runner === "cargo" ? [suite.package, ...suite.args] : [])),
-      [["gsv-link", "--lib"], ["gsv-link"]],
+      [
+        ["gsv-link", "--lib"],
+        ["gsv-link", "--test", "driver"],
+      ],
     );
-  });
-  test("the control runs each test once", () => {
-    const suites = ["calls/core.ts", "calls/calls.ts", "kernel/other.ts"].flatMap((file) => of(`gateway/src/${file}`));
-    assert.deepEqual(joined([...suites, ...of("crates/gsv-link/src/lib.rs")]), [
-      { runner: "node", files: ["gateway/src/calls/calls.unit.test.ts"] },
-      { runner: "workerd", paths: ["test/features/nodes", "test/kernel"] },
-      { runner: "cargo", package: "gsv-link", args: [] },
-    ]);
   });
 });

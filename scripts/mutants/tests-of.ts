@@ -1,14 +1,15 @@
 /** Which tests should notice a mistake in a file, the fastest first. PURE: takes the import graph of all sources. */
 import { importsOf, type Sources } from "../check/dependency-rules.ts";
 
+/** What is run at once, with a time limit of its own. */
 export type Suite =
-  | { readonly runner: "node"; readonly files: readonly string[] }
-  | { readonly runner: "workerd"; readonly paths: readonly string[] }
+  | { readonly runner: "node"; readonly file: string }
+  | { readonly runner: "workerd"; readonly folder: string }
   | { readonly runner: "cargo"; readonly package: string; readonly args: readonly string[] };
 
 const NODE_TEST = /\.unit\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
 /** The nearest unit tests are enough: a test that imports everything notices little more and takes longer. */
-const MOST_FILES = 8;
+const MOST_FILES = 12;
 const MOST_HOPS = 4;
 
 /** Tests are not mutated: nothing tests them. */
@@ -37,8 +38,8 @@ export function importers(sources: Sources): (file: string) => ReadonlyMap<strin
   };
 }
 
-/** Folders of tests in the Workers runtime that stand for a folder of the gateway; the longest prefix counts. */
-const WORKERD: readonly (readonly [folder: string, paths: readonly string[]])[] = [
+/** Folders of tests in the Workers runtime that stand for a folder of the gateway; the first prefix counts. */
+const WORKERD: readonly (readonly [prefix: string, folders: readonly string[]])[] = [
   ["gateway/src/app/", ["test/app", "test/kernel"]],
   ["gateway/src/calls/", ["test/features/nodes"]],
   ["gateway/src/features/agents/", ["test/features/agents"]],
@@ -54,36 +55,36 @@ const WORKERD: readonly (readonly [folder: string, paths: readonly string[]])[] 
   ["gateway/src/storage/", ["test/storage", "test/features/workspace"]],
   ["gateway/src/tools/", ["test/features/workspace", "test/features/nodes"]],
 ];
+/** Tests in plain Node that take long, or that import nothing of what they test: they come after the unit tests. */
+const FURTHER: readonly (readonly [prefix: string, file: string])[] = [
+  ["gateway/src/session/machine/", "gateway/test/sim/session.sim.test.ts"],
+  ["channels/kit/", "channels/discord/test/contract.e2e.test.ts"],
+  ["channels/discord/", "channels/discord/test/contract.e2e.test.ts"],
+];
 
-/** The suites for one file. Empty: nothing tests it, so it is not mutated. */
+/** The suites for one file: what names the file first, then by distance. Empty: nothing tests it, so it is not mutated. */
 export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMap<string, number>): Suite[] {
-  const rust = /^crates\/([^/]+)\//.exec(file);
-  if (rust !== null)
-    return [
-      { runner: "cargo", package: rust[1] ?? "", args: ["--lib"] },
-      { runner: "cargo", package: rust[1] ?? "", args: [] },
-    ];
-  const near = [...importersOf(file)].filter(([test]) => NODE_TEST.test(test)).sort((a, b) => a[1] - b[1]);
-  const files = near.slice(0, MOST_FILES).map(([test]) => test);
+  const rust = /^crates\/([^/]+)\//.exec(file)?.[1];
+  if (rust !== undefined) {
+    const programs = [["--lib"], ...(RUST_PROGRAMS[rust] ?? []).map((name) => ["--test", name])];
+    return programs.map((args) => ({ runner: "cargo", package: rust, args }));
+  }
+  const own = file.replace(/\.ts$/, ".unit.test.ts");
+  const near = [...importersOf(file)]
+    .filter(([test]) => NODE_TEST.test(test))
+    .map(([test, far]): [string, number] => [test, test === own ? 0 : far])
+    .sort((a, b) => a[1] - b[1]);
+  const further = FURTHER.filter(([prefix]) => file.startsWith(prefix)).map(([, test]) => test);
   // The Workers runtime takes twenty times as long, so it comes last: it is asked only about what plain Node does not notice.
-  const folder = WORKERD.find(([prefix]) => file.startsWith(prefix));
+  const folders = WORKERD.find(([prefix]) => file.startsWith(prefix))?.[1] ?? [];
   return [
-    ...(files.length === 0 ? [] : [{ runner: "node" as const, files }]),
-    ...(file.startsWith("gateway/src/session/machine/")
-      ? [{ runner: "node" as const, files: ["gateway/test/sim/session.sim.test.ts"] }]
-      : []),
-    ...(folder === undefined ? [] : [{ runner: "workerd" as const, paths: folder[1] }]),
+    ...[...near.slice(0, MOST_FILES).map(([test]) => test), ...further].map((test) => ({ runner: "node" as const, file: test })),
+    ...folders.map((folder) => ({ runner: "workerd" as const, folder })),
   ];
 }
 
-/** The same tests in as few runs as possible. */
-export function joined(suites: readonly Suite[]): Suite[] {
-  const files = new Set(suites.flatMap((suite) => (suite.runner === "node" ? suite.files : [])));
-  const paths = new Set(suites.flatMap((suite) => (suite.runner === "workerd" ? suite.paths : [])));
-  const packages = new Set(suites.flatMap((suite) => (suite.runner === "cargo" ? [suite.package] : [])));
-  return [
-    ...(files.size === 0 ? [] : [{ runner: "node" as const, files: [...files].sort() }]),
-    ...(paths.size === 0 ? [] : [{ runner: "workerd" as const, paths: [...paths].sort() }]),
-    ...[...packages].map((name) => ({ runner: "cargo" as const, package: name, args: [] })),
-  ];
-}
+/** The test programs of each crate beside its unit tests, the fastest first. */
+const RUST_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  "gsv-link": ["driver"],
+  "gsv-tools": ["files", "search", "private", "bash", "confinement"],
+};

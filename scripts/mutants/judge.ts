@@ -1,0 +1,51 @@
+/**
+ * Whether the tests notice a mistake. Decides which suites run, how often and for how long; takes what runs them as an argument.
+ *
+ * - A suite must pass without the mistake before it may judge: one that fails anyway would count every mistake as caught.
+ * - A suite that does not end has noticed the mistake. Its limit is many times what it takes without a mistake.
+ * - A suite must notice the mistake twice: one that fails only sometimes has noticed nothing.
+ */
+import type { Mutation } from "./mutations.ts";
+import type { Suite } from "./tests-of.ts";
+
+export type Verdict = "passed" | "failed" | "not ended" | "not compiled";
+export type Fate = "caught" | "survived" | "not compiled";
+export interface Run {
+  readonly verdict: Verdict;
+  readonly ms: number;
+}
+/** Runs a suite on the sources, with the mistake when one is given, and ends it after `limitMs`. */
+export type RunSuite = (suite: Suite, mutation: Mutation | undefined, limitMs: number) => Promise<Run>;
+
+/** A suite without a mistake may take this long. */
+const CONTROL_LIMIT_MS = 600_000;
+/** Enough for a machine that is busy with other work. */
+const limitOf = (controlMs: number): number => 30_000 + 6 * controlMs;
+
+export const keyOf = (suite: Suite): string =>
+  suite.runner === "node" ? suite.file : suite.runner === "workerd" ? suite.folder : [suite.package, ...suite.args].join(" ");
+
+/** `controls`: how long each suite takes without a mistake, by its key; suites that were not run yet are added. */
+export function judgeWith(
+  run: RunSuite,
+  controls: Map<string, number>,
+): (mutation: Mutation, suites: readonly Suite[]) => Promise<{ fate: Fate; by?: string }> {
+  async function limitFor(suite: Suite): Promise<number> {
+    const known = controls.get(keyOf(suite));
+    if (known !== undefined) return limitOf(known);
+    let found = await run(suite, undefined, CONTROL_LIMIT_MS);
+    if (found.verdict !== "passed") found = await run(suite, undefined, CONTROL_LIMIT_MS);
+    if (found.verdict !== "passed") throw new Error(`${keyOf(suite)}: ${found.verdict} without a mistake, so it can't judge one. Fix it.`);
+    controls.set(keyOf(suite), found.ms);
+    return limitOf(found.ms);
+  }
+  return async (mutation, suites) => {
+    for (const suite of suites) {
+      const limit = await limitFor(suite);
+      const { verdict } = await run(suite, mutation, limit);
+      if (verdict === "not compiled") return { fate: "not compiled" };
+      if (verdict !== "passed" && (await run(suite, mutation, limit)).verdict !== "passed") return { fate: "caught", by: keyOf(suite) };
+    }
+    return { fate: "survived" };
+  };
+}
