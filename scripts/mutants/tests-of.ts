@@ -62,17 +62,19 @@ const FURTHER: readonly (readonly [prefix: string, file: string])[] = [
   ["channels/discord/", "channels/discord/test/contract.e2e.test.ts"],
 ];
 
-/** The suites for one file: what names the file first, then by distance. Empty: nothing tests it, so it is not mutated. */
+/** `a/outbox.ts` and `b/outbox.unit.test.ts` are both about `outbox`. */
+const nameOf = (file: string): string => /([^/]+?)(?:\.unit)?(?:\.test)?\.ts$/.exec(file)?.[1] ?? file;
+
+/** The suites for one file: what has the file's name first, then by distance. Empty: nothing tests it, so it is not mutated. */
 export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMap<string, number>): Suite[] {
   const rust = /^crates\/([^/]+)\//.exec(file)?.[1];
   if (rust !== undefined) {
     const programs = [["--lib"], ...(RUST_PROGRAMS[rust] ?? []).map((name) => ["--test", name])];
     return programs.map((args) => ({ runner: "cargo", package: rust, args }));
   }
-  const own = file.replace(/\.ts$/, ".unit.test.ts");
   const near = [...importersOf(file)]
     .filter(([test]) => NODE_TEST.test(test))
-    .map(([test, far]): [string, number] => [test, test === own ? 0 : far])
+    .map(([test, far]): [string, number] => [test, nameOf(test) === nameOf(file) ? 0 : far])
     .sort((a, b) => a[1] - b[1]);
   const further = FURTHER.filter(([prefix]) => file.startsWith(prefix)).map(([, test]) => test);
   // The Workers runtime takes twenty times as long, so it comes last: it is asked only about what plain Node does not notice.
