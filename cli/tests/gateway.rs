@@ -205,6 +205,38 @@ fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
 }
 
 #[test]
+fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
+    let page = json!({"ok": true, "done": false, "checked": 1000, "lastSeq": 1000});
+    let first = |connection: &mut Connection| {
+        let request = connection.expect("audit.verify");
+        assert_eq!(request.params, json!({}));
+        connection.answer(&request, &page);
+        let request = connection.expect("audit.verify");
+        assert_eq!(request.params, json!({"afterSeq": 1000}));
+        request
+    };
+    let run = played(&["audit", "--verify"], |connection| {
+        let request = first(connection);
+        connection.answer(&request, &json!({"ok": true, "done": true, "checked": 5, "lastSeq": 1005, "exported": {"key": "audit/2026-11-21-000000000001.jsonl.gz", "lastSeq": 900, "failingSince": 1, "problem": "full"}}));
+    })
+    .ok();
+    assert!(run.stdout.contains("1005 entries, the last one is 1005"), "{run:?}");
+    assert!(
+        run.stdout.contains("to entry 900") && run.stderr.contains("full"),
+        "{run:?}"
+    );
+    let run = played(&["audit", "--verify"], |connection| {
+        let request = first(connection);
+        connection.answer(&request, &json!({"ok": false, "done": true, "checked": 5, "lastSeq": 1005, "broken": {"seq": 1003, "at": 1, "problem": "Entry 1003 was changed."}}));
+    })
+    .failed(1);
+    assert!(
+        run.stderr.contains("broken at entry 1003") && run.stderr.contains("Entry 1003 was changed."),
+        "{run:?}"
+    );
+}
+
+#[test]
 fn status_shows_machines_and_sessions() {
     let run = played(&["status", "--json"], |connection| {
         let request = connection.expect("nodes.list");

@@ -12,6 +12,10 @@ export const LIMITS = {
   attachments: 16,
   /** How long audit entries are kept. */
   auditDays: 90,
+  /** Entries in one daily copy of the audit. */
+  auditFileEntries: 5000,
+  /** Entries that one audit.verify checks. */
+  auditVerifyEntries: 1000,
   /** Failed authentications a minute from one address; more are answered 429. */
   authFailuresPerMinute: 10,
   /** Authenticated sockets at once. */

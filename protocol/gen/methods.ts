@@ -13,6 +13,8 @@ import type {
   ArchivesReadResult,
   AuditListParams,
   AuditListResult,
+  AuditVerifyParams,
+  AuditVerifyResult,
   ChannelInboundParams,
   ChannelInboundResult,
   ChannelLoginParams,
@@ -147,7 +149,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "4898facb8178877c";
+export const PROTOCOL_FINGERPRINT = "7e70506a98eaefc0";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -235,10 +237,21 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Lists audit entries, the newest first. */
+  /** Lists audit entries, the newest first. `intact`: the listed entries, their links and the end of the log; `audit.verify` checks all. */
   "audit.list": {
     params: "AuditListParams",
     result: "AuditListResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Checks the hash chain in pages, from the oldest entry. Call it again with `lastSeq` until `done`; the last page also checks the end of the log, which is stored apart, and the newest copy in the bucket. */
+  "audit.verify": {
+    params: "AuditVerifyParams",
+    result: "AuditVerifyResult",
     callers: ["client"],
     scope: "admin",
     audit: "none",
@@ -985,6 +998,7 @@ export interface MethodTypes {
   "archives.list": { params: ArchivesListParams; result: ArchivesListResult };
   "archives.read": { params: ArchivesReadParams; result: ArchivesReadResult };
   "audit.list": { params: AuditListParams; result: AuditListResult };
+  "audit.verify": { params: AuditVerifyParams; result: AuditVerifyResult };
   "channel.inbound": { params: ChannelInboundParams; result: ChannelInboundResult };
   "channel.login": { params: ChannelLoginParams; result: ChannelLoginResult };
   "channel.logout": { params: ChannelLogoutParams; result: ChannelLogoutResult };

@@ -211,6 +211,15 @@ export type Attachment = {
   r2Key?: string;
 };
 
+/** The first entry that does not fit the hash chain. */
+export type AuditBreak = {
+  seq: number;
+  /** Epoch ms. */
+  at?: number;
+  /** At most 512 characters. */
+  problem: string;
+};
+
 /** Whether the action was allowed. */
 export type AuditDecision = "allowed" | "denied" | "failed";
 export const AuditDecisionValues = ["allowed", "denied", "failed"] as const satisfies readonly AuditDecision[];
@@ -226,6 +235,12 @@ export type AuditEntry = {
   action: string;
   /** At most 512 characters. */
   target?: string;
+  /** What caused the action: `client`, `node`, `channel NAME ROLE`, `session KEY`, `gateway`; at most 256 characters. */
+  origin?: string;
+  /** The tool of a call, by the name that the model or the client used; at most 256 characters. */
+  tool?: string;
+  /** The rule that decided, where one is known; at most 128 characters. */
+  rule?: string;
   decision: AuditDecision;
   /** At most 1024 characters. */
   detail?: string;
@@ -235,6 +250,17 @@ export type AuditEntry = {
   prevHash: string;
   /** At most 64 characters. */
   hash: string;
+};
+
+/** The daily copies of the log in the bucket. */
+export type AuditExport = {
+  /** The newest copy; at most 256 characters. */
+  key?: string;
+  lastSeq?: number;
+  /** Epoch ms. */
+  failingSince?: number;
+  /** Why the last try failed. It is tried again; at most 512 characters. */
+  problem?: string;
 };
 
 /** Parameters of `audit.list`. */
@@ -252,6 +278,23 @@ export type AuditListResult = {
   entries: AuditEntry[];
   count: number;
   intact: boolean;
+};
+
+/** Parameters of `audit.verify`. */
+export type AuditVerifyParams = {
+  afterSeq?: number;
+};
+
+/** Result of `audit.verify`. */
+export type AuditVerifyResult = {
+  ok: boolean;
+  done: boolean;
+  checked: number;
+  lastSeq: number;
+  /** At most 64 characters. */
+  lastHash?: string;
+  broken?: AuditBreak;
+  exported?: AuditExport;
 };
 
 /** Browser origins that may connect. Manage tokens with `gsv token`. */

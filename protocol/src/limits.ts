@@ -96,5 +96,7 @@ limit("heldNoticeMs", 600000, "A sender whose messages are queued gets at most o
 limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");
+limit("auditVerifyEntries", 1000, "Entries that one audit.verify checks.");
+limit("auditFileEntries", 5000, "Entries in one daily copy of the audit.");
 limit("tokens", 200, "Tokens that exist at once.");
 limit("configBytes", 262144, "Size of the configuration.");

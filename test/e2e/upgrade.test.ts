@@ -135,6 +135,13 @@ describe("[P22] a home of version 5bdadb2", () => {
     assert.match(await machine.ok("search", "archived"), /archived/);
   });
 
+  it("[AU2] the old audit is whole, and a new entry commits to it", async () => {
+    const { entries } = await json("audit", "--action", "audit.genesis");
+    const [genesis] = entries as { detail: string }[];
+    assert.match(genesis?.detail ?? "", /^\d+ entries of an earlier version, the last with hash [0-9a-f]{64}$/);
+    assert.match(await machine.ok("audit", "--verify"), /The audit log is whole/);
+  });
+
   it("[P7] the node's ledger holds its old calls, and none of them stays open", async () => {
     const ledger = join(machine.home, "node", "laptop", "ledger");
     assert.ok(readdirSync(ledger).includes("ledger.log"));

@@ -154,4 +154,7 @@ pub struct Audit {
     /// Only entries of this action
     #[arg(long, value_name = "ACTION")]
     pub action: Option<String>,
+    /// Check that no entry was changed or removed
+    #[arg(long, conflicts_with_all = ["limit", "before", "action"])]
+    pub verify: bool,
 }

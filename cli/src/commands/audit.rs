@@ -1,15 +1,18 @@
-//! `gsv audit`: who did what.
+//! `gsv audit`: who did what, and whether the log is whole.
 
-use gsv_protocol::methods::AuditList;
-use gsv_protocol::types::AuditListParams;
+use gsv_protocol::methods::{AuditList, AuditVerify};
+use gsv_protocol::types::{AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult};
 
 use super::context::Context;
 use crate::args::Audit;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::table::Table;
 use crate::units::time;
 
 pub async fn run(context: &Context, args: Audit) -> Outcome {
+    if args.verify {
+        return verify(context).await;
+    }
     let out = context.out;
     let params = AuditListParams {
         limit: args.limit,
@@ -36,7 +39,72 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
         ));
     });
     if !intact {
-        out.warn("the hash chain is broken: entries were changed or removed after they were written");
+        out.warn("the hash chain is broken: entries were changed or removed after they were written. Find the first one: `gsv audit --verify`");
     }
     Ok(())
+}
+
+/// Asks for one page after the other. The result is that of the last page, with the number of entries of all.
+async fn verify(context: &Context) -> Outcome {
+    let client = context.connect().await?;
+    let mut checked = 0;
+    let mut after_seq = None;
+    let result = loop {
+        let page = client.call::<AuditVerify>(AuditVerifyParams { after_seq }).await?;
+        checked += page.checked;
+        // A page that does not go on would be asked for without end.
+        if page.done || !page.ok || Some(page.last_seq) == after_seq {
+            break AuditVerifyResult { checked, ..page };
+        }
+        after_seq = Some(page.last_seq);
+    };
+    client.close().await;
+    let broken = result.broken.clone();
+    let (is_whole, last) = (result.ok && result.done, result.last_seq);
+    context.out.show(result, |result| {
+        if is_whole {
+            context.out.line(&format!(
+                "The audit log is whole: {checked} entries, the last one is {last}."
+            ));
+        }
+        if let Some(exported) = result.exported {
+            tell_copies(context, &exported);
+        }
+    });
+    match broken {
+        None if is_whole => Ok(()),
+        None => Err(Failure::failed(
+            "The audit log could not be checked to its end.",
+            "Run `gsv audit --verify` again.",
+        )),
+        Some(broken) => {
+            let at = broken.at.map(|at| format!(" ({})", time(at))).unwrap_or_default();
+            Err(Failure::failed(
+                format!(
+                    "The audit log is broken at entry {}{at}. {}",
+                    broken.seq, broken.problem
+                ),
+                "Compare the log with its daily copies in `audit/` of the bucket; on an embedded gateway they are in `workspace/audit` of its state folder.",
+            ))
+        }
+    }
+}
+
+fn tell_copies(context: &Context, exported: &AuditExport) {
+    if let Some(key) = &exported.key {
+        let to = exported
+            .last_seq
+            .map(|seq| format!(", to entry {seq}"))
+            .unwrap_or_default();
+        context
+            .out
+            .line(&format!("The newest copy in the bucket is {key}{to}."));
+    }
+    if let Some(since) = exported.failing_since {
+        let why = exported.problem.as_deref().unwrap_or("the bucket did not say why");
+        context.out.warn(&format!(
+            "no copy could be written since {}: {why}. The gateway tries again by itself",
+            time(since)
+        ));
+    }
 }

@@ -17,6 +17,12 @@ pub const ATTACHMENTS: u64 = 16;
 /// How long audit entries are kept.
 pub const AUDIT_DAYS: u64 = 90;
 
+/// Entries in one daily copy of the audit.
+pub const AUDIT_FILE_ENTRIES: u64 = 5_000;
+
+/// Entries that one audit.verify checks.
+pub const AUDIT_VERIFY_ENTRIES: u64 = 1_000;
+
 /// Failed authentications a minute from one address; more are answered 429.
 pub const AUTH_FAILURES_PER_MINUTE: u64 = 10;
 

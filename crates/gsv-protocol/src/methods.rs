@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "4898facb8178877c";
+pub const PROTOCOL_FINGERPRINT: &str = "7e70506a98eaefc0";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub enum Request {
     ArchivesRead(types::ArchivesReadParams),
     #[serde(rename = "audit.list")]
     AuditList(types::AuditListParams),
+    #[serde(rename = "audit.verify")]
+    AuditVerify(types::AuditVerifyParams),
     #[serde(rename = "channel.inbound")]
     ChannelInbound(types::ChannelInboundParams),
     #[serde(rename = "channel.login")]
@@ -174,6 +176,7 @@ impl Request {
             Self::ArchivesList(_) => "archives.list",
             Self::ArchivesRead(_) => "archives.read",
             Self::AuditList(_) => "audit.list",
+            Self::AuditVerify(_) => "audit.verify",
             Self::ChannelInbound(_) => "channel.inbound",
             Self::ChannelLogin(_) => "channel.login",
             Self::ChannelLogout(_) => "channel.logout",
@@ -332,7 +335,7 @@ impl Method for ArchivesRead {
     }
 }
 
-/// Lists audit entries, the newest first.
+/// Lists audit entries, the newest first. `intact`: the listed entries, their links and the end of the log; `audit.verify` checks all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditList;
 impl Method for AuditList {
@@ -344,6 +347,21 @@ impl Method for AuditList {
 
     fn request(params: Self::Params) -> Request {
         Request::AuditList(params)
+    }
+}
+
+/// Checks the hash chain in pages, from the oldest entry. Call it again with `lastSeq` until `done`; the last page also checks the end of the log, which is stored apart, and the newest copy in the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditVerify;
+impl Method for AuditVerify {
+    const NAME: &'static str = "audit.verify";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::AuditVerifyParams;
+    type Result = types::AuditVerifyResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::AuditVerify(params)
     }
 }
 

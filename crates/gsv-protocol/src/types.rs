@@ -329,6 +329,18 @@ pub struct Attachment {
     pub r2_key: Option<String>,
 }
 
+/// The first entry that does not fit the hash chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditBreak {
+    pub seq: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// At most 512 characters.
+    pub problem: String,
+}
+
 /// Whether the action was allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AuditDecision {
@@ -355,6 +367,15 @@ pub struct AuditEntry {
     /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// What caused the action: `client`, `node`, `channel NAME ROLE`, `session KEY`, `gateway`; at most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// The tool of a call, by the name that the model or the client used; at most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The rule that decided, where one is known; at most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     pub decision: AuditDecision,
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -366,6 +387,23 @@ pub struct AuditEntry {
     pub prev_hash: String,
     /// At most 64 characters.
     pub hash: String,
+}
+
+/// The daily copies of the log in the bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditExport {
+    /// The newest copy; at most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_seq: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<u64>,
+    /// Why the last try failed. It is tried again; at most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Parameters of `audit.list`.
@@ -390,6 +428,31 @@ pub struct AuditListResult {
     pub entries: Vec<AuditEntry>,
     pub count: u64,
     pub intact: bool,
+}
+
+/// Parameters of `audit.verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditVerifyParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<u64>,
+}
+
+/// Result of `audit.verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditVerifyResult {
+    pub ok: bool,
+    pub done: bool,
+    pub checked: u64,
+    pub last_seq: u64,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_hash: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub broken: Option<AuditBreak>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exported: Option<AuditExport>,
 }
 
 /// Browser origins that may connect. Manage tokens with `gsv token`.

@@ -6,7 +6,7 @@ import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { FeatureList } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
-import { KERNEL_HISTORY } from "../kernel/tables.ts";
+import { KERNEL_TABLES } from "../kernel/tables.ts";
 import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
 import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
@@ -45,7 +45,7 @@ export const parts: Parts = {
 /** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */
 export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: GatewayPort, list: FeatureList<BasePorts, Ports>) {
   const { storage } = ctx;
-  migrateFeatures(storage, KERNEL_HISTORY, list.definitions);
+  migrateFeatures(storage, KERNEL_TABLES, list.definitions);
   answerPings(ctx);
   const secrets = new SecretValues();
   const log = createLogger({ component: "gateway", clock: systemClock, secrets, sink: consoleSink });

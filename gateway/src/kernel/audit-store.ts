@@ -1,63 +1,92 @@
 /**
- * The audit log: who did what, and whether it was allowed (promise S16). Append-only; each entry's hash covers the entry before, so that
- * a removed or altered entry is detected. An entry is stored with the act itself and hashed right after, because hashing is
- * asynchronous. Stores digests of arguments, never arguments.
+ * The audit log: who did what, and whether it was allowed (promise S16, rules AU1-AU6). Append-only; each entry's hash covers the entry
+ * before, and the end of the chain is stored apart from the entries. An entry is stored with the act itself and hashed right after,
+ * because hashing is asynchronous. Stores digests of arguments, never arguments.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { AuditEntry } from "../../../protocol/gen/types.ts";
+import type { AuditBreak, AuditEntry } from "../../../protocol/gen/types.ts";
 import type { Clock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { all, type Database, one, run } from "../platform/sql.ts";
 import type { AuditInput } from "../ports/audit.ts";
+import {
+  type AuditRow,
+  anchorBreak,
+  endBreak,
+  entryOf,
+  FIRST,
+  firstBreak,
+  GENESIS,
+  genesisDetail,
+  hashedText,
+  type Link,
+  PRUNED,
+  pruneDetail,
+} from "./audit-chain.ts";
+import { DenialCounter } from "./audit-denials.ts";
 
-type Row = {
-  seq: number;
-  at: number;
-  actor: string;
-  action: string;
-  target: string | null;
-  decision: string;
-  detail: string | null;
-  args_hash: string | null;
-  prev_hash: string | null;
-  hash: string | null;
-};
-
-const FIRST = "0".repeat(64);
+/** The last entry that was pruned. Versions before kept its hash alone. */
 const ANCHOR = "audit-anchor";
+/** The last entry. In another table than the entries. */
+const HEAD = "audit-head";
+const COPIED = "audit-copied";
 const DAY_MS = 86_400_000;
-/** Denials of one actor that get a row of their own in a minute; the rest is counted in the next row. */
-const DENIALS_PER_MINUTE = 10;
-const MAX_ACTORS = 256;
+/** Entries that are hashed at once. */
+const SEAL_ROWS = 200;
+
+export interface AuditPage {
+  readonly checked: number;
+  readonly last: Link;
+  readonly done: boolean;
+  readonly broken?: AuditBreak;
+}
+/** How far the copies in the bucket go. */
+export interface AuditCopied {
+  readonly seq: number;
+  readonly failingSince?: number;
+  readonly problem?: string;
+}
 
 export class Audit {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #denials = new Map<string, { minute: number; rows: number; dropped: number }>();
+  readonly #denials = new DenialCounter();
+  readonly #deadline: () => void;
   #sealing: Promise<void> = Promise.resolve();
+  #isDeadlineTold = false;
 
-  constructor(db: Database, clock: Clock) {
+  /** `deadline`: the first entry since the last copy was written, so that there is a time for the next one. */
+  constructor(db: Database, clock: Clock, deadline: () => void = () => undefined) {
     this.#db = db;
     this.#clock = clock;
+    this.#deadline = deadline;
   }
 
   /** Stores an entry at once. Resolves when the entry is part of the hash chain. */
   append(input: AuditInput): Promise<void> {
     const now = this.#clock.now();
-    const held = input.decision === "denied" ? this.#hold(`${input.actor} ${input.action}`, now) : 0;
+    const held = input.decision === "denied" ? this.#denials.count(`${input.actor} ${input.action}`, now) : 0;
     if (held === "drop") return Promise.resolve();
     const detail = held > 0 ? `${input.detail ?? ""} (and ${held} more like it before)`.trim() : input.detail;
     run(
       this.#db.sql,
-      "INSERT INTO audit(at, actor, action, target, decision, detail, args_hash) VALUES(?, ?, ?, ?, ?, ?, ?)",
+      `INSERT INTO audit(at, actor, action, origin, target, tool, decision, rule, detail, args_hash, format)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 2)`,
       now,
       input.actor.slice(0, 256),
       input.action.slice(0, 128),
+      input.origin?.slice(0, 256) ?? null,
       input.target?.slice(0, 512) ?? null,
+      input.tool?.slice(0, 256) ?? null,
       input.decision,
+      input.rule?.slice(0, 128) ?? null,
       detail?.slice(0, 1024) ?? null,
       input.argsHash?.slice(0, 64) ?? null,
     );
+    if (!this.#isDeadlineTold) {
+      this.#isDeadlineTold = true;
+      this.#deadline();
+    }
     return this.seal();
   }
 
@@ -67,14 +96,14 @@ export class Audit {
     return this.#sealing;
   }
 
-  /** The newest first. */
+  /** The newest first. `intact` covers the listed entries, their links and the end of the log. */
   async list(
     limit: number,
     beforeSeq: number | undefined,
     action: string | undefined,
   ): Promise<{ readonly entries: readonly AuditEntry[]; readonly count: number; readonly intact: boolean }> {
     await this.seal();
-    const rows = all<Row>(
+    const rows = all<AuditRow>(
       this.#db.sql,
       "SELECT * FROM audit WHERE seq < ? AND (? = '' OR action = ?) AND hash IS NOT NULL ORDER BY seq DESC LIMIT ?",
       beforeSeq ?? Number.MAX_SAFE_INTEGER,
@@ -84,7 +113,30 @@ export class Audit {
     );
     const count =
       one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM audit WHERE (? = '' OR action = ?)", action ?? "", action ?? "")?.n ?? 0;
-    return { entries: rows.map(entryOf), count, intact: await this.#intact() };
+    return { entries: rows.map(entryOf), count, intact: await this.#listedIntact(rows) };
+  }
+
+  /** Checks the entries after `afterSeq`, as many as one page has. */
+  async verify(afterSeq = 0): Promise<AuditPage> {
+    await this.seal();
+    const anchor = this.#anchor();
+    const first = afterSeq <= anchor.seq;
+    const before = first ? anchor : this.#link(afterSeq);
+    if (before === undefined) {
+      const broken = { seq: afterSeq, problem: `Entry ${afterSeq} is missing; it was there when the check began.` };
+      return { checked: 0, last: { seq: afterSeq, hash: "" }, done: true, broken };
+    }
+    const rows = this.#sealed(before.seq, LIMITS.auditVerifyEntries);
+    const done = rows.length < LIMITS.auditVerifyEntries;
+    // Read together with the rows: entries that come meanwhile belong to neither.
+    const head = this.#head();
+    const cut = first ? one<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE action = ? ORDER BY seq DESC LIMIT 1", PRUNED) : undefined;
+    const last = linkOf(rows.at(-1)) ?? before;
+    const broken =
+      (first ? anchorBreak(anchor, cut) : undefined) ??
+      firstBreak(before, rows, await digestsOf(rows)) ??
+      (done ? endBreak(last, head) : undefined);
+    return { checked: rows.length, last, done: done || broken !== undefined, ...(broken === undefined ? {} : { broken }) };
   }
 
   /** The actions that the log has entries of, in alphabetical order. */
@@ -92,83 +144,125 @@ export class Audit {
     return all<{ action: string }>(this.#db.sql, "SELECT DISTINCT action FROM audit ORDER BY action").map(({ action }) => action);
   }
 
-  /** Removes entries that are older than the retention. The chain continues from the last removed hash. */
-  prune(now: number): void {
-    const limit = now - LIMITS.auditDays * DAY_MS;
-    const last = one<{ seq: number; hash: string }>(
-      this.#db.sql,
-      "SELECT seq, hash FROM audit WHERE at < ? AND hash IS NOT NULL ORDER BY seq DESC LIMIT 1",
-      limit,
+  /** Sealed entries after `afterSeq`, the oldest first. */
+  after(afterSeq: number, limit: number): readonly AuditEntry[] {
+    return this.#sealed(afterSeq, limit).map(entryOf);
+  }
+  /** The hash of an entry; undefined: it is not in the log. */
+  hashAt(seq: number): string | undefined {
+    return this.#link(seq)?.hash;
+  }
+  /** The entry at which the log begins; entries up to it were pruned. */
+  anchorSeq(): number {
+    return this.#anchor().seq;
+  }
+  headSeq(): number {
+    return this.#head()?.seq ?? this.#anchor().seq;
+  }
+
+  /** The entries up to here are in the bucket. */
+  copied(): AuditCopied {
+    return this.#db.kv.get<AuditCopied>(COPIED) ?? { seq: 0 };
+  }
+  setCopied(copied: AuditCopied): void {
+    this.#db.kv.put(COPIED, copied);
+    this.#isDeadlineTold = false;
+  }
+  /** When the oldest entry without a copy was written. */
+  oldestUncopiedAt(): number | undefined {
+    return one<{ at: number }>(this.#db.sql, "SELECT at FROM audit WHERE seq > ? ORDER BY seq LIMIT 1", this.copied().seq)?.at;
+  }
+
+  /** Removes entries that are older than the retention. The chain continues from the last removed hash, which an entry names. */
+  async prune(now: number): Promise<void> {
+    await this.seal();
+    const last = linkOf(
+      one<AuditRow>(
+        this.#db.sql,
+        "SELECT * FROM audit WHERE hash IS NOT NULL AND ((at < ? AND seq <= ?) OR at < ?) ORDER BY seq DESC LIMIT 1",
+        now - LIMITS.auditDays * DAY_MS,
+        this.copied().seq,
+        now - 2 * LIMITS.auditDays * DAY_MS,
+      ),
     );
     if (last === undefined) return;
     this.#db.transactionSync(() => {
-      this.#db.kv.put(ANCHOR, last.hash);
+      this.#db.kv.put(ANCHOR, last);
       run(this.#db.sql, "DELETE FROM audit WHERE seq <= ?", last.seq);
+      void this.append({ actor: "gateway", origin: "gateway", action: PRUNED, decision: "allowed", detail: pruneDetail(last) });
     });
+    await this.seal();
   }
 
-  /** When the oldest entry expires. */
+  /** When the oldest entry expires: after 90 days, or after twice that time while it has no copy in the bucket. */
   nextPrune(): number | undefined {
-    const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(at) AS at FROM audit")?.at ?? undefined;
+    const oldest = one<{ at: number; seq: number }>(this.#db.sql, "SELECT at, seq FROM audit ORDER BY seq LIMIT 1");
+    if (oldest === undefined) return undefined;
+    const days = (oldest.seq <= this.copied().seq ? 1 : 2) * LIMITS.auditDays;
     // A day late, so that a busy day is pruned at once and not entry by entry.
-    return oldest === undefined ? undefined : oldest + (LIMITS.auditDays + 1) * DAY_MS;
-  }
-
-  /** The number of denials that were dropped before this one, or `drop` for this one too. */
-  #hold(what: string, now: number): number | "drop" {
-    const minute = Math.floor(now / 60_000);
-    const seen = this.#denials.get(what);
-    if (seen === undefined || seen.minute !== minute) {
-      if (seen === undefined && this.#denials.size >= MAX_ACTORS) this.#denials.clear();
-      this.#denials.set(what, { minute, rows: 1, dropped: 0 });
-      return seen?.dropped ?? 0;
-    }
-    if (seen.rows >= DENIALS_PER_MINUTE) {
-      seen.dropped++;
-      return "drop";
-    }
-    seen.rows++;
-    return 0;
+    return oldest.at + (days + 1) * DAY_MS;
   }
 
   async #sealOpen(): Promise<void> {
-    for (const row of all<Row>(this.#db.sql, "SELECT * FROM audit WHERE hash IS NULL ORDER BY seq")) {
-      const prev =
-        one<{ hash: string }>(this.#db.sql, "SELECT hash FROM audit WHERE seq < ? AND hash IS NOT NULL ORDER BY seq DESC LIMIT 1", row.seq)
-          ?.hash ?? this.#anchor();
-      const hash = await hashOf(row, prev);
-      run(this.#db.sql, "UPDATE audit SET prev_hash = ?, hash = ? WHERE seq = ? AND hash IS NULL", prev, hash, row.seq);
+    for (;;) {
+      const open = all<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE hash IS NULL ORDER BY seq LIMIT ?", SEAL_ROWS);
+      const [first] = open;
+      if (first === undefined) return;
+      // The recorded end, and not the last entry: one that follows a cut does not hide it. An earlier version recorded no end.
+      let prev = (this.#head() ?? this.#before(first.seq)).hash;
+      const sealed: AuditRow[] = [];
+      for (const row of open) {
+        const detail = row.action === GENESIS && row.detail === null ? this.#genesis(row.seq, prev) : row.detail;
+        const whole = { ...row, detail, prev_hash: prev };
+        prev = await sha256Hex(hashedText(whole, prev));
+        sealed.push({ ...whole, hash: prev });
+      }
+      this.#db.transactionSync(() => {
+        for (const { seq, detail, prev_hash, hash } of sealed)
+          run(
+            this.#db.sql,
+            "UPDATE audit SET detail = ?, prev_hash = ?, hash = ? WHERE seq = ? AND hash IS NULL",
+            detail,
+            prev_hash,
+            hash,
+            seq,
+          );
+        const head = linkOf(sealed.at(-1));
+        if (head !== undefined) this.#db.kv.put(HEAD, head);
+      });
     }
   }
-
-  async #intact(): Promise<boolean> {
-    let prev = this.#anchor();
-    for (const row of all<Row>(this.#db.sql, "SELECT * FROM audit WHERE hash IS NOT NULL ORDER BY seq")) {
-      if (row.prev_hash !== prev || row.hash !== (await hashOf(row, prev))) return false;
-      prev = row.hash;
-    }
-    return true;
+  #genesis(seq: number, lastHash: string): string {
+    return genesisDetail(one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM audit WHERE seq < ?", seq)?.n ?? 0, lastHash);
   }
 
-  #anchor(): string {
-    return this.#db.kv.get<string>(ANCHOR) ?? FIRST;
+  async #listedIntact(rows: readonly AuditRow[]): Promise<boolean> {
+    const digests = await digestsOf(rows);
+    // Read after the wait, and the log only grows at its end: entries of one action are not neighbours.
+    const fits = rows.every((row, at) => row.hash === digests[at] && row.prev_hash === this.#before(row.seq).hash);
+    return fits && endBreak(this.#before(Number.MAX_SAFE_INTEGER), this.#head()) === undefined;
+  }
+  #sealed(afterSeq: number, limit: number): readonly AuditRow[] {
+    return all<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE seq > ? AND hash IS NOT NULL ORDER BY seq LIMIT ?", afterSeq, limit);
+  }
+  #link(seq: number): Link | undefined {
+    return linkOf(one<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE seq = ? AND hash IS NOT NULL", seq));
+  }
+  /** The sealed entry before this number, or where the log begins. */
+  #before(seq: number): Link {
+    const row = one<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE seq < ? AND hash IS NOT NULL ORDER BY seq DESC LIMIT 1", seq);
+    return linkOf(row) ?? this.#anchor();
+  }
+  #head(): Link | undefined {
+    return this.#db.kv.get<Link>(HEAD);
+  }
+  #anchor(): Link {
+    const stored = this.#db.kv.get<Link | string>(ANCHOR);
+    return typeof stored === "string" ? { seq: 0, hash: stored } : (stored ?? FIRST);
   }
 }
 
-const hashOf = (row: Row, prev: string): Promise<string> =>
-  sha256Hex(JSON.stringify([prev, row.seq, row.at, row.actor, row.action, row.target, row.decision, row.detail, row.args_hash]));
-
-function entryOf(row: Row): AuditEntry {
-  return {
-    seq: row.seq,
-    at: row.at,
-    actor: row.actor,
-    action: row.action,
-    decision: row.decision === "allowed" || row.decision === "denied" ? row.decision : "failed",
-    prevHash: row.prev_hash ?? "",
-    hash: row.hash ?? "",
-    ...(row.target === null ? {} : { target: row.target }),
-    ...(row.detail === null ? {} : { detail: row.detail }),
-    ...(row.args_hash === null ? {} : { argsHash: row.args_hash }),
-  };
-}
+const linkOf = (row: AuditRow | undefined): Link | undefined =>
+  row === undefined || row.hash === null ? undefined : { seq: row.seq, hash: row.hash };
+const digestsOf = (rows: readonly AuditRow[]): Promise<string[]> =>
+  Promise.all(rows.map((row) => sha256Hex(hashedText(row, row.prev_hash ?? ""))));

@@ -134,14 +134,20 @@ function note(
 ): void {
   const entry = {
     actor: actorOf(connection.principal),
+    origin: connection.principal.mode,
     action,
     decision,
+    ...(decision === "denied" ? { rule: "method.scope" } : {}),
+    ...(target !== undefined && TOOL_METHODS.has(action) ? { tool: target } : {}),
     ...(target === undefined ? {} : { target }),
     ...(detail === undefined ? {} : { detail }),
     ...(argsHash === undefined ? {} : { argsHash }),
   };
   ports.background("audit", ports.audit.append(entry));
 }
+
+/** Their target is the name of a tool. */
+const TOOL_METHODS: ReadonlySet<string> = new Set<MethodName>(["tool.invoke", "tool.request"]);
 
 function textAt(params: unknown, name: string): string | undefined {
   const value: unknown = typeof params === "object" && params !== null ? Reflect.get(params, name) : undefined;

@@ -148,6 +148,7 @@ async function identify(ports: HandshakePorts, open: OpenConnection, params: Con
 function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectParams, reason: ErrorReason, tokenId?: string): void {
   const entry = ports.audit.append({
     actor: `address:${open.address}`,
+    origin: client.mode,
     action: "connect",
     target: `${client.mode}:${plainName(client.id)}`,
     decision: "denied",
@@ -181,6 +182,7 @@ function welcome(
       "audit",
       ports.audit.append({
         actor: actorOf(principal),
+        origin: principal.mode,
         action: "connect",
         target: `node:${principal.id}`,
         decision: "allowed",

@@ -70,7 +70,7 @@ export class Kernel {
       log,
       config,
       tokens,
-      audit: new Audit(storage, clock),
+      audit: new Audit(storage, clock, () => this.#alarms?.arm()),
       connections,
       followers: new Followers(connections, subscriptions),
       subscriptions,
@@ -95,11 +95,25 @@ export class Kernel {
     this.#features = featureSet(features);
     this.#alarms = new Alarms(storage, clock, log, [...this.#features.alarms, ...this.#ownAlarms()]);
     this.#server = new SocketServer({ ...this.ports, admission: this.admission, features: this.#features, version, unservedEvents });
+    const isNewToken = firstTokenHash !== undefined && !tokens.hasHash(firstTokenHash);
     const replaced = firstTokenHash === undefined ? [] : tokens.importFirst(firstTokenHash, clock.now());
     // Secrets must be known to the log before anything is logged.
     config.effective();
     this.#server.resume();
     for (const tokenId of replaced) this.ports.closeToken(tokenId, "the token was revoked");
+    if (isNewToken) this.#noteFirstToken(replaced);
+  }
+  #noteFirstToken(replaced: readonly string[]): void {
+    const detail = replaced.length === 0 ? {} : { detail: `revoked ${replaced.join(", ")}` };
+    const entry = {
+      actor: "gateway",
+      origin: "deployment",
+      action: "tokens.import",
+      target: "admin",
+      decision: "allowed",
+      ...detail,
+    } as const;
+    this.ports.background("audit", this.ports.audit.append(entry));
   }
 
   get server(): SocketServer {

@@ -6,6 +6,10 @@ import { type Database, type Migration, migrate } from "../platform/sql.ts";
 import type { FeatureTables, HistoricalMigration } from "./feature.ts";
 
 const SHARED_OWNER = "gateway";
+export interface KernelTables {
+  readonly history: readonly HistoricalMigration[];
+  readonly migrations: readonly Migration[];
+}
 
 /** The shared list, in order. Throws when a position is missing or has two names: that is a bug. */
 export function sharedMigrations(parts: readonly HistoricalMigration[]): readonly Migration[] {
@@ -26,7 +30,8 @@ export function sharedMigrations(parts: readonly HistoricalMigration[]): readonl
 }
 
 /** Brings the tables of all features to the newest version. */
-export function migrateFeatures(database: Database, kernel: readonly HistoricalMigration[], definitions: readonly FeatureTables[]): void {
-  migrate(database, SHARED_OWNER, sharedMigrations([...kernel, ...definitions.flatMap(({ history }) => history ?? [])]));
+export function migrateFeatures(database: Database, kernel: KernelTables, definitions: readonly FeatureTables[]): void {
+  migrate(database, SHARED_OWNER, sharedMigrations([...kernel.history, ...definitions.flatMap(({ history }) => history ?? [])]));
+  migrate(database, "kernel", kernel.migrations);
   for (const { name, migrations } of definitions) if (migrations !== undefined) migrate(database, name, migrations);
 }

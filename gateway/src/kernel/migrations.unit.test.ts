@@ -6,13 +6,13 @@ import { NODE_HISTORY } from "../features/nodes/migrations.ts";
 import { SESSION_HISTORY } from "../features/sessions/migrations.ts";
 import { SKILL_HISTORY } from "../features/skills/migrations.ts";
 import { sharedMigrations } from "./migrations.ts";
-import { KERNEL_HISTORY } from "./tables.ts";
+import { KERNEL_TABLES } from "./tables.ts";
 
 const up = (): void => undefined;
 
 describe("the shared list of migrations", () => {
   test("has these names in this order, permanently", () => {
-    const all = [...KERNEL_HISTORY, ...SESSION_HISTORY, ...NODE_HISTORY, ...CHANNEL_HISTORY, ...SKILL_HISTORY];
+    const all = [...KERNEL_TABLES.history, ...SESSION_HISTORY, ...NODE_HISTORY, ...CHANNEL_HISTORY, ...SKILL_HISTORY];
     assert.deepEqual(
       sharedMigrations(all).map(({ name }) => name),
       [

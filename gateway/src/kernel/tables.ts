@@ -1,7 +1,10 @@
 /** Tables of the kernel: tokens and the audit log. Released migrations never change. */
+import type { Migration } from "../platform/sql.ts";
+import { GENESIS } from "./audit-chain.ts";
 import type { HistoricalMigration } from "./feature.ts";
+import type { KernelTables } from "./migrations.ts";
 
-export const KERNEL_HISTORY: readonly HistoricalMigration[] = [
+const history: readonly HistoricalMigration[] = [
   {
     position: 1,
     name: "registries, pending calls, audit",
@@ -17,3 +20,21 @@ export const KERNEL_HISTORY: readonly HistoricalMigration[] = [
     },
   },
 ];
+
+const migrations: readonly Migration[] = [
+  {
+    name: "origin, tool and rule of audit entries",
+    up: (sql) => {
+      for (const column of ["origin TEXT", "tool TEXT", "rule TEXT", "format INTEGER NOT NULL DEFAULT 1"])
+        sql.exec(`ALTER TABLE audit ADD COLUMN ${column}`);
+      // Entries of the earlier format keep their hashes. This one commits to them; its detail is written when it is hashed.
+      sql.exec(
+        `INSERT INTO audit(at, actor, action, origin, decision, format)
+         SELECT max(at), 'gateway', ?, 'gateway', 'allowed', 2 FROM audit HAVING count(*) > 0`,
+        GENESIS,
+      );
+    },
+  },
+];
+
+export const KERNEL_TABLES: KernelTables = { history, migrations };

@@ -53,7 +53,7 @@ export class Tokens {
    * first tokens before it, which are revoked: their ids are the answer, and the caller closes their sockets.
    */
   importFirst(hash: string, now: number): readonly string[] {
-    if (one(this.#db.sql, "SELECT 1 AS there FROM tokens WHERE hash = ?", hash) !== undefined) return [];
+    if (this.hasHash(hash)) return [];
     const replaced = all<{ id: string }>(
       this.#db.sql,
       "UPDATE tokens SET revoked_at = ? WHERE imported = 1 AND revoked_at IS NULL RETURNING id",
@@ -68,6 +68,11 @@ export class Tokens {
       now,
     );
     return replaced.map(({ id: former }) => former);
+  }
+
+  /** Whether this token was ever created or imported here. */
+  hasHash(hash: string): boolean {
+    return one(this.#db.sql, "SELECT 1 AS there FROM tokens WHERE hash = ?", hash) !== undefined;
   }
 
   /** Whether a valid token exists. */

@@ -3,8 +3,13 @@
 export interface AuditInput {
   readonly actor: string;
   readonly action: string;
+  /** What caused it: `originText` of a run's origin, or what a connection is. */
+  readonly origin?: string;
   readonly target?: string;
+  readonly tool?: string;
   readonly decision: "allowed" | "denied" | "failed";
+  /** The rule that decided. */
+  readonly rule?: string;
   readonly detail?: string;
   readonly argsHash?: string;
 }

@@ -1,4 +1,5 @@
 /** A tool call on its way to a node. */
+import type { Origin } from "./origin.ts";
 
 export interface ToolDispatch {
   readonly callId: string;
@@ -8,6 +9,8 @@ export interface ToolDispatch {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
+  /** Who caused the run, for the audit. */
+  readonly origin?: Origin;
 }
 
 /** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. */

@@ -1,6 +1,6 @@
 /**
  * Who caused a message, a run or a tool call. Stored with the run; policy, budgets and the audit log read it. No code parses ids,
- * session keys or texts to learn who asks.
+ * session keys or texts to learn who asks. PURE.
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
 
@@ -26,3 +26,19 @@ export type Origin =
   | { readonly kind: "node_event"; readonly nodeId: string }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
+
+/** An origin as the audit shows it. */
+export function originText(origin: Origin): string {
+  switch (origin.kind) {
+    case "client":
+      return "client";
+    case "channel":
+      return `channel ${origin.channel} ${origin.role}`;
+    case "session":
+      return `session ${origin.sessionKey}`;
+    case "node_event":
+      return `node ${origin.nodeId}`;
+    case "gateway":
+      return "gateway";
+  }
+}

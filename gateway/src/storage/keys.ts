@@ -11,6 +11,7 @@
  *   agents/{agentId}/workspace.json                            marks that the default files were created, so that this happens once
  *   media/{sessionKey}/{uuid}.{ext}
  *   media/{sessionKey}/{uuid}.{text,scaled}                    what was read from that file, for models
+ *   audit/{YYYY-MM-DD}-{seq}.jsonl.gz                          one day's entries of the audit log, from the entry with this number
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
 import { hashPair, hex32 } from "../../../protocol/runtime/hash.ts";
@@ -190,6 +191,14 @@ export function mediaKey(sessionKey: string, uuid: string, mimeType: string): st
   if (!/^[0-9a-fA-F-]{1,64}$/.test(uuid)) throw new Error("media ids are uuids");
   return `${mediaPrefix(sessionKey)}${uuid}.${extensionFor(mimeType)}`;
 }
+
+/** A copy of the audit's entries of one day, from the entry `seq` on. Names sort by time. */
+export const auditCopyKey = (day: string, seq: number): string => `${auditCopiesPrefix(day)}-${String(seq).padStart(12, "0")}.jsonl.gz`;
+/** `time`: the beginning of a day in ISO form. */
+export const auditCopiesPrefix = (time: string): string => {
+  if (!/^\d{4}-\d{2}(-\d{2})?$/.test(time)) throw new Error("audit copies are named by a day");
+  return `audit/${time}`;
+};
 
 /** What is made of a file for models. */
 export type DerivedKind = "text" | "scaled";

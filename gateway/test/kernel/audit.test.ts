@@ -36,10 +36,11 @@ test("[S16] who did what, with the arguments only as a digest", async () => {
   expect(JSON.stringify(entries)).not.toContain("canary");
 });
 
-test("[F22] every tool call is an entry: the agent's on machines and in the gateway, and those of clients", async () => {
+test("[F22] [AU1] every tool call is an entry: the agent's on machines and in the gateway, and those of clients", async () => {
   const lap = await node("lap");
   const args = { command: "echo canary-0123456789" };
-  const call = { callId: "ref/r1/1/0", sessionKey: "agent:main:main", nodeId: "lap", tool: "Bash", args, timeoutMs: 60_000 };
+  const origin = { kind: "channel", channel: "test", accountId: "default", role: "owner" } as const;
+  const call = { callId: "ref/r1/1/0", sessionKey: "agent:main:main", nodeId: "lap", tool: "Bash", args, timeoutMs: 60_000, origin };
   expect(await gateway().dispatchTool(call)).toBe("sent");
   await lap.event("tool.invoke");
   const actor = "session:agent:main:main";
@@ -53,13 +54,23 @@ test("[F22] every tool call is an entry: the agent's on machines and in the gate
     {
       actor,
       action: "tool.call",
+      origin: "channel test owner",
       target: "lap__Bash",
+      tool: "lap__Bash",
       decision: "allowed",
+      rule: "tool.owner",
       detail: "ref/r1/1/0",
       argsHash: await sha256(JSON.stringify(args)),
     },
     { actor, action: "tool.call", target: "gsv__ConfigGet", decision: "allowed", detail: "ref/r1/1/1", argsHash: await sha256("{}") },
-    { actor: expect.stringMatching(/^client:/), action: "tool.invoke", target: "gsv__ConfigGet", decision: "allowed" },
+    {
+      actor: expect.stringMatching(/^client:/),
+      origin: "client",
+      action: "tool.invoke",
+      target: "gsv__ConfigGet",
+      tool: "gsv__ConfigGet",
+      decision: "allowed",
+    },
   ];
   expect(entries).toEqual(expect.arrayContaining(calls.map((entry) => expect.objectContaining(entry))));
   expect(JSON.stringify(entries)).not.toContain("canary");
@@ -127,10 +138,12 @@ test("[S16] entries are pruned after 90 days, and the rest is still a chain", as
       await audit.append({ actor: "a", action: "b", decision: "allowed" });
     }
     const { count: before } = await audit.list(200, undefined, undefined);
-    audit.prune(now);
+    audit.setCopied({ seq: 100 });
+    await audit.prune(now);
     const { count, intact } = await audit.list(200, undefined, undefined);
     expect(before).toBe(100);
-    expect(count).toBe(91);
+    // And the entry that names the cut.
+    expect(count).toBe(92);
     expect(intact).toBe(true);
     expect(audit.nextPrune()).toBeGreaterThan(now);
   });

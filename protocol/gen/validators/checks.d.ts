@@ -24,10 +24,14 @@ import type {
   ArchivesReadParams,
   ArchivesReadResult,
   Attachment,
+  AuditBreak,
   AuditDecision,
   AuditEntry,
+  AuditExport,
   AuditListParams,
   AuditListResult,
+  AuditVerifyParams,
+  AuditVerifyResult,
   AuthConfig,
   BindingMatch,
   BindingPeer,
@@ -324,10 +328,14 @@ export function checkArchivesListResult(value: unknown): value is ArchivesListRe
 export function checkArchivesReadParams(value: unknown): value is ArchivesReadParams;
 export function checkArchivesReadResult(value: unknown): value is ArchivesReadResult;
 export function checkAttachment(value: unknown): value is Attachment;
+export function checkAuditBreak(value: unknown): value is AuditBreak;
 export function checkAuditDecision(value: unknown): value is AuditDecision;
 export function checkAuditEntry(value: unknown): value is AuditEntry;
+export function checkAuditExport(value: unknown): value is AuditExport;
 export function checkAuditListParams(value: unknown): value is AuditListParams;
 export function checkAuditListResult(value: unknown): value is AuditListResult;
+export function checkAuditVerifyParams(value: unknown): value is AuditVerifyParams;
+export function checkAuditVerifyResult(value: unknown): value is AuditVerifyResult;
 export function checkAuthConfig(value: unknown): value is AuthConfig;
 export function checkBindingMatch(value: unknown): value is BindingMatch;
 export function checkBindingPeer(value: unknown): value is BindingPeer;

@@ -1,11 +1,13 @@
-/** Reads the audit log. The kernel writes and prunes it. */
+/** Reads, checks and copies the audit log. The kernel writes and prunes it. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { METHODS } from "../../../../protocol/gen/methods.ts";
 import { nearest } from "../../../../protocol/runtime/nearest.ts";
-import type { FeatureDefinition } from "../../kernel/feature.ts";
+import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Failure, succeed } from "../../ports/result.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { AuditCopies } from "./copies.ts";
 
 /** Actions that a hint lists. */
 const MAX_NAMED = 20;
@@ -17,21 +19,44 @@ const unknownAction = (action: string, logged: readonly string[], meant: string 
     meant === undefined ? `The log has entries of ${logged.slice(0, MAX_NAMED).join(", ") || "no action yet"}.` : `Did you mean ${meant}?`,
   );
 
-export const auditFeature: FeatureDefinition<Pick<KernelPorts, "audit">, object> = {
+export interface AuditPorts extends Pick<KernelPorts, "audit" | "log" | "now"> {
+  readonly bucket: Bucket;
+}
+
+export const auditFeature: FeatureDefinition<AuditPorts, object> = {
   name: "audit",
-  create: ({ audit }) => ({
-    offers: {},
-    methods: {
-      "audit.list": async (_caller, params) => {
-        const { action } = params;
-        if (action !== undefined) {
-          const logged = audit.actions();
-          const known = [...new Set([...logged, ...Object.keys(METHODS)])];
-          if (!known.includes(action)) return unknownAction(action, logged, nearest(action, known));
-        }
-        const { entries, count, intact } = await audit.list(params.limit ?? LIMITS.pageItems, params.beforeSeq, params.action);
-        return succeed({ entries: [...entries], count, intact });
-      },
-    },
-  }),
+  create: (ports) => {
+    const copies = new AuditCopies(ports.audit, ports.bucket);
+    return {
+      offers: {},
+      methods: auditMethods(ports, copies),
+      alarms: [{ name: "audit_copies", next: () => copies.next(), run: (now) => copies.run(now) }],
+    };
+  },
 };
+
+const auditMethods = ({ audit, log, now }: AuditPorts, copies: AuditCopies): Handlers => ({
+  "audit.list": async (_caller, params) => {
+    const { action } = params;
+    if (action !== undefined) {
+      const logged = audit.actions();
+      const known = [...new Set([...logged, ...Object.keys(METHODS)])];
+      if (!known.includes(action)) return unknownAction(action, logged, nearest(action, known));
+    }
+    const { entries, count, intact } = await audit.list(params.limit ?? LIMITS.pageItems, params.beforeSeq, params.action);
+    return succeed({ entries: [...entries], count, intact });
+  },
+  "audit.verify": async (_caller, { afterSeq }) => {
+    const page = await audit.verify(afterSeq);
+    const { checked, done, last } = page;
+    const answer = { done, checked, lastSeq: last.seq, ...(last.hash.length === 64 ? { lastHash: last.hash } : {}) };
+    if (!done || page.broken !== undefined)
+      return succeed({ ok: page.broken === undefined, ...answer, ...(page.broken === undefined ? {} : { broken: page.broken }) });
+    const compared = await copies.compare(now()).catch((error: unknown) => {
+      log.error("audit_copies_not_read", { error });
+      return undefined;
+    });
+    if (compared === undefined) return fail("storage.failed", "The copies of the audit in the bucket could not be read.");
+    return succeed({ ok: compared.broken === undefined, ...answer, ...compared });
+  },
+});

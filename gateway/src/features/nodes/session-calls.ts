@@ -6,6 +6,7 @@ import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
+import { originText } from "../../ports/origin.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
@@ -32,31 +33,28 @@ export class SessionCalls {
   }
 
   /** Checks the access again, because the configuration may have changed after the run got its tools. */
-  async dispatch({ callId, sessionKey, nodeId, tool, args, timeoutMs }: ToolDispatch): Promise<DispatchOutcome> {
+  async dispatch(call: ToolDispatch): Promise<DispatchOutcome> {
+    const { callId, sessionKey, nodeId, tool, args, timeoutMs } = call;
     const { isOwners, isOpened } = this.#ports.access(sessionKey);
     const name = machineToolName(nodeId, tool);
     if (!isOwners && !isOpened(name)) {
-      await this.#record(sessionKey, name, callId, "denied", args);
+      await this.#record(call, name, "denied", "tool.guest");
       return "refused";
     }
     await this.#ports.arrival(nodeId);
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
     // The call does not wait for its entry: the frame is on its way.
-    this.#ports.background("audit", this.#record(sessionKey, name, callId, "allowed", args));
+    this.#ports.background("audit", this.#record(call, name, "allowed", isOwners ? "tool.owner" : "tool.opened"));
     return "sent";
   }
 
-  async #record(
-    sessionKey: string,
-    target: string,
-    detail: string,
-    decision: "allowed" | "denied",
-    args: ToolDispatch["args"],
-  ): Promise<void> {
+  async #record(call: ToolDispatch, tool: string, decision: "allowed" | "denied", rule: string): Promise<void> {
     const { audit, sha256 } = this.#ports;
-    const argsHash = await sha256(JSON.stringify(args));
-    await audit.append({ actor: `session:${sessionKey}`, action: TOOL_CALL, target, decision, detail, argsHash });
+    const argsHash = await sha256(JSON.stringify(call.args));
+    const origin = call.origin === undefined ? {} : { origin: originText(call.origin) };
+    const who = { actor: `session:${call.sessionKey}`, ...origin };
+    await audit.append({ ...who, action: TOOL_CALL, target: tool, tool, decision, rule, detail: call.callId, argsHash });
   }
 
   /** A machine reports how a call ended. False: no session has the call, and the machine may forget it. */

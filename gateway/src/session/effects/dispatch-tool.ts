@@ -4,6 +4,7 @@
  */
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
+import { originText } from "../../ports/origin.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
@@ -37,6 +38,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[effect.index] : undefined;
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
   const { target, callId, tool, timeoutMs } = effect;
+  const origin = state.run.phase === "acting" ? { origin: state.run.origin } : {};
   if (target.kind === "native") {
     // Asked for before the call: without it the result could not be kept.
     const hide = await ports.hider().catch(() => undefined);
@@ -45,7 +47,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
-      ...(state.run.phase === "acting" ? { origin: state.run.origin } : {}),
+      ...origin,
       now: ports.wall(),
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
@@ -68,7 +70,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     return "done";
   }
   const { nodeId } = target;
-  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs };
+  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...origin };
   if (!effect.repeatable) {
     // From here on the end of this incarnation leaves an unknown outcome.
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
@@ -89,18 +91,21 @@ async function record(
   target: string,
   callId: string,
   args: Readonly<Record<string, unknown>>,
-  { identity }: State,
+  { identity, run }: State,
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
   const allowed = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
-  const decision = allowed ? "allowed" : "denied";
+  const rule = allowed ? (identity.isOwnersSession ? "tool.owner" : "tool.opened") : "tool.guest";
   try {
     await gateway.audit({
       actor: `session:${identity.key}`,
+      ...(run.phase === "acting" ? { origin: originText(run.origin) } : {}),
       action: TOOL_CALL,
       target: target.slice(0, 512),
-      decision,
+      tool: target.slice(0, 256),
+      decision: allowed ? "allowed" : "denied",
+      rule,
       detail: callId,
       args,
     });

@@ -157,8 +157,10 @@ describe("DispatchTool", () => {
         actor: `session:${thinking.identity.key}`,
         action: "tool.call",
         target: "gsv__ReadFile",
+        tool: "gsv__ReadFile",
         // The bench has no such tool.
         decision: "denied",
+        rule: "tool.guest",
         detail: effect.callId,
         args: { command: "ls" },
       },
