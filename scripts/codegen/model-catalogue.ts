@@ -9,6 +9,9 @@ export const CATALOGUE_FILE = "gateway/src/models/gen/catalogue.ts";
 /** They need a subscription's login or speak a wire of their own (models/providers.ts says what to use instead). */
 const LEFT_OUT = new Set(["openai-codex", "github-copilot", "radius"]);
 
+/** Where the catalogue has a window that the provider's own service gives only to requests with a beta header, which GSV does not send. */
+const WINDOWS: Readonly<Record<string, number>> = { "anthropic/claude-sonnet-4-5": 200_000 };
+
 type Model = ReturnType<ReturnType<typeof builtinProviders>[number]["getModels"]>[number];
 
 class Numbered {
@@ -21,6 +24,9 @@ class Numbered {
     return this.list.push(text) - 1;
   }
 }
+/** Of the model without a header; a dated id is its model's. */
+const windowOf = (provider: string, { id, contextWindow }: Model): number =>
+  WINDOWS[`${provider}/${id.replace(/-\d{8}$/, "")}`] ?? contextWindow;
 /** Settings of other clients, which name models that our calls do not use. */
 function compatOf({ compat }: Model): string {
   const entries = Object.entries(compat ?? {}).filter(([name]) => name !== "allowedFallbackModels");
@@ -57,7 +63,7 @@ export function modelCatalogue(): string {
           levels.of(JSON.stringify(model.thinkingLevelMap ?? {})),
           compats.of(compatOf(model)),
         ];
-        return [model.id, model.contextWindow, model.maxTokens, priceOf(model), kinds.of(kind.join(" ")).toString(36)].join(" ");
+        return [model.id, windowOf(id, model), model.maxTokens, priceOf(model), kinds.of(kind.join(" ")).toString(36)].join(" ");
       });
       return `  ${JSON.stringify(id)}: [\n    ${JSON.stringify(name)},\n    ${JSON.stringify(endpoints.list)},\n    \`\n${rows.join("\n")}\n\`,\n  ],`;
     });

@@ -180,6 +180,17 @@ describe("a model's limits and features", () => {
     );
     assert.equal(modelInfo("openai", "gpt-4o-2024-11-20", "openai-completions").maxTokens, 16_384);
   });
+  it("[R7] a window that needs a beta header is not assumed", () => {
+    for (const id of ["claude-sonnet-4-5", "claude-sonnet-4-5-20250929"])
+      assert.equal(modelInfo("anthropic", id, "anthropic-messages").contextWindow, 200_000);
+    assert.equal(modelInfo("anthropic", "claude-sonnet-4-6", "anthropic-messages").contextWindow, 1_000_000);
+  });
+  it("a model's price tiers are above its price, and most models have none", () => {
+    const { price, priceTiers } = modelInfo("openai", "gpt-5.6-sol", "openai-responses");
+    assert.deepEqual(price, { input: 4, output: 20, cacheRead: 0.4, cacheWrite: 5 });
+    assert.deepEqual(priceTiers, [{ inputTokensAbove: 272_000, input: 8, output: 30, cacheRead: 0.8, cacheWrite: 10 }]);
+    assert.equal(modelInfo("anthropic", "claude-haiku-4-5", "anthropic-messages").priceTiers, undefined);
+  });
   it("Claude's thinking mode follows its version, for ids that are newer than the table", () => {
     const thinking = (id: string) => modelInfo("anthropic", id, "anthropic-messages").thinking;
     assert.deepEqual(

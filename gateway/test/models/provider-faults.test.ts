@@ -58,6 +58,19 @@ for (const wire of WIRES) {
       assert.ok(Math.abs((outcome.usage.costUsd ?? -1) - (100 * price.input + 7 * price.output + 50 * price.cacheRead) / 1e6) < 1e-12);
     });
 
+    if (wire === "openai-completions")
+      it("[R1] a request above a tier's limit costs the tier's price, cached tokens included", async () => {
+        const id = "gpt-5.6-sol";
+        const costOf = async (input: number): Promise<number | undefined> => {
+          fake.enqueue({ text: "ok", usage: { input, output: 10, cacheRead: 2000 } });
+          return replied(await client.call(toFake(fake, wire, { model: { provider: "openai", id } }, { id }).request)).usage.costUsd;
+        };
+        assert.deepEqual(
+          [await costOf(270_000), await costOf(270_001)].map((usd) => Math.round((usd ?? 0) * 1e6)),
+          [270_000 * 4 + 2000 * 0.4 + 10 * 20, 270_001 * 8 + 2000 * 0.8 + 10 * 30],
+        );
+      });
+
     it("[P5] a tool call arrives complete, with parsed arguments", async () => {
       const outcome = replied(
         await ask({
