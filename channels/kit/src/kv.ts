@@ -21,11 +21,16 @@ export class KeyValues {
   }
   /** As `put`, for secrets: the earlier value is overwritten where it stands, so that none of it stays in the free space of a page. */
   replace(name: string, value: unknown): void {
-    this.#db.query("UPDATE kv SET value = printf('%.*c', length(CAST(value AS BLOB)), '0') WHERE name = ?", name);
+    this.#overwrite(name);
     this.put(name, value);
   }
+  /** Overwrites the value first, because it may be a key. */
   delete(name: string): void {
+    this.#overwrite(name);
     this.#db.query("DELETE FROM kv WHERE name = ?", name);
+  }
+  #overwrite(name: string): void {
+    this.#db.query("UPDATE kv SET value = printf('%.*c', length(CAST(value AS BLOB)), '0') WHERE name = ?", name);
   }
   /** All names with this prefix, sorted. */
   names(prefix: string): readonly string[] {

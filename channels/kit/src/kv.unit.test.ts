@@ -12,6 +12,7 @@ import { KeyValues } from "./kv.ts";
 const SECRET = "canary-of-the-bot-token-0123456789";
 
 for (const [what, next] of [
+  ["deleted", undefined],
   ["removed", {}],
   ["replaced by a shorter one", { token: "short" }],
   ["replaced by a longer one", { token: "a-much-longer-token-than-the-one-before-0123456789-0123456789" }],
@@ -30,7 +31,8 @@ for (const [what, next] of [
       kv.put("later", 2);
       raw.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       assert.ok(readFileSync(file).includes(SECRET));
-      kv.replace("account.config", next);
+      if (next === undefined) kv.delete("account.config");
+      else kv.replace("account.config", next);
       raw.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       assert.deepEqual(kv.get("account.config"), next);
       assert.ok(!readFileSync(file).includes(SECRET.slice(0, 12)), "the beginning of the secret");

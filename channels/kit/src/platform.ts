@@ -115,6 +115,7 @@ export interface PlatformHost {
   readonly kv: {
     get<T>(key: string): T | undefined;
     put(key: string, value: unknown): void;
+    /** Overwrites the value before it is deleted. */
     delete(key: string): void;
     /** All names with this prefix. */
     keys(prefix: string): readonly string[];

@@ -45,7 +45,13 @@ export class AuthStore {
     return isPaired(this.creds);
   }
   saveCreds(): void {
-    if (!this.#ended) this.#kv.put(CREDS, encode(this.creds));
+    if (this.#ended) return;
+    const text = encode(this.creds);
+    this.#transaction(() => {
+      // A delete overwrites the earlier value; a put leaves it in the free space of a page, where a logout does not find it.
+      this.#kv.delete(CREDS);
+      this.#kv.put(CREDS, text);
+    });
   }
   readonly keys: SignalKeyStore = {
     get: async (type, ids) => {
@@ -81,7 +87,7 @@ export class AuthStore {
   }
 }
 
-/** Deletes all credentials and keys, atomically. */
+/** Deletes all credentials and keys, atomically. The host's delete overwrites what it deletes. */
 export function clearAuth({ kv, transaction }: Pick<PlatformHost, "kv" | "transaction">): void {
   transaction(() => {
     kv.delete(CREDS);
