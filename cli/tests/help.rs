@@ -1,4 +1,4 @@
-//! What `--help` and `--version` say, and that they are quick. The help texts are snapshots: a change shows in review.
+//! What `--help` and `--version` say. The help texts are snapshots: a change shows in review.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,7 +9,6 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
 use common::Home;
 
@@ -104,23 +103,13 @@ fn f54_the_manifest_names_no_address_that_was_made_up() {
 }
 
 #[test]
-fn version_is_quick_and_reads_nothing() {
+fn the_version_needs_no_valid_config() {
     let home = Home::new();
     home.write_config("not a config");
     assert_eq!(
         home.gsv(["--version"]).ok().stdout,
         format!("gsv {}\n", env!("CARGO_PKG_VERSION"))
     );
-    let best = (0..10)
-        .map(|_| {
-            let began = Instant::now();
-            home.gsv(["--version"]).ok();
-            began.elapsed()
-        })
-        .min()
-        .unwrap();
-    // A bound that an unoptimised build on a busy machine keeps; the release is measured by the benchmarks.
-    assert!(best < Duration::from_millis(100), "{best:?}");
 }
 
 #[test]

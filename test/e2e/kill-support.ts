@@ -19,8 +19,6 @@ export { type Call, LinkProxy, ScriptedNode } from "./kill-node.ts";
 const BIN = process.env["GSV_BIN"] ?? join(resolve(dirname(fileURLToPath(import.meta.url)), "..", ".."), "target", "release", "gsv");
 /** Whether each cell gets many seeds instead of a few. */
 export const LONG = process.env["GSV_E2E_LONG"] !== undefined;
-/** D6 allows 2 s on an idle machine; a lease that had to expire would take 30 s. */
-export const RECOVERY_MS = 8_000;
 /** Errors of the test client while the gateway is away. */
 const AWAY = /the socket closed|could not be opened|did not open/;
 const ENDS: readonly string[] = ["final", "error", "aborted"];
@@ -52,7 +50,6 @@ export class Rig {
   #shot: { pid: number; restarts: number } | undefined;
   kills = 0;
   /** Time of the last completed restart of the gateway. */
-  risenAt = 0;
 
   private constructor(model: CellModel) {
     this.model = model;
@@ -114,7 +111,6 @@ export class Rig {
       const { workerdPid, restarts, phase } = this.#pids();
       return phase === "ready" && restarts > shot.restarts && workerdPid !== shot.pid;
     });
-    this.risenAt = Date.now();
     this.#shot = undefined;
   }
   /** SIGKILL of everything and a start by hand, as in a power failure. */
@@ -125,7 +121,6 @@ export class Rig {
     // The port is free only when its owner has ended.
     await until("both are gone", () => ![supervisorPid, workerdPid].some((pid) => pid !== undefined && isAlive(pid)));
     await this.machine.up();
-    this.risenAt = Date.now();
     this.#shot = undefined;
   }
   /** SIGKILL of the supervisor alone and a start by hand, which replaces the orphaned workerd. */
@@ -133,7 +128,6 @@ export class Rig {
     process.kill(this.#pids().supervisorPid, "SIGKILL");
     this.kills += 1;
     await this.machine.up();
-    this.risenAt = Date.now();
   }
   get isTired(): boolean {
     return this.#pids().restarts >= KILLS_PER_SUPERVISOR;

