@@ -40,6 +40,8 @@ export const LIMITS = {
   documentExpandedBytes: 67108864,
   /** Pages of a PDF that are read. */
   documentPages: 200,
+  /** Work for one PDF: operators, characters, and 200 for each object that is looked up. */
+  documentSteps: 10000000,
   /** Text of a document that is kept, in UTF-16 units. */
   documentTextChars: 1000000,
   /** Least number of events of a session that can be replayed. */

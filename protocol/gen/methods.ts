@@ -149,7 +149,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "7e70506a98eaefc0";
+export const PROTOCOL_FINGERPRINT = "cd6809c99b32c864";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -66,6 +66,7 @@ limit("inlineDocumentBytes", 65536, "A text attachment is shown to the model up 
 limit("documentPages", 200, "Pages of a PDF that are read.");
 limit("documentExpandedBytes", 67108864, "Largest content of a document when it is unpacked.");
 limit("documentTextChars", 1000000, "Text of a document that is kept, in UTF-16 units.");
+limit("documentSteps", 10000000, "Work for one PDF: operators, characters, and 200 for each object that is looked up.");
 limit("imagePixels", 25000000, "Largest image that is scaled for a model on the owner's machine.");
 limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.");
 limit("transcriptionMs", 60000, "Time limit for transcribing one recording.");

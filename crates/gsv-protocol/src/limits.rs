@@ -59,6 +59,9 @@ pub const DOCUMENT_EXPANDED_BYTES: u64 = 67_108_864;
 /// Pages of a PDF that are read.
 pub const DOCUMENT_PAGES: u64 = 200;
 
+/// Work for one PDF: operators, characters, and 200 for each object that is looked up.
+pub const DOCUMENT_STEPS: u64 = 10_000_000;
+
 /// Text of a document that is kept, in UTF-16 units.
 pub const DOCUMENT_TEXT_CHARS: u64 = 1_000_000;
 

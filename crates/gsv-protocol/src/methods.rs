@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "7e70506a98eaefc0";
+pub const PROTOCOL_FINGERPRINT: &str = "cd6809c99b32c864";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,38 +1,32 @@
 /**
- * The bytes of a PDF, for PDF.js in this thread, with a bound on its work. Forms may draw forms, so a small file can ask for work without
- * end; PDF.js looks up the form for each of these, and each look-up begins with the buffer of the file.
+ * The bytes of a PDF, for PDF.js in this thread. Forms may draw forms, so a small file can ask for work without end; PDF.js looks up the
+ * form for each of these, and each look-up begins with the buffer of the file, which is counted here.
  */
 import type { PDFWorker } from "unpdf/pdfjs";
+import { COST, type PdfWork } from "./pdf-work.ts";
 
 export class PdfSource extends Uint8Array<ArrayBuffer> {
-  /** What PDF.js cuts out of the file counts nothing. */
-  static get [Symbol.species](): Uint8ArrayConstructor {
-    return Uint8Array;
-  }
-  #left: number;
-  #taken = 0;
+  readonly #work: PdfWork;
 
-  constructor(bytes: Uint8Array, lookups: number) {
+  constructor(bytes: Uint8Array, work: PdfWork) {
     // A copy, because the caller keeps its bytes.
     super(new Uint8Array(bytes).buffer);
-    this.#left = lookups;
+    this.#work = work;
+    /** What PDF.js cuts out of the file. To find the objects of a file without a table, it cuts each of them out of all bytes. */
+    class Part extends Uint8Array<ArrayBuffer> {
+      static get [Symbol.species](): Uint8ArrayConstructor {
+        return Uint8Array;
+      }
+      override subarray(begin?: number, end?: number): Uint8Array<ArrayBuffer> {
+        work.take("steps", COST.part);
+        return super.subarray(begin, end);
+      }
+    }
+    Object.defineProperty(this, "constructor", { value: { [Symbol.species]: Part } });
   }
   override get buffer(): ArrayBuffer {
-    this.#taken += 1;
-    if (this.#taken > this.#left) throw new Error("too many objects are looked up");
+    this.#work.take("steps", COST.lookup);
     return super.buffer as ArrayBuffer;
-  }
-  /** PDF.js asked for more than it may. */
-  get isSpent(): boolean {
-    return this.#taken > this.#left;
-  }
-  /** Look-ups so far, the refused ones, too. */
-  get lookups(): number {
-    return this.#taken;
-  }
-  /** From now on every look-up is refused. */
-  end(): void {
-    this.#left = 0;
   }
 }
 
