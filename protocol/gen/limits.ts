@@ -6,6 +6,16 @@ export const LIMITS = {
   agentMessagesPerHour: 60,
   /** Agents. */
   agents: 256,
+  /** Denials of the same call in one run; then the run is ended. */
+  approvalDenials: 3,
+  /** How long a question about a tool call waits for the owner; after it the call is denied. */
+  approvalMs: 1800000,
+  /** Bytes of a call's arguments that a question shows; of the rest it shows size and sha256. */
+  approvalTextBytes: 4096,
+  /** Longest word to the model with a denial. */
+  approvalWordChars: 500,
+  /** Questions that one conversation has open at once; with more the run is ended. */
+  approvalsOpen: 20,
   /** Largest state kept with a hibernating socket. */
   attachmentBytes: 16384,
   /** Files of one message. */

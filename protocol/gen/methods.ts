@@ -7,6 +7,11 @@ import type {
   AgentsGetParams,
   AgentsGetResult,
   AgentsListResult,
+  ApprovalEvent,
+  ApprovalListParams,
+  ApprovalListResult,
+  ApprovalResolveParams,
+  ApprovalResolveResult,
   ArchivesListParams,
   ArchivesListResult,
   ArchivesReadParams,
@@ -149,7 +154,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "cd6809c99b32c864";
+export const PROTOCOL_FINGERPRINT = "47f8969716a18f21";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -212,6 +217,28 @@ export const METHODS = {
     scope: "read",
     audit: "none",
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lists the tool calls that wait for your word, the oldest first. */
+  "approval.list": {
+    params: "ApprovalListParams",
+    result: "ApprovalListResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["session.bad_key"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Answers a question about a tool call. The first answer counts; a later one changes nothing and gets the result of the first. */
+  "approval.resolve": {
+    params: "ApprovalResolveParams",
+    result: "ApprovalResolveResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["approval.ambiguous", "approval.not_found", "session.bad_key"],
     deferred: false,
     idempotent: true,
   },
@@ -966,6 +993,8 @@ export const METHODS = {
 } as const satisfies Record<string, MethodInfo>;
 
 export const EVENTS = {
+  /** A tool call waits for the owner, or waits no more. After a connect, `approval.list` has all of them. */
+  "approval": { payload: "ApprovalEvent", to: ["client"] },
   /** News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far. */
   "chat": { payload: "ChatEvent", to: ["client"] },
   /** The gateway asks a node for its log. */
@@ -995,6 +1024,8 @@ export interface MethodTypes {
   "agents.create": { params: AgentsCreateParams; result: AgentsCreateResult };
   "agents.get": { params: AgentsGetParams; result: AgentsGetResult };
   "agents.list": { params: undefined; result: AgentsListResult };
+  "approval.list": { params: ApprovalListParams; result: ApprovalListResult };
+  "approval.resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
   "archives.list": { params: ArchivesListParams; result: ArchivesListResult };
   "archives.read": { params: ArchivesReadParams; result: ArchivesReadResult };
   "audit.list": { params: AuditListParams; result: AuditListResult };
@@ -1065,6 +1096,7 @@ export interface MethodTypes {
   "workspace.write": { params: WorkspaceWriteParams; result: WorkspaceWriteResult };
 }
 export interface EventTypes {
+  "approval": ApprovalEvent;
   "chat": ChatEvent;
   "logs.get": LogsGetEvent;
   "presence": PresenceEvent;

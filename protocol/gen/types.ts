@@ -94,6 +94,10 @@ export type AgentsListResult = {
   agents: AgentEntry[];
 };
 
+/** The answer to a question. */
+export type ApprovalAnswerKind = "allow" | "deny";
+export const ApprovalAnswerKindValues = ["allow", "deny"] as const satisfies readonly ApprovalAnswerKind[];
+
 /** A condition on a call's arguments. */
 export type ApprovalCondition = {
   /** At most 256 characters. */
@@ -115,9 +119,86 @@ export type ApprovalConfig = {
 export type ApprovalDecision = "allow" | "ask" | "deny";
 export const ApprovalDecisionValues = ["allow", "ask", "deny"] as const satisfies readonly ApprovalDecision[];
 
+/** A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes. */
+export type ApprovalEntry = {
+  /** At most 16 characters. */
+  code: string;
+  sessionKey: SessionKey;
+  agentId: AgentId;
+  runId: RunId;
+  callId: CallId;
+  tool: ToolName;
+  nodeId?: NodeId;
+  /** At most 32768 characters. */
+  text: string;
+  textBytes: number;
+  /** At most 64 characters. */
+  textSha256?: string;
+  /** At most 4096 characters. */
+  why: string;
+  /** At most 1024 characters. */
+  rule: string;
+  /** At most 128 characters. */
+  hash: string;
+  /** Epoch ms. */
+  createdAt: number;
+  /** Epoch ms. */
+  expiresAt: number;
+};
+
+/** Payload of the `approval` event. */
+export type ApprovalEvent = {
+  state: ApprovalState;
+  /** At most 16 characters. */
+  code: string;
+  sessionKey: SessionKey;
+  approval?: ApprovalEntry;
+  outcome?: ApprovalOutcome;
+  /** At most 512 characters. */
+  by?: string;
+  /** At most 16 characters. */
+  again?: string;
+};
+
+/** Parameters of `approval.list`. */
+export type ApprovalListParams = {
+  sessionKey?: SessionKey;
+};
+
+/** Result of `approval.list`. */
+export type ApprovalListResult = {
+  /** At most 1000 items. */
+  approvals: ApprovalEntry[];
+};
+
 /** How to compare. */
 export type ApprovalOp = "equals" | "contains" | "startsWith" | "regex";
 export const ApprovalOpValues = ["equals", "contains", "startsWith", "regex"] as const satisfies readonly ApprovalOp[];
+
+/** How a question ended. `allowed`: the call was handed over. `denied`: by a person. `expired`: no one answered in time, which denies the call. `withdrawn`: the run ended first. `void`: what is connected, or the policy, changed so that the call can no longer be made. `asked_again`: the policy changed, and the call waits under a new code. */
+export type ApprovalOutcome = "allowed" | "denied" | "expired" | "withdrawn" | "void" | "asked_again";
+export const ApprovalOutcomeValues = ["allowed", "denied", "expired", "withdrawn", "void", "asked_again"] as const satisfies readonly ApprovalOutcome[];
+
+/** Parameters of `approval.resolve`. */
+export type ApprovalResolveParams = {
+  /** At most 16 characters. */
+  code: string;
+  decision: ApprovalAnswerKind;
+  /** At most 2048 characters. */
+  word?: string;
+  sessionKey?: SessionKey;
+  /** At most 128 characters. */
+  hash?: string;
+};
+
+/** Result of `approval.resolve`. */
+export type ApprovalResolveResult = {
+  outcome: ApprovalOutcome;
+  /** At most 512 characters. */
+  by?: string;
+  /** At most 16 characters. */
+  again?: string;
+};
 
 /** One rule; the first that matches wins. */
 export type ApprovalRule = {
@@ -131,6 +212,10 @@ export type ApprovalRule = {
   /** At most 1024 characters. */
   reason?: string;
 };
+
+/** Whether the question waits. */
+export type ApprovalState = "waiting" | "ended";
+export const ApprovalStateValues = ["waiting", "ended"] as const satisfies readonly ApprovalState[];
 
 /** A sender whose pairing request was approved. */
 export type ApprovedPair = {
@@ -755,6 +840,9 @@ export type ChatEventPaused = {
   runId?: RunId;
   sessionKey: SessionKey;
   text?: string;
+  /** At most 128 characters. */
+  approvalId?: string;
+  callId?: CallId;
   sessionSeq?: number;
   /** 0 to 100000. */
   step?: number;
@@ -863,7 +951,7 @@ export type ChatSendResult =
   | ChatSendResultDirectiveOnly
   | ChatSendResultPaused;
 
-/** `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run. */
+/** `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run. */
 export type ChatState = "delta" | "partial" | "tool" | "status" | "paused" | "final" | "error" | "aborted";
 export const ChatStateValues = ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"] as const satisfies readonly ChatState[];
 

@@ -90,7 +90,7 @@ export const Usage = struct("Usage", "Tokens and their price. `input` excludes t
 
 export const ChatState = enumOf(
   "ChatState",
-  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.",
+  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run.",
   ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
 );
 export const ChatTool = struct("ChatTool", "A tool call, for display.", {
@@ -129,7 +129,15 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
   partial: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
   tool: { ...about, tool: ChatTool, reason: t.optional(t.string(64)), ...logged, ...place },
   status: { ...about, text: t.text(), step: place.step },
-  paused: { ...about, text: t.optional(t.text()), ...logged, step: place.step },
+  paused: {
+    ...about,
+    text: t.optional(t.text()),
+    /** The code of the question: `approval.resolve` answers it. */
+    approvalId: t.optional(t.string(128)),
+    callId: t.optional(CallId),
+    ...logged,
+    step: place.step,
+  },
   final: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
   error: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },
   aborted: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },

@@ -259,6 +259,44 @@ row(
 );
 row("run.aborted", { code: 464, blame: "caller", http: 409, exit: 1 }, "The run was stopped.", "Send a message to start another run.");
 
+// Approvals.
+row(
+  "approval.denied",
+  { code: 610, blame: "policy", http: 403, exit: 3 },
+  "The owner denied the call.",
+  "Choose another way, or ask the owner what to do.",
+);
+row(
+  "approval.expired",
+  { code: 611, blame: "policy", http: 403, exit: 3 },
+  "No one answered the question about the call in time, so it was denied.",
+  "Send the message again, and answer the question with `gsv approval allow CODE`.",
+);
+row(
+  "approval.not_found",
+  { code: 614, blame: "caller", http: 404, exit: 1 },
+  "No question has this code.",
+  "List the questions that wait: `gsv approval list`.",
+);
+row(
+  "approval.ambiguous",
+  { code: 615, blame: "caller", http: 409, exit: 1 },
+  "Two conversations have a question with this code.",
+  "Name the conversation too: `gsv approval allow CODE --session KEY`.",
+);
+row(
+  "approval.too_many",
+  { code: 612, blame: "policy", http: 429, exit: 1 },
+  "Too many calls needed an approval at once.",
+  "Ask for the work in smaller parts.",
+);
+row(
+  "approval.repeated",
+  { code: 613, blame: "policy", http: 403, exit: 3 },
+  "The same call was denied again and again.",
+  "Tell the agent what to do instead.",
+);
+
 // Tools and nodes.
 row("tool.unknown", { code: 470, blame: "caller", http: 404, exit: 1 }, "There is no such tool.", "List the tools: `gsv tools list`.");
 row(

@@ -10,6 +10,7 @@ import "./chat.ts";
 import "./model.ts";
 import "./session.ts";
 import "./node.ts";
+import "./approval.ts";
 import "./log.ts";
 import "./config.ts";
 import "./workspace.ts";

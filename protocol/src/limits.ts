@@ -95,6 +95,11 @@ limit("senderPerMinute", 20, "Messages a minute from one sender in one conversat
 limit("ownerPerMinute", 120, "The same for the owner.");
 limit("heldNoticeMs", 600000, "A sender whose messages are queued gets at most one notice in this time.");
 limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");
+limit("approvalMs", 1800000, "How long a question about a tool call waits for the owner; after it the call is denied.");
+limit("approvalsOpen", 20, "Questions that one conversation has open at once; with more the run is ended.");
+limit("approvalDenials", 3, "Denials of the same call in one run; then the run is ended.");
+limit("approvalTextBytes", 4096, "Bytes of a call's arguments that a question shows; of the rest it shows size and sha256.");
+limit("approvalWordChars", 500, "Longest word to the model with a denial.");
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");
 limit("auditVerifyEntries", 1000, "Entries that one audit.verify checks.");

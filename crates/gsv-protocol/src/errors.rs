@@ -40,6 +40,78 @@ pub const AGENT_UNKNOWN: ErrorReason = ErrorReason {
     hint: "List the agents: `gsv agent list`.",
 };
 
+/// Two conversations have a question with this code.
+pub const APPROVAL_AMBIGUOUS: ErrorReason = ErrorReason {
+    reason: "approval.ambiguous",
+    code: 615,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Two conversations have a question with this code.",
+    hint: "Name the conversation too: `gsv approval allow CODE --session KEY`.",
+};
+
+/// The owner denied the call.
+pub const APPROVAL_DENIED: ErrorReason = ErrorReason {
+    reason: "approval.denied",
+    code: 610,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The owner denied the call.",
+    hint: "Choose another way, or ask the owner what to do.",
+};
+
+/// No one answered the question about the call in time, so it was denied.
+pub const APPROVAL_EXPIRED: ErrorReason = ErrorReason {
+    reason: "approval.expired",
+    code: 611,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "No one answered the question about the call in time, so it was denied.",
+    hint: "Send the message again, and answer the question with `gsv approval allow CODE`.",
+};
+
+/// No question has this code.
+pub const APPROVAL_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "approval.not_found",
+    code: 614,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "No question has this code.",
+    hint: "List the questions that wait: `gsv approval list`.",
+};
+
+/// The same call was denied again and again.
+pub const APPROVAL_REPEATED: ErrorReason = ErrorReason {
+    reason: "approval.repeated",
+    code: 613,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The same call was denied again and again.",
+    hint: "Tell the agent what to do instead.",
+};
+
+/// Too many calls needed an approval at once.
+pub const APPROVAL_TOO_MANY: ErrorReason = ErrorReason {
+    reason: "approval.too_many",
+    code: 612,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "Too many calls needed an approval at once.",
+    hint: "Ask for the work in smaller parts.",
+};
+
 /// The transcript in the bucket is damaged.
 pub const ARCHIVE_DAMAGED: ErrorReason = ErrorReason {
     reason: "archive.damaged",
@@ -1317,6 +1389,12 @@ pub const ERRORS: &[ErrorReason] = &[
     AGENT_EXISTS,
     AGENT_LIMIT,
     AGENT_UNKNOWN,
+    APPROVAL_AMBIGUOUS,
+    APPROVAL_DENIED,
+    APPROVAL_EXPIRED,
+    APPROVAL_NOT_FOUND,
+    APPROVAL_REPEATED,
+    APPROVAL_TOO_MANY,
     ARCHIVE_DAMAGED,
     AUTH_BOUND,
     AUTH_FORBIDDEN,

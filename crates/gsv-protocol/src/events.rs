@@ -11,6 +11,8 @@ use crate::unread_event::{MalformedEvent, UnknownEvent};
 /// The name of an event of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum EventName {
+    #[serde(rename = "approval")]
+    Approval,
     #[serde(rename = "chat")]
     Chat,
     #[serde(rename = "logs.get")]
@@ -34,11 +36,13 @@ pub enum EventName {
     #[serde(rename = "transfer.start")]
     TransferStart,
 }
-impl_string_enum!(EventName { Chat => "chat", LogsGet => "logs.get", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start" });
+impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start" });
 
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// A tool call waits for the owner, or waits no more. After a connect, `approval.list` has all of them.
+    Approval(Box<types::ApprovalEvent>),
     /// News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.
     Chat(Box<types::ChatEvent>),
     /// The gateway asks a node for its log.
@@ -71,6 +75,7 @@ impl Event {
     /// Reads the payload of a known event.
     pub(crate) fn read(name: EventName, payload: &Json) -> Result<Self, serde_json::Error> {
         Ok(match name {
+            EventName::Approval => Self::Approval(payload.read()?),
             EventName::Chat => Self::Chat(payload.read()?),
             EventName::LogsGet => Self::LogsGet(payload.read()?),
             EventName::Presence => Self::Presence(payload.read()?),

@@ -8,6 +8,21 @@ pub const AGENT_MESSAGES_PER_HOUR: u64 = 60;
 /// Agents.
 pub const AGENTS: u64 = 256;
 
+/// Denials of the same call in one run; then the run is ended.
+pub const APPROVAL_DENIALS: u64 = 3;
+
+/// How long a question about a tool call waits for the owner; after it the call is denied.
+pub const APPROVAL_MS: u64 = 1_800_000;
+
+/// Bytes of a call's arguments that a question shows; of the rest it shows size and sha256.
+pub const APPROVAL_TEXT_BYTES: u64 = 4_096;
+
+/// Longest word to the model with a denial.
+pub const APPROVAL_WORD_CHARS: u64 = 500;
+
+/// Questions that one conversation has open at once; with more the run is ended.
+pub const APPROVALS_OPEN: u64 = 20;
+
 /// Largest state kept with a hibernating socket.
 pub const ATTACHMENT_BYTES: u64 = 16_384;
 

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "cd6809c99b32c864";
+pub const PROTOCOL_FINGERPRINT: &str = "47f8969716a18f21";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ pub enum Request {
     AgentsGet(types::AgentsGetParams),
     #[serde(rename = "agents.list")]
     AgentsList(NoParams),
+    #[serde(rename = "approval.list")]
+    ApprovalList(types::ApprovalListParams),
+    #[serde(rename = "approval.resolve")]
+    ApprovalResolve(types::ApprovalResolveParams),
     #[serde(rename = "archives.list")]
     ArchivesList(types::ArchivesListParams),
     #[serde(rename = "archives.read")]
@@ -173,6 +177,8 @@ impl Request {
             Self::AgentsCreate(_) => "agents.create",
             Self::AgentsGet(_) => "agents.get",
             Self::AgentsList(_) => "agents.list",
+            Self::ApprovalList(_) => "approval.list",
+            Self::ApprovalResolve(_) => "approval.resolve",
             Self::ArchivesList(_) => "archives.list",
             Self::ArchivesRead(_) => "archives.read",
             Self::AuditList(_) => "audit.list",
@@ -302,6 +308,36 @@ impl Method for AgentsList {
 
     fn request(params: Self::Params) -> Request {
         Request::AgentsList(params)
+    }
+}
+
+/// Lists the tool calls that wait for your word, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalList;
+impl Method for ApprovalList {
+    const NAME: &'static str = "approval.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ApprovalListParams;
+    type Result = types::ApprovalListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ApprovalList(params)
+    }
+}
+
+/// Answers a question about a tool call. The first answer counts; a later one changes nothing and gets the result of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalResolve;
+impl Method for ApprovalResolve {
+    const NAME: &'static str = "approval.resolve";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ApprovalResolveParams;
+    type Result = types::ApprovalResolveResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ApprovalResolve(params)
     }
 }
 

@@ -148,6 +148,16 @@ pub struct AgentsListResult {
     pub agents: Vec<AgentEntry>,
 }
 
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ApprovalAnswerKind {
+    #[serde(rename = "allow")]
+    Allow,
+    #[serde(rename = "deny")]
+    Deny,
+}
+impl_string_enum!(ApprovalAnswerKind { Allow => "allow", Deny => "deny" });
+
 /// A condition on a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -184,6 +194,73 @@ pub enum ApprovalDecision {
 }
 impl_string_enum!(ApprovalDecision { Allow => "allow", Ask => "ask", Deny => "deny" });
 
+/// A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalEntry {
+    /// At most 16 characters.
+    pub code: String,
+    pub session_key: SessionKey,
+    pub agent_id: AgentId,
+    pub run_id: RunId,
+    pub call_id: CallId,
+    pub tool: ToolName,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    /// At most 32768 characters.
+    pub text: String,
+    pub text_bytes: u64,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub text_sha256: Option<String>,
+    /// At most 4096 characters.
+    pub why: String,
+    /// At most 1024 characters.
+    pub rule: String,
+    /// At most 128 characters.
+    pub hash: String,
+    /// Epoch ms.
+    pub created_at: u64,
+    /// Epoch ms.
+    pub expires_at: u64,
+}
+
+/// Payload of the `approval` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalEvent {
+    pub state: ApprovalState,
+    /// At most 16 characters.
+    pub code: String,
+    pub session_key: SessionKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalEntry>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ApprovalOutcome>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+}
+
+/// Parameters of `approval.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+}
+
+/// Result of `approval.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalListResult {
+    /// At most 1000 items.
+    pub approvals: Vec<ApprovalEntry>,
+}
+
 /// How to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ApprovalOp {
@@ -197,6 +274,54 @@ pub enum ApprovalOp {
     Regex,
 }
 impl_string_enum!(ApprovalOp { Equals => "equals", Contains => "contains", StartsWith => "startsWith", Regex => "regex" });
+
+/// How a question ended. `allowed`: the call was handed over. `denied`: by a person. `expired`: no one answered in time, which denies the call. `withdrawn`: the run ended first. `void`: what is connected, or the policy, changed so that the call can no longer be made. `asked_again`: the policy changed, and the call waits under a new code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ApprovalOutcome {
+    #[serde(rename = "allowed")]
+    Allowed,
+    #[serde(rename = "denied")]
+    Denied,
+    #[serde(rename = "expired")]
+    Expired,
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    #[serde(rename = "void")]
+    Void,
+    #[serde(rename = "asked_again")]
+    AskedAgain,
+}
+impl_string_enum!(ApprovalOutcome { Allowed => "allowed", Denied => "denied", Expired => "expired", Withdrawn => "withdrawn", Void => "void", AskedAgain => "asked_again" });
+
+/// Parameters of `approval.resolve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalResolveParams {
+    /// At most 16 characters.
+    pub code: String,
+    pub decision: ApprovalAnswerKind,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// Result of `approval.resolve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalResolveResult {
+    pub outcome: ApprovalOutcome,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
+}
 
 /// One rule; the first that matches wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,6 +339,16 @@ pub struct ApprovalRule {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
+
+/// Whether the question waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ApprovalState {
+    #[serde(rename = "waiting")]
+    Waiting,
+    #[serde(rename = "ended")]
+    Ended,
+}
+impl_string_enum!(ApprovalState { Waiting => "waiting", Ended => "ended" });
 
 /// A sender whose pairing request was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -1077,6 +1212,11 @@ pub enum ChatEvent {
         session_key: SessionKey,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         text: Option<String>,
+        /// At most 128 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        approval_id: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        call_id: Option<CallId>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         session_seq: Option<u64>,
         /// 0 to 100000.
@@ -1232,7 +1372,7 @@ pub enum ChatSendResult {
     },
 }
 
-/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. Exactly one of `final`, `error`, `aborted` ends a run.
+/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ChatState {
     #[serde(rename = "delta")]

@@ -4,6 +4,7 @@
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { agentsFeature } from "../features/agents/index.ts";
+import { approvalsFeature } from "../features/approvals/index.ts";
 import { auditFeature } from "../features/audit/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
@@ -45,6 +46,7 @@ export interface BasePorts extends KernelPorts {
 
 export const FEATURES = FeatureList.over<BasePorts>()
   .add(sessionsFeature)
+  .add(approvalsFeature)
   .add(nodesFeature)
   .add(channelsFeature)
   .add(skillsFeature)

@@ -6,6 +6,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
+import type { ApprovalReport } from "../ports/approvals.ts";
 import type { SessionAudit } from "../ports/audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
@@ -119,6 +120,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async audit({ args, ...entry }: SessionAudit): Promise<void> {
     const { audit, ids } = this.#kernel.ports;
     await audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
+  }
+  async approvals(report: ApprovalReport): Promise<void> {
+    this.#ports.approvalsRpc.report(report);
   }
   async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
     this.#ports.sessionsRpc.publish(sessionKey, news);

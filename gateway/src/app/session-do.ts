@@ -9,6 +9,7 @@ import { type Env, isEmbedded } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { gatewayPort } from "../platform/stubs.ts";
+import type { ApprovalAnswer } from "../ports/approvals.ts";
 import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
@@ -29,6 +30,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
       wall: systemClock.now,
       random: Math.random,
       freshId,
+      sha256: sha256Hex,
       setAlarm: (wall) => {
         // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
         ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
@@ -53,6 +55,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   abort(runId: string | undefined) {
     return this.#service.abort(runId);
+  }
+  answerApproval(answer: ApprovalAnswer) {
+    return this.#service.answerApproval(answer);
   }
   toolResult(nodeId: string, result: ToolResultParams) {
     return this.#service.toolResult(nodeId, result);

@@ -1,4 +1,5 @@
 /** PURE. The results that the gateway itself gives tool calls, in words for a model and for a person. When to give which is in ./rules.ts. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Closing, nodeOf, type OpenCall } from "./open-call.ts";
 
 const machine = (call: OpenCall): string => nodeOf(call) ?? "GSV";
@@ -52,6 +53,34 @@ export const interruptedTooOften = (call: OpenCall, times: number): Closing => (
   outcome: "error",
   reason: "tool.failed",
   text: `${call.name} was interrupted ${times} times and given up. Try again later.`,
+  mayReportLate: false,
+});
+/** No one answered the question about the call in time. */
+export const notAnswered = (call: OpenCall): Closing => ({
+  outcome: "error",
+  reason: "approval.expired",
+  text: `Not run: ${call.name} needed the owner's approval, and no one answered within ${Math.round(LIMITS.approvalMs / 60_000)} minutes, which counts as a denial. Tell the user, and make the call again only when they ask for it.`,
+  mayReportLate: false,
+});
+/** `word`: what the owner wrote with the denial. */
+export const denied = (call: OpenCall, word: string | undefined): Closing => ({
+  outcome: "error",
+  reason: "approval.denied",
+  text: `Not run: the owner denied ${call.name}.${word === undefined ? "" : ` The owner wrote: "${word}".`} Do not make the same call again: choose another way, or ask the user what to do.`,
+  mayReportLate: false,
+});
+/** The run ended, and the question about the call with it. */
+export const withdrawn = (why: string): Closing => ({
+  outcome: "cancelled",
+  reason: "tool.cancelled",
+  text: `Not run: the run ended before the owner answered. ${why}`,
+  mayReportLate: false,
+});
+/** The policy, or what is connected, changed while the question waited. */
+export const noLongerPossible = (reason: Closing["reason"], text: string): Closing => ({
+  outcome: "error",
+  reason,
+  text,
   mayReportLate: false,
 });
 export const cancelled = (why: string): Closing => ({

@@ -2,7 +2,9 @@
  * PURE. The record of one tool call that has no result yet. Sessions and client calls keep the same record and ask ./rules.ts what
  * happens to it. It says nothing about storage, sockets or runs.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
+import type { Approval } from "./approval.ts";
 
 interface CallBase {
   readonly callId: string;
@@ -36,7 +38,12 @@ export interface CallInGrace extends CallBase {
   readonly status: "in_grace";
   readonly graceUntil: number;
 }
-export type OpenCall = PlannedCall | DispatchedCall | CallInGrace;
+/** The owner is asked first, and nothing was handed over. The deadline is the end of the question. Only calls of sessions wait so. */
+export interface AwaitingCall extends CallBase {
+  readonly status: "awaiting_approval";
+  readonly approval: Approval;
+}
+export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall;
 
 export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent"> {
   /** How long the call may take (G5). */
@@ -47,7 +54,17 @@ export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "
 export interface Closing {
   readonly outcome: "error" | "timeout" | "cancelled" | "unknown";
   /** A reason of the error table. */
-  readonly reason: "node.offline" | "tool.timeout" | "tool.outcome_unknown" | "tool.cancelled" | "tool.failed";
+  readonly reason:
+    | "node.offline"
+    | "tool.timeout"
+    | "tool.outcome_unknown"
+    | "tool.cancelled"
+    | "tool.failed"
+    | "tool.unknown"
+    | "tool.bad_args"
+    | "auth.forbidden"
+    | "approval.denied"
+    | "approval.expired";
   /** What happened, then what to do; for a model and for a person. */
   readonly text: string;
   /** The tool may have started, so its own result may still come and is worth a late note. */
@@ -63,6 +80,10 @@ export const isRepeatable = ({ target, ledger, idempotent }: Pick<OpenCall, "tar
 /** When something must happen to the call at the latest. */
 export const dueAt = (call: OpenCall): number => (call.status === "in_grace" ? Math.min(call.deadline, call.graceUntil) : call.deadline);
 
+/** The call waits for the owner's word. `code` and the times are of the question. */
+export function awaitApproval({ deadlineMs: _later, ...plan }: CallPlan, approval: Approval, now: number): AwaitingCall {
+  return { ...plan, status: "awaiting_approval", dispatch: 0, startedAt: now, deadline: now + LIMITS.approvalMs, approval };
+}
 export function planCall({ deadlineMs, ...plan }: CallPlan, now: number): OpenCall {
   const call = { ...plan, dispatch: 0, startedAt: now, deadline: now + deadlineMs };
   return isRepeatable(plan) ? { ...call, status: "dispatched", restarts: 0 } : { ...call, status: "planned" };

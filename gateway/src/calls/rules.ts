@@ -10,6 +10,7 @@
  *       once with `node.offline`; any other waits in grace for its node (`LIMITS.nodeGraceMs`), then its outcome is unknown. A node
  *       that comes back with a ledger decides the call by what the ledger says (K14, K15); without one only a result ends the grace.
  *   G5  At the deadline: `tool.timeout` if nothing can have changed, else `tool.outcome_unknown`. The caller cancels it on its node.
+ *   AP1 A call that waits for the owner's word was handed to no one: no report, node or restart changes it. At its deadline it is denied.
  *   P8  A native call that was interrupted runs again, at most `LIMITS.recoveryAttempts` times.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -35,7 +36,8 @@ export interface LedgerEntry {
 }
 
 /** G1: whether `from` may report this call's result now. */
-export const mayReport = (call: OpenCall, from: ToolTarget): boolean => call.status !== "planned" && sameTarget(call.target, from);
+export const mayReport = (call: OpenCall, from: ToolTarget): boolean =>
+  call.status !== "planned" && call.status !== "awaiting_approval" && sameTarget(call.target, from);
 
 /** Before the one hand-over of a call that may be handed over once. Commit it first (G2). */
 export const handingOver = (call: OpenCall): Ruling =>
@@ -64,6 +66,7 @@ function dispatched(call: OpenCall): DispatchedCall {
 
 /** The link to the call's node broke. */
 export function nodeDisconnected(call: OpenCall, now: number): Ruling {
+  if (call.status === "awaiting_approval") return UNCHANGED;
   if (call.idempotent) return close(closings.linkBroke(call));
   // The hand-over that is still to come will find the node offline.
   return call.status === "planned" ? UNCHANGED : beginGrace(call, now);
@@ -71,7 +74,7 @@ export function nodeDisconnected(call: OpenCall, now: number): Ruling {
 
 /** The call's node is connected again. `ledger`: everything that it still answers for; absent when it keeps none. */
 export function nodeConnected(call: OpenCall, ledger: readonly LedgerEntry[] | undefined, now: number): Ruling {
-  if (!ledger || !call.ledger) return UNCHANGED;
+  if (!ledger || !call.ledger || call.status === "awaiting_approval") return UNCHANGED;
   switch (ledger.find(({ callId }) => callId === call.callId)?.state) {
     case undefined:
     case "accepted":
@@ -91,6 +94,7 @@ export function nodeConnected(call: OpenCall, ledger: readonly LedgerEntry[] | u
 /** Undefined while the call still has time. */
 export function expired(call: OpenCall, now: number): Closing | undefined {
   if (now < dueAt(call)) return undefined;
+  if (call.status === "awaiting_approval") return closings.notAnswered(call);
   if (now < call.deadline) return closings.unknownOutcome(call);
   const nothingChanged = call.idempotent || call.status === "planned";
   return nothingChanged ? closings.timedOut(call, now) : closings.unknownAtDeadline(call, now);

@@ -1,5 +1,6 @@
 /** What sessions may ask of the gateway. */
 import type { ChatEvent, SessionEvent } from "../../../protocol/gen/types.ts";
+import type { ApprovalReport } from "./approvals.ts";
 import type { SessionAudit } from "./audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "./channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "./dispatch.ts";
@@ -35,6 +36,8 @@ export interface GatewayPort {
   /** To the platform that a message came from. `send` is durable in the channel when the result is ok; the others are best effort. */
   reply(call: ReplyCall): Promise<Result<void>>;
   audit(entry: SessionAudit): Promise<void>;
+  /** All questions of a session that wait for the owner, and how the last ones ended. */
+  approvals(report: ApprovalReport): Promise<void>;
   /** Full-text search. The caller has checked that the requester may see the results. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
   /** A page of an agent's conversations, by key, after `afterKey`. Empty: there are no more. */

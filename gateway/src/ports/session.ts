@@ -17,6 +17,7 @@ import type {
   ToolResultParams,
   Attachment,
 } from "../../../protocol/gen/types.ts";
+import type { ApprovalAnswer, ApprovalTaken } from "./approvals.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SearchRows } from "./search.ts";
@@ -101,6 +102,8 @@ export interface SessionPort {
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
   /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
+  /** The first answer to a question counts. A failure has changed nothing. */
+  answerApproval(answer: ApprovalAnswer): Promise<Result<ApprovalTaken>>;
   /** Adds a note for people; with `forModel` also for the model, with the next message. Once per key; starts no run. */
   note(input: SessionNote): Promise<void>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */

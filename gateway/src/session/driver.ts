@@ -9,13 +9,16 @@ import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
+import { type DecidePorts, presentDecision } from "./decided-calls.ts";
 import { ModelCaller } from "./effects/call-model.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { interpreter } from "./effects/interpret.ts";
 import { inReplyOrder } from "./effects/reply.ts";
+import { argumentsOf } from "./effects/report-approvals.ts";
 import { History } from "./history.ts";
 import type { Step } from "./machine/draft.ts";
-import type { EventBody } from "./machine/event.ts";
+import type { AwaitingCall } from "../calls/open-call.ts";
+import type { EventBody, PresentDecision } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import type { State } from "./machine/state.ts";
 import { PlatformView } from "./platform-view.ts";
@@ -35,6 +38,7 @@ export interface DriverHost {
   readonly wall: () => number;
   readonly random: () => number;
   readonly freshId: () => string;
+  readonly sha256: (text: string) => Promise<string>;
   /** The platform wakes the object at this time and calls `alarm`. */
   readonly setAlarm: (wall: number) => void;
   /** Keeps the object alive until the promise ends. */
@@ -64,6 +68,7 @@ export class SessionDriver {
   readonly contexts: RunContexts;
   readonly #caller: ModelCaller;
   readonly #view: PlatformView;
+  readonly #decide: DecidePorts;
   #active: ActiveParts | undefined;
   #history: History | undefined;
   #alarmAt: number | undefined;
@@ -84,6 +89,7 @@ export class SessionDriver {
     });
     this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
     this.waits = new Waits(host.after);
+    this.#decide = { native: parts.native, sha256: host.sha256, ...(parts.asks ? { asks: parts.asks } : {}) };
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
@@ -93,6 +99,7 @@ export class SessionDriver {
       prompts: parts.prompts,
       model: parts.model,
       native: parts.native,
+      decide: this.#decide,
       media: parts.media,
       mediaNumbers: (keys) => host.store.mediaNumbers(keys),
       untranscribed: () => this.history.untranscribed(),
@@ -158,6 +165,13 @@ export class SessionDriver {
     const { prompts, native } = this.#parts;
     const messages = state ? this.history.messages : [];
     return promptView({ identity: state?.identity ?? identity, state, messages, context, prompts, native, now: this.wall(), sha256 });
+  }
+  /** What the policy says now about a call that waits for the owner. Rejects when the gateway does not answer. */
+  async presentDecision(call: AwaitingCall): Promise<PresentDecision | undefined> {
+    const context = await this.contexts.current();
+    const state = this.state;
+    if (state?.run.phase !== "acting") return undefined;
+    return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
   }
   get media(): SessionMedia {
     return this.#parts.media;
@@ -226,6 +240,7 @@ export class SessionDriver {
         contexts: this.contexts,
         caller: this.#caller,
         waits: this.waits,
+        sha256: this.#host.sha256,
         deliver: (effect, flight) => deliverer.deliver(effect, flight),
         apply: (event) => this.apply(event),
         wall,

@@ -85,13 +85,18 @@ const SESSION_KINDS = {
   reset: "reset",
   compacted: "compacted",
   settings: "settings",
-} as const satisfies Record<Exclude<NoticeKind, "error" | "aborted">, SessionEventKind>;
+} as const satisfies Record<Exclude<NoticeKind, "error" | "aborted" | "paused">, SessionEventKind>;
 function notice(sessionKey: string, row: NoticeRow): SessionNews {
   const usage = row.usage === undefined ? {} : { usage: row.usage };
   const reason = row.reason === undefined ? {} : { reason: row.reason };
   if (row.notice === "error") return chat(sessionKey, row, { state: "error", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
   if (row.notice === "aborted")
     return chat(sessionKey, row, { state: "aborted", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
+  if (row.notice === "paused") {
+    const { question } = row;
+    const about = question ? { approvalId: question.code, callId: asCallId(question.callId), step: question.step } : {};
+    return chat(sessionKey, row, { state: "paused", text: row.text, sessionSeq: row.seq, ...about });
+  }
   return {
     event: "session",
     payload: { sessionKey: asSessionKey(sessionKey), kind: SESSION_KINDS[row.notice], text: row.text, sessionSeq: row.seq },

@@ -21,6 +21,7 @@ import {
   type SessionSubscribeResult,
   type ToolResultParams,
 } from "../../../protocol/gen/types.ts";
+import type { ApprovalAnswer, ApprovalTaken } from "../ports/approvals.ts";
 import type { ContentBlock } from "../ports/messages.ts";
 import { failure, type GsvError, type Result, succeed } from "../ports/result.ts";
 import type { SearchRows } from "../ports/search.ts";
@@ -42,6 +43,7 @@ import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
 import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
+import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -143,6 +145,32 @@ export class SessionService implements SessionPort {
     if (duplicate) return Promise.resolve("duplicate");
     if (answer?.type !== "unknown") return Promise.resolve("taken");
     return Promise.resolve(event.callId !== undefined && mayStillReport(state, nodeId, event.callId) ? "early" : "unknown");
+  }
+
+  // ---------------------------------------------------------------- approvals
+
+  /** The first answer to a question counts. Changes nothing when the policy can't be asked now. */
+  async answerApproval({ code, answer, word, by, hash }: ApprovalAnswer): Promise<Result<ApprovalTaken>> {
+    const run = this.#driver.state?.run;
+    const call = run?.phase === "acting" ? run.calls.filter(isAwaiting).find(({ approval }) => approval.code === code) : undefined;
+    const present = call && answer === "allow" ? await this.#driver.presentDecision(call).catch(() => "unknown" as const) : undefined;
+    if (present === "unknown")
+      return fail({
+        reason: "internal",
+        message: "The policy could not be asked, so the question still waits. Answer it again in a moment.",
+      });
+    const taken = this.#driver.apply({
+      type: "ApprovalAnswered",
+      code,
+      answer,
+      by,
+      ...(word === undefined ? {} : { word }),
+      ...(hash === undefined ? {} : { hash }),
+      ...(present === undefined ? {} : { present }),
+    }).answer;
+    if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);
+    const { ended: outcome, code: again } = taken;
+    return succeed({ outcome, ...(taken.by === undefined ? {} : { by: taken.by }), ...(again === undefined ? {} : { again }) });
   }
 
   // ---------------------------------------------------------------- looking

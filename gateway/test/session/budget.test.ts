@@ -68,6 +68,7 @@ function talk(
       wall: () => Date.now(),
       random: Math.random,
       freshId: () => crypto.randomUUID(),
+      sha256: async (text) => text,
       setAlarm: () => {
         cost.alarms += 1;
       },

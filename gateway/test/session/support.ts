@@ -4,6 +4,7 @@ import { vi } from "vitest";
 import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
 import type { ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
+import type { ApprovalReport } from "../../src/ports/approvals.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import type { GsvError } from "../../src/ports/result.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
@@ -101,6 +102,7 @@ export class Stage {
   readonly cancelled: string[] = [];
   readonly nativeRuns: string[] = [];
   contexts = 0;
+  readonly approvals: ApprovalReport[] = [];
   /** Stored secrets, and how often sessions asked for them. */
   secrets: readonly string[] = [];
   secretsAsked = 0;
@@ -119,6 +121,9 @@ export class Stage {
   /** Absent: one tool that notes its runs. */
   native: NativeTools | undefined;
   transcription: RunContext["config"]["transcription"];
+  /** Which calls need the owner's word. */
+  asks: SessionParts["asks"];
+  toolApproval: RunContext["config"]["toolApproval"];
   dispatch: (call: ToolDispatch) => Promise<DispatchOutcome> = () => Promise.resolve("sent");
   readonly replies: ReplyCall[] = [];
   reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
@@ -139,6 +144,10 @@ export class Stage {
         return Promise.resolve(known === context.version ? null : context);
       },
       modelAccess: () => Promise.resolve({ apiKeys: {}, headers: {} }),
+      approvals: (report) => {
+        this.approvals.push(report);
+        return Promise.resolve();
+      },
       secretValues: () => {
         this.secretsAsked += 1;
         return Promise.resolve(this.secrets);
@@ -211,11 +220,12 @@ export class Stage {
       contextWindow: () => this.window,
       memory: createMemoryFiles(bucket),
       media: createSessionMedia(bucket, this.speech),
+      ...(this.asks ? { asks: this.asks } : {}),
     };
   }
   #context(): RunContext {
     return {
-      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}`,
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}`,
       config: {
         model: { provider: this.provider, id: "demo", fallbacks: [] },
         ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
@@ -224,6 +234,7 @@ export class Stage {
         session: { mainKey: "main", defaultResetPolicy: this.resetPolicy },
         userTimezone: "UTC",
         ...(this.transcription === undefined ? {} : { transcription: this.transcription }),
+        ...(this.toolApproval === undefined ? {} : { toolApproval: this.toolApproval }),
       },
       agent: { id: asAgentId("main") },
       tools: this.tools,

@@ -93,6 +93,19 @@ export async function corners(from: number, seeds: number, sum: Tally): Promise<
   }
 }
 
+/** [P15] [K11] [K12] Calls that need the owner's word: one crash at each border of small histories, then everything going wrong. */
+export async function approvals(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + Math.max(1, Math.round(seeds / 12)); seed++) {
+    const scenario: Scenario = { seed, messages: 2, asks: "some", actions: seed % 3 === 0 };
+    const borders = await one(scenario, sum);
+    for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
+  }
+  for (let seed = from; seed < from + seeds; seed++) {
+    await one({ ...randomScenario(seed), asks: seed % 4 === 0 ? "all" : "some" }, sum);
+    await one({ seed, messages: 4, asks: "all", stubborn: true }, sum);
+  }
+}
+
 /** [P20] A jump of the wall clock ends nothing early: where nothing is slow or broken, every call and every run ends well. */
 export async function jumps(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) {
@@ -118,6 +131,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await jumps(1, 60, sum);
     await corners(1, 3, sum);
     await floods(2, sum);
+    await approvals(1, 30, sum);
     await random(1, Number(process.argv[2] ?? 300), sum);
     console.log(JSON.stringify({ ok: true, ...sum }));
   } catch (error) {

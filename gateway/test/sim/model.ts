@@ -19,6 +19,8 @@ export interface ModelPorts {
   /** The process may die here; throws when it does. */
   readonly border: () => void;
   readonly problem: (what: string) => void;
+  /** Makes the same call again and again. */
+  readonly stubborn: boolean;
 }
 const isUntranscribed = (message: Message): boolean =>
   message.role === "user" &&
@@ -131,6 +133,7 @@ export class FakeModel {
       .slice(request.messages.findLastIndex((message) => message.role === "user") + 1)
       .filter((message) => message.role === "assistant").length;
     const wantsTools = random.chance(depth === 0 ? 0.6 : depth < 3 ? 0.4 : 0.15);
+    const { stubborn } = this.#ports;
     const many = this.#ports.faulty() && random.chance(0.03);
     const count = wantsTools ? (many ? random.int(33, 40) : random.int(1, 3)) : 0;
     const names = ["lap__Bash", "lap__Read", "old__Bash", "old__Read", "gsv__ReadFile", "gsv__WriteFile"];
@@ -147,7 +150,11 @@ export class FakeModel {
     // Some messages put the model into a loop, without a random number: older seeds keep their histories.
     const asked = JSON.stringify(request.messages.findLast((message) => message.role === "user"));
     const isStuck = this.#ports.faulty() && hashPair(asked)[0] % 19 === 0;
-    const calls = isStuck ? [{ providerId: "loop", name: "gsv__ReadFile", arguments: { n: 0 } }] : made;
+    const calls = stubborn
+      ? [{ providerId: "same", name: "lap__Bash", arguments: { n: 0 } }]
+      : isStuck
+        ? [{ providerId: "loop", name: "gsv__ReadFile", arguments: { n: 0 } }]
+        : made;
     const text =
       calls.length === 0
         ? this.#ports.faulty() && random.chance(0.02)

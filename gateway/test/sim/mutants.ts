@@ -300,6 +300,48 @@ export const MUTANTS: readonly Mutant[] = [
     put: "",
   },
   {
+    name: "[AP1] a call that needs the owner's word is handed over at once",
+    file: machine("phase/thinking"),
+    find: "if (resolved.ask !== undefined && call.binding !== undefined) {",
+    put: "if (resolved.ask !== undefined && call.binding !== undefined && index > 0) {",
+  },
+  {
+    name: "[AP4] an answer to something else than what is asked is taken",
+    file: machine("phase/approving"),
+    find: "if (event.hash !== undefined && event.hash !== call.approval.hash) {",
+    put: 'if (event.hash === "") {',
+  },
+  {
+    name: "[AP3] an allowance after a denial counts",
+    file: machine("phase/approving"),
+    find: "d.answer = before ? told(before) : ",
+    put: 'd.answer = before ? told({ ...before, ended: event.answer === "allow" ? "allowed" : "denied" }) : ',
+  },
+  {
+    name: "[AP5] a question has no end",
+    file: "src/calls/rules.ts",
+    find: 'if (call.status === "awaiting_approval") return closings.notAnswered(call);',
+    put: 'if (call.status === "awaiting_approval") return undefined;',
+  },
+  {
+    name: "[AP6] a question that is asked again keeps no trace of the first",
+    file: machine("phase/approving"),
+    find: 'd.answer = told(endQuestion(d, call, { ended: "asked_again", again: approval.code }));',
+    put: 'd.answer = { type: "approval", ended: "asked_again", code: approval.code };',
+  },
+  {
+    name: "[AP7] the end of a run leaves its questions open in the index",
+    file: machine("phase/ending"),
+    find: 'endQuestion(d, call, { ended: "withdrawn" });',
+    put: "continue;",
+  },
+  {
+    name: "[AP9] the gateway is told of questions once only",
+    file: machine("phase/questions"),
+    find: "  const revision = last + 1;",
+    put: "  if (last > 0) return;\n  const revision = last + 1;",
+  },
+  {
     name: "[G2] the commit before the only dispatch keeps the effect open",
     file: machine("phase/acting"),
     find: '  settle(d, event.effectId);\n  d.answer = { type: "taken" };',

@@ -97,6 +97,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   if (steps > LIMITS_OF_RUN.stepsPerRun) bad(`a run took ${steps} steps`);
 
   checkTools(world, rows);
+  checkApprovals(world, rows);
   checkResults(world, rows);
   checkArchives(world, rows);
   checkMemories(world);
@@ -184,6 +185,28 @@ function checkTools(world: World, rows: readonly LogRow[]): void {
           `the result "${text.slice(0, 40)}" (${outcome}) of ${callId} is in the history ${asResult} times and ${asNote} times as a note`,
         );
     }
+  }
+}
+
+/** [AP1] [AP3] [P15] [S13] A call that needs the owner's word runs only when the owner has allowed exactly this call, and is denied otherwise. */
+function checkApprovals(world: World, rows: readonly LogRow[]): void {
+  const { owner } = world;
+  if (owner.waiting > 0) world.problem(`${owner.waiting} questions still wait`);
+  const started = new Set([...world.nodes.flatMap((node) => [...node.starts.keys()]), ...world.nativeRuns.keys()]);
+  const asked = new Set(rows.flatMap((row) => (row.kind === "notice" && row.question ? [row.question.callId] : [])));
+  for (const callId of started)
+    if (asked.has(callId) && !owner.allowed.has(callId)) world.problem(`${callId} ran, and the owner has not allowed it`);
+  for (const row of rows) {
+    if (row.kind !== "toolResult") continue;
+    const isDenied = row.reason === "approval.denied" || row.reason === "approval.expired";
+    if (isDenied && started.has(row.callId)) world.problem(`${row.callId} was denied, and it ran`);
+    if (isDenied && !asked.has(row.callId)) world.problem(`${row.callId} was denied, and no one was asked`);
+  }
+  for (const { callId, taken } of owner.told.values()) {
+    const result = rows.find((row) => row.kind === "toolResult" && row.callId === callId);
+    const reason = result?.kind === "toolResult" ? result.reason : undefined;
+    if (taken.outcome === "denied" && reason !== "approval.denied") world.problem(`${callId} was denied, and its result is ${reason}`);
+    if (taken.outcome === "allowed" && reason?.startsWith("approval.")) world.problem(`${callId} was allowed, and its result is ${reason}`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Runs one history: people send messages, faults happen, the faults end, and every promise must then hold. */
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { TransitionName } from "../../src/session/machine/transitions.ts";
 import { checkAtRest, type Noted, type Sent } from "./oracle.ts";
@@ -25,6 +26,10 @@ export interface Scenario {
   readonly flood?: boolean;
   /** The channel that answers go to is not there any more. */
   readonly channelGone?: boolean;
+  /** Which calls need the owner's word. */
+  readonly asks?: "some" | "all";
+  /** The owner denies everything, and the model repeats itself. */
+  readonly stubborn?: boolean;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -49,6 +54,8 @@ const FLOOD_CHARS: readonly number[] = [
 ];
 /** After the faults end, every run must end within this time. */
 const CALM_MS = 600_000;
+/** A question that no one answers holds up its run for this long, and each of its steps may ask one. */
+const ASKED_MS = 5 * LIMITS.approvalMs;
 /** Ten times the longest history: a session that loops is found early. */
 const MAX_STEPS = 20_000;
 /** Lets all pending microtasks run. */
@@ -69,6 +76,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     flood = false,
     channelGone = false,
     jump,
+    asks,
+    stubborn = false,
   } = scenario;
   const world = new World({
     seed,
@@ -78,6 +87,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     ...(silences ? { idleMinutes: 1 } : {}),
     ...(window === undefined ? {} : { window }),
     channelGone,
+    asks,
+    stubborn,
   });
   const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
   const { rng, time } = world;
@@ -244,12 +255,13 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (jump === undefined && rng.chance(0.25)) plan(() => world.jump(rng.pick([DAY_MS, -DAY_MS, 7 * DAY_MS, -3_600_000])));
     if (crashRate > 0) for (let count = rng.int(0, 2); count > 0; count--) plan(() => world.kill());
   }
+  planPolicies(world, scenario, plan);
   if (jump) time.after(jump.atMs, () => world.jump(jump.byMs));
   let deadline = Number.POSITIVE_INFINITY;
   time.after(busyMs + 1, () => {
     world.faulty = false;
     for (const node of world.nodes) node.connect();
-    deadline = time.now + CALM_MS;
+    deadline = time.now + CALM_MS + askedMs(scenario);
   });
 
   const atRest = (): boolean => {
@@ -287,6 +299,12 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     transitions: world.disk.taken,
   };
 }
+
+/** The owner changes the policy while questions wait. */
+function planPolicies(world: World, { asks }: Scenario, plan: (work: () => void) => void): void {
+  if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.changePolicy());
+}
+const askedMs = ({ asks, messages }: Scenario): number => (asks === undefined ? 0 : messages * ASKED_MS);
 
 function breakNode(world: World): void {
   const { rng, time } = world;

@@ -2,6 +2,7 @@
  * The world around one session: its disk, its incarnations, and the far ends that it talks to, with everything that can go wrong
  * between them. Runs the real driver, pump, publisher and service; only the platform and the far ends are made up.
  */
+import { hashPair, hex32 } from "../../../protocol/runtime/hash.ts";
 import { asAgentId, type OutboundMessage, type ToolResultParams } from "../../../protocol/gen/types.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
@@ -15,6 +16,7 @@ import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import { FakeBucket } from "./bucket.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { FakeModel } from "./model.ts";
+import { Owner } from "./owner.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
 import { VirtualTime } from "./time.ts";
@@ -34,6 +36,10 @@ export interface WorldOptions {
   readonly window?: number;
   /** The channel that answers go to does not exist any more. */
   readonly channelGone?: boolean;
+  /** Which calls need the owner's word. */
+  readonly asks?: "some" | "all" | undefined;
+  /** The owner denies everything, and the model makes the same call again and again. */
+  readonly stubborn?: boolean;
 }
 /** The session's incarnation ended while a caller waited for it. */
 class Died extends Error {}
@@ -61,6 +67,9 @@ export class World {
   readonly nodes: readonly FakeNode[];
   readonly model: FakeModel;
   readonly bucket: FakeBucket;
+  readonly owner: Owner;
+  /** Rises when the policy changes, or what is connected. */
+  policy = 0;
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
@@ -94,11 +103,23 @@ export class World {
     };
     this.nodes = [new FakeNode("lap", true, ports), new FakeNode("old", false, ports)];
     this.bucket = new FakeBucket(shared);
+    this.owner = new Owner({
+      ...shared,
+      answer: async (answer) => {
+        const taken = await this.call((service) => service.answerApproval(answer));
+        if (taken.ok) return taken.value;
+        if (taken.error.reason === "approval.not_found") return undefined;
+        throw new Died();
+      },
+      problem: (what) => this.problem(what),
+      stubborn: options.stubborn ?? false,
+    });
     this.model = new FakeModel({
       ...shared,
       disk: this.disk,
       ...(options.window === undefined ? {} : { window: options.window }),
       border: () => this.border(),
+      stubborn: options.stubborn ?? false,
       problem: (what) => this.problem(what),
     });
   }
@@ -129,6 +150,7 @@ export class World {
       wall: () => this.time.wall(),
       random: () => this.rng.next(),
       freshId: () => `id-${++this.#ids}`,
+      sha256: async (text) => hashPair(text).map(hex32).join(""),
       setAlarm: (wall) => {
         if (!isDead()) this.#setAlarm(wall);
       },
@@ -309,6 +331,7 @@ export class World {
       runContext: (_key, known) => remote(() => (known === this.context().version ? null : this.context())),
       modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
       secretValues: () => remote(() => []),
+      approvals: (report) => remote(() => this.owner.report(report)),
       publish: (_key, news) => remote(() => void this.received.push(...news)),
       dispatchTool: (dispatch) =>
         remote(() => {
@@ -357,6 +380,14 @@ export class World {
             return { ok: true as const, result: `out ${callId} ` };
           }),
       },
+      ...(this.#options.asks === undefined
+        ? {}
+        : {
+            asks: {
+              ask: (name, args) => (this.asks(name, args) ? { rule: "sim", why: "It may." } : undefined),
+              version: ({ version }) => version,
+            },
+          }),
       contextWindow: () => this.#options.window ?? 1_000_000,
       archives: { put: (input) => this.#remote(isDead, () => this.bucket.putArchive(input)) },
       memory: { append: (_agent, date, text, key) => remote(() => this.bucket.appendMemory(date, text, key)) },
@@ -396,6 +427,17 @@ export class World {
       },
     };
   }
+  /** Each third call, or each. Every fourth policy allows what others ask about. */
+  asks(name: string, args: Readonly<Record<string, unknown>>): boolean {
+    if (this.policy % 4 === 3) return false;
+    return this.asksEver(name, args);
+  }
+  asksEver(_name: string, args: Readonly<Record<string, unknown>>): boolean {
+    return this.#options.asks === "all" || (this.#options.asks === "some" && Number(args["n"]) % 3 === 0);
+  }
+  changePolicy(): void {
+    this.policy += 1;
+  }
   context(): RunContext {
     const { idleMinutes } = this.#options;
     const entry = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolEntry =>
@@ -408,11 +450,12 @@ export class World {
       userTimezone: "UTC",
     };
     return {
-      version: "v1",
+      version: `v${this.policy}`,
       config: { ...config, model: { ...config.model, fallbacks: [{ provider: "sim", id: "second" }] } },
       agent: { id: asAgentId(IDENTITY.agentId) },
       tools: [
-        entry("lap", "Bash", true, false),
+        // The third policy takes a tool away.
+        ...(this.policy % 3 === 2 ? [] : [entry("lap", "Bash", true, false)]),
         entry("lap", "Read", true, true),
         entry("old", "Bash", false, false),
         entry("old", "Read", false, true),

@@ -184,6 +184,7 @@ function usual(key: string): SessionPort {
     send: async (input) => ({ ok: true, value: { status: "started", runId: asRunId(input.runId) } }),
     abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
     toolResult: async () => "taken",
+    answerApproval: async () => ({ ok: true, value: { outcome: "allowed" } }),
     nodeChanged: async ({ calls = [] }) => calls.map(({ callId }) => callId),
     execEvent: async () => "taken",
     get: async () => ({

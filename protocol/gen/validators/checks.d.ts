@@ -11,11 +11,20 @@ import type {
   AgentsGetParams,
   AgentsGetResult,
   AgentsListResult,
+  ApprovalAnswerKind,
   ApprovalCondition,
   ApprovalConfig,
   ApprovalDecision,
+  ApprovalEntry,
+  ApprovalEvent,
+  ApprovalListParams,
+  ApprovalListResult,
   ApprovalOp,
+  ApprovalOutcome,
+  ApprovalResolveParams,
+  ApprovalResolveResult,
   ApprovalRule,
+  ApprovalState,
   ApprovedPair,
   ArchiveEntry,
   ArchiveKind,
@@ -315,11 +324,20 @@ export function checkAgentsCreateResult(value: unknown): value is AgentsCreateRe
 export function checkAgentsGetParams(value: unknown): value is AgentsGetParams;
 export function checkAgentsGetResult(value: unknown): value is AgentsGetResult;
 export function checkAgentsListResult(value: unknown): value is AgentsListResult;
+export function checkApprovalAnswerKind(value: unknown): value is ApprovalAnswerKind;
 export function checkApprovalCondition(value: unknown): value is ApprovalCondition;
 export function checkApprovalConfig(value: unknown): value is ApprovalConfig;
 export function checkApprovalDecision(value: unknown): value is ApprovalDecision;
+export function checkApprovalEntry(value: unknown): value is ApprovalEntry;
+export function checkApprovalEvent(value: unknown): value is ApprovalEvent;
+export function checkApprovalListParams(value: unknown): value is ApprovalListParams;
+export function checkApprovalListResult(value: unknown): value is ApprovalListResult;
 export function checkApprovalOp(value: unknown): value is ApprovalOp;
+export function checkApprovalOutcome(value: unknown): value is ApprovalOutcome;
+export function checkApprovalResolveParams(value: unknown): value is ApprovalResolveParams;
+export function checkApprovalResolveResult(value: unknown): value is ApprovalResolveResult;
 export function checkApprovalRule(value: unknown): value is ApprovalRule;
+export function checkApprovalState(value: unknown): value is ApprovalState;
 export function checkApprovedPair(value: unknown): value is ApprovedPair;
 export function checkArchiveEntry(value: unknown): value is ArchiveEntry;
 export function checkArchiveKind(value: unknown): value is ArchiveKind;

@@ -7,6 +7,11 @@ import {
   checkAgentsGetParams,
   checkAgentsGetResult,
   checkAgentsListResult,
+  checkApprovalEvent,
+  checkApprovalListParams,
+  checkApprovalListResult,
+  checkApprovalResolveParams,
+  checkApprovalResolveResult,
   checkArchivesListParams,
   checkArchivesListResult,
   checkArchivesReadParams,
@@ -157,6 +162,8 @@ export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "agents.create": checkAgentsCreateParams,
   "agents.get": checkAgentsGetParams,
   "agents.list": null,
+  "approval.list": checkApprovalListParams,
+  "approval.resolve": checkApprovalResolveParams,
   "archives.list": checkArchivesListParams,
   "archives.read": checkArchivesReadParams,
   "audit.list": checkAuditListParams,
@@ -232,6 +239,8 @@ export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "agents.create": checkAgentsCreateResult,
   "agents.get": checkAgentsGetResult,
   "agents.list": checkAgentsListResult,
+  "approval.list": checkApprovalListResult,
+  "approval.resolve": checkApprovalResolveResult,
   "archives.list": checkArchivesListResult,
   "archives.read": checkArchivesReadResult,
   "audit.list": checkAuditListResult,
@@ -304,6 +313,7 @@ export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
 
 /** Checks of payloads by event. */
 export const EVENT_VALIDATORS: Readonly<Record<EventName, Check>> = {
+  "approval": checkApprovalEvent,
   "chat": checkChatEvent,
   "logs.get": checkLogsGetEvent,
   "presence": checkPresenceEvent,

@@ -20,7 +20,8 @@ import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
-import { resolveCall, runTools } from "../tools.ts";
+import { decideCalls, type DecidePorts } from "../decided-calls.ts";
+import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
 import { guardedCall } from "./guarded-call.ts";
@@ -34,6 +35,7 @@ export interface CallModelPorts {
   readonly prompts: PromptSource;
   readonly model: ModelClient;
   readonly native: Pick<NativeTools, "entries">;
+  readonly decide: DecidePorts;
   readonly media: SessionMedia;
   /** The numbers of files by which the model names them (`media:3`). */
   readonly mediaNumbers: (keys: readonly string[]) => ReadonlyMap<string, number>;
@@ -188,17 +190,12 @@ export class ModelCaller {
         outcome,
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
-    const table = {
-      isOwners: state.identity.isOwnersSession,
-      tools: registry,
-      nodes: context.nodes,
-      toolMs: config.timeouts.toolMs,
-    };
+    const calls = await decideCalls(this.#ports.decide, state, context, run, outcome.calls);
     return {
       type: "ModelReplied",
       effectId: effect.id,
       message: outcome.message,
-      calls: outcome.calls.map((call) => ({ ...call, target: resolveCall(call.name, call.arguments, table) })),
+      calls,
       usage: outcome.usage,
       budget: budgetOf(config),
       asked: nameOf(model),

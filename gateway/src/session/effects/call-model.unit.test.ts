@@ -46,6 +46,7 @@ describe("CallModel", () => {
         },
       },
       native: { entries: [] },
+      decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
       media,
       mediaNumbers: () => new Map(),
       untranscribed: () => [],

@@ -54,6 +54,7 @@ describe("DispatchTool", () => {
       modelAccess: none,
       secretValues: none,
       publish: none,
+      approvals: none,
       cancelTools: none,
       configGet: none,
       sessionsList: none,

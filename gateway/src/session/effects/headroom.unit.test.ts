@@ -104,6 +104,7 @@ async function callModel(over: {
       },
     },
     native: { entries: [] },
+    decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
     media,
     mediaNumbers: () => new Map(),
     untranscribed: () => [],

@@ -15,6 +15,7 @@ import type { ModelCaller } from "./call-model.ts";
 import { cancelTool } from "./cancel-tool.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { dispatchTool } from "./dispatch-tool.ts";
+import { reportApprovals } from "./report-approvals.ts";
 import { sendReply } from "./reply.ts";
 import { storeResult } from "./store-result.ts";
 import { summarize } from "./summarize.ts";
@@ -28,6 +29,7 @@ export interface InterpretPorts {
   readonly contexts: RunContexts;
   readonly caller: ModelCaller;
   readonly waits: Waits;
+  readonly sha256: (text: string) => Promise<string>;
   readonly deliver: (effect: EffectOf<"Deliver">, flight: Flight) => Promise<FlightEnd>;
   readonly apply: (event: EventBody) => Applied;
   readonly wall: () => number;
@@ -67,6 +69,14 @@ export function interpreter(ports: InterpretPorts): StartEffect {
         });
       case "CancelTool":
         return cancelTool(effect, flight, { gateway: parts.gateway, commit });
+      case "ReportApprovals":
+        return reportApprovals(effect, flight, {
+          state,
+          row: (seq) => history().find(seq),
+          gateway: parts.gateway,
+          sha256: ports.sha256,
+          commit,
+        });
       case "Deliver":
         return deliver(effect, flight);
       case "Archive":

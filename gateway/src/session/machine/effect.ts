@@ -88,6 +88,13 @@ export interface StoreResult {
   readonly id: string;
   readonly callId: string;
 }
+/** Tell the gateway which questions of the session wait, and how the last ones ended. What to tell is the state. Ends in EffectDone. */
+export interface ReportApprovals {
+  readonly type: "ReportApprovals";
+  readonly id: string;
+  /** Rises with each report: the gateway drops an older one. */
+  readonly revision: number;
+}
 export type Effect =
   | CallModel
   | DispatchTool
@@ -98,5 +105,6 @@ export type Effect =
   | AppendMemory
   | DeleteMedia
   | Reply
-  | StoreResult;
+  | StoreResult
+  | ReportApprovals;
 export type EffectOf<T extends Effect["type"]> = Extract<Effect, { readonly type: T }>;

@@ -3,13 +3,15 @@
  * fresh id, a random number, and the parts of the store that are not in the state.
  */
 import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { Ask, Binding } from "../../calls/approval.ts";
+import type { Closing } from "../../calls/open-call.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { UserRow } from "./log.ts";
-import type { Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
+import type { ApprovalEnd, Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
 
 export interface Stamp {
   /** The session's clock, ms. */
@@ -29,10 +31,11 @@ export interface Stamp {
   readonly named: QueuedMessage | undefined;
 }
 
-/** The target of a call that the model asked for, or why there is none. */
+/** The target of a call that the model asked for, or why there is none. `ask`: the owner must allow the call first. */
 export type CallTarget =
   | {
       readonly kind: "native";
+      readonly ask?: Ask;
       readonly tool: string;
       readonly idempotent: boolean;
       readonly timeoutMs: number;
@@ -40,6 +43,7 @@ export type CallTarget =
     }
   | {
       readonly kind: "node";
+      readonly ask?: Ask;
       readonly nodeId: string;
       readonly tool: string;
       readonly ledger: boolean;
@@ -49,7 +53,7 @@ export type CallTarget =
     }
   | {
       readonly kind: "none";
-      readonly reason: "tool.unknown" | "tool.bad_args" | "node.offline" | "auth.forbidden";
+      readonly reason: Closing["reason"];
       readonly message: string;
     };
 export interface ReplyCall {
@@ -57,6 +61,13 @@ export interface ReplyCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly target: CallTarget;
+  /** With `ask`: what the owner's answer is bound to. Without it such a call is refused. */
+  readonly binding?: Binding;
+}
+/** What the policy says about a waiting call when its answer comes. */
+export interface PresentDecision {
+  readonly target: CallTarget;
+  readonly binding: Binding;
 }
 export type EventBody =
   /** A message arrives. `bytes` is its size in the queue. */
@@ -147,6 +158,21 @@ export type EventBody =
   /** `calls` absent: the node keeps no ledger. */
   | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly LedgerEntry[] }
   | { readonly type: "Delivered"; readonly upto: number }
+  /**
+   * The owner answered a question. `hash`: what the answer was given to, when the answerer names it. `present`: the decision of the
+   * policy now, without which nothing is allowed.
+   */
+  | {
+      readonly type: "ApprovalAnswered";
+      readonly code: string;
+      readonly answer: "allow" | "deny";
+      /** To the model, with a denial. */
+      readonly word?: string;
+      /** Who answered, for the record. */
+      readonly by: string;
+      readonly hash?: string;
+      readonly present?: PresentDecision;
+    }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }
   /** An effect has failed so often that people are told. It is still retried. */
@@ -183,6 +209,8 @@ export type Answer =
   /** The end of it comes later, under this id. */
   | { readonly type: "archiving"; readonly requestId: string; readonly waits: boolean }
   | { readonly type: "patched" }
+  /** How the question ended; for a repeated answer the same as for the first. `code`: with `asked_again` that of the new question. */
+  | { readonly type: "approval"; readonly ended: ApprovalEnd; readonly by?: string; readonly code?: string }
   | { readonly type: "taken" }
   | { readonly type: "duplicate" }
   | { readonly type: "late" }

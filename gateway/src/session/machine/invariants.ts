@@ -65,6 +65,10 @@ export function checkState(state: State): void {
     }
     must(dispatches.length === run.calls.filter(hasDispatch).length, () => "an effect without an open call");
     must(Number.isFinite(run.deadline), () => "acting without a deadline");
+    const codes = run.calls.flatMap((call) => (call.status === "awaiting_approval" ? [call.approval.code] : []));
+    must(new Set(codes).size === codes.length, () => "two questions have the same code");
+    must(codes.length <= LIMITS.approvalsOpen, () => `${codes.length} questions are open`);
+    must(codes.length > 0 === (run.waitingSince !== undefined), () => `${codes.length} questions, and the wait is not counted`);
   }
   if (run.phase === "idle") {
     must(queue.count === 0, () => `idle while ${queue.count} messages wait`);
@@ -76,12 +80,13 @@ export function checkState(state: State): void {
   );
   must((queue.count === 0) === (queue.bytes === 0), () => "the queue's size and count differ");
   must(ofType(outbox, "Deliver").length <= 1, () => "more than one delivery");
+  must(ofType(outbox, "ReportApprovals").length <= 1, () => "more than one report of questions");
   must(state.contextFrom <= state.nextSeq && state.deliveredSeq < state.nextSeq, () => "the log's numbers are out of order");
   must(state.messageCount >= 0, () => "fewer than no messages");
   must(state.closed.length <= CLOSED_CALLS, () => "too many closed calls are remembered");
 }
 /** Whether the call must have an open effect: until its only hand-over, or, for a repeatable call, as long as the call is open. */
-const hasDispatch = (call: OpenCall): boolean => call.status === "planned" || isRepeatable(call);
+const hasDispatch = (call: OpenCall): boolean => call.status !== "awaiting_approval" && (call.status === "planned" || isRepeatable(call));
 
 /** Each call has exactly one result before the next assistant message, and no user message comes between. */
 function checkRows(before: State, step: Step): void {

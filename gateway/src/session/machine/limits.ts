@@ -38,6 +38,10 @@ export const STATE_ROW_BYTES = 524_288;
 export const PROCESSES = 64;
 /** Processes that wake the session in an hour; the ends of further ones are notes. */
 export const WAKES_PER_HOUR = 60;
+/** Answered questions that are remembered, so that a second answer gets the result of the first. */
+export const ENDED_QUESTIONS = 32;
+/** Different calls of a run whose denials are counted. */
+export const DENIED_CALLS = 64;
 /** Calls that one cancel names. */
 export const CANCEL_CALLS = 256;
 /** Open effects at once: a step's calls, and the few others. */

@@ -49,7 +49,7 @@ export interface ToolResultRow extends RowBase {
   readonly reason?: string;
   readonly durationMs?: number;
 }
-export type NoticeKind = "error" | "aborted" | "late" | "note" | "reset" | "compacted" | "settings";
+export type NoticeKind = "error" | "aborted" | "late" | "note" | "reset" | "compacted" | "settings" | "paused";
 /** A notice to clients. Never a message of the conversation; `forModel` is put before the next user message. */
 export interface NoticeRow extends RowBase {
   readonly kind: "notice";
@@ -58,6 +58,8 @@ export interface NoticeRow extends RowBase {
   readonly reason?: string;
   readonly forModel?: string;
   readonly usage?: Usage;
+  /** With `paused`: the question, and the call that waits for its answer. */
+  readonly question?: { readonly code: string; readonly callId: string; readonly step: number };
   /** The archive that the notice reports: its key, and the number of its messages. */
   readonly archive?: { readonly key: string; readonly count: number };
 }

@@ -6,7 +6,7 @@
  */
 import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
-import { actingTick, actingWoke, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
+import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { endByAbort, replyUnbegun } from "./phase/ending.ts";
@@ -45,6 +45,8 @@ function handle(d: Draft, event: Event): void {
       return toolUncertain(d, event);
     case "NodeChanged":
       return nodeChanged(d, event);
+    case "ApprovalAnswered":
+      return answered(d, event);
     case "Delivered":
       take(d, "delivered");
       d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(event.upto, d.state.nextSeq - 1));
@@ -101,6 +103,7 @@ function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
       d.results.push({ op: "drop", callId: effect.id });
       return settle(d, effect.id);
     case "CancelTool":
+    case "ReportApprovals":
     case "DeleteMedia":
     case "Reply":
       return settle(d, effect.id);

@@ -7,6 +7,7 @@
  *   thinking  -- ModelReplied, calls -->         acting       (thinking again when every call failed at once)
  *   thinking  -- ModelFailed, lost, retryable--> thinking     (attempt + 1)
  *   thinking, acting -- error, abort, budget --> idle | thinking | archiving (a compaction that waited)
+ *   acting    -- ApprovalAnswered -->            acting       (the call is handed over, asked again or closed)
  *   acting    -- last ToolResult or deadline --> thinking     (step + 1)
  *   thinking  -- ContextFull, overflow -->       archiving    (the run waits behind it, in `resume`)
  *   idle      -- Reset, Compact -->              archiving
@@ -34,7 +35,7 @@ export interface Budget {
   readonly costUsd: number;
 }
 
-interface RunCore {
+export interface RunCore {
   /** Rises by one with each run of the session; `r12` in ids. */
   readonly ordinal: number;
   readonly runId: string;
@@ -58,6 +59,10 @@ interface RunCore {
   readonly files?: readonly MediaBlock[];
   /** Absent: no call was made yet. */
   readonly repeats?: Repeats;
+  /** How long calls of the run waited for the owner: not counted as the run's time. */
+  readonly waitedMs?: number;
+  /** How often each call was denied, by its `argsHash`. The newest `DENIED_CALLS` of them. */
+  readonly denied?: readonly { readonly argsHash: string; readonly times: number }[];
 }
 export interface Idle {
   readonly phase: "idle";
@@ -85,6 +90,8 @@ export interface Acting extends RunCore {
   /** How often the call at this index was repeated, for calls whose result says so. */
   readonly repeated?: Readonly<Record<number, number>>;
   readonly deadline: number;
+  /** Since when at least one call has been waiting for the owner. */
+  readonly waitingSince?: number;
 }
 export type ArchiveKind = "reset" | "compact";
 export interface ArchiveIntent {
@@ -186,6 +193,21 @@ export interface ClosedCall {
   readonly outcome: ToolOutcome;
 }
 
+/** `void`: the policy, or what is connected, changed so that the call cannot be made. `withdrawn`: the run ended first. */
+export type ApprovalEnd = "allowed" | "denied" | "expired" | "withdrawn" | "void" | "asked_again";
+/** A question that waits no more. */
+export interface EndedQuestion {
+  readonly code: string;
+  readonly callId: string;
+  readonly ended: ApprovalEnd;
+  /** Who answered. */
+  readonly by?: string;
+  /** The code of the new question. */
+  readonly again?: string;
+  /** Wall time. */
+  readonly at: number;
+}
+
 /** A process that a call's result reported as running. Its end is taken once. */
 export interface RunningProcess {
   readonly nodeId: string;
@@ -195,7 +217,7 @@ export interface RunningProcess {
 }
 
 /** Raised when earlier programs can no longer read the state. */
-export const STATE_VERSION = 2;
+export const STATE_VERSION = 3;
 
 export interface State {
   readonly v: typeof STATE_VERSION;
@@ -233,6 +255,10 @@ export interface State {
   readonly processes?: readonly RunningProcess[];
   /** Processes that have woken the session since `from`, on its own clock. */
   readonly wakes?: { readonly from: number; readonly count: number };
+  /** The newest `ENDED_QUESTIONS` of them. */
+  readonly questions?: readonly EndedQuestion[];
+  /** Of the last report of questions to the gateway. */
+  readonly approvalRevision?: number;
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
   /** The platform's conversation of the last message; the ends of its background processes are sent there too. */
@@ -324,6 +350,7 @@ export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined 
 export const replyName = (ref: string, ordinal: number): string => `${ref}/r${ordinal}`;
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
 export const cancelEffectId = (count: number): string => `cancel/${count}`;
+export const approvalsEffectId = (revision: number): string => `approvals/${revision}`;
 export const storeEffectId = (callId: string): string => `store/${callId}`;
 /** Rule G1. Unique in the gateway, because `ref` is. */
 export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, index: number): string =>

@@ -64,6 +64,15 @@ export const TRANSITIONS = {
   lateResultDropped: { from: ANY, on: ["ToolResult"] },
   callsCancelledOnNode: { from: ANY, on: ["NodeChanged"] },
 
+  // Approvals.
+  approvalAsked: { from: ["acting"], on: ["ModelReplied"] },
+  approvalAllowed: { from: ["acting"], on: ["ApprovalAnswered"] },
+  approvalDenied: { from: ["acting"], on: ["ApprovalAnswered"] },
+  approvalVoid: { from: ["acting"], on: ["ApprovalAnswered"] },
+  approvalAskedAgain: { from: ["acting"], on: ["ApprovalAnswered"] },
+  tooManyQuestions: { from: ["thinking"], on: ["ModelReplied"], to: "next" },
+  deniedTooOften: { from: ["acting"], on: ["ApprovalAnswered", "Tick"], to: "next" },
+
   // Stopping.
   runStopped: { from: RUNNING, on: ["Abort", "Reset"], to: "next" },
   compactionStopped: { from: ["archiving"], on: ["Abort", "Reset"], to: "next" },

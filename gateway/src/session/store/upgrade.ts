@@ -5,6 +5,7 @@
  *   1 -> 2  `identity.isMain` is `identity.isOwnersSession`; open calls are a union by `status` with a `target` in the place of an
  *           absent `nodeId`; `sealed` is `closed`; a run's `roomMade` is `compactionTried`; the origin of a message is data instead of
  *           a text, and is kept with the run.
+ *   2 -> 3  Nothing is converted. Open calls may wait for an approval, which earlier programs would hand over again or close wrongly.
  */
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { NewerStateError } from "../../ports/newer-state.ts";
@@ -55,14 +56,18 @@ export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox"
   readonly compactions?: number;
 }
 
+type StateV2 = Omit<State, "v"> & { readonly v: 2 };
+
 /** Of the message that a run began with, as its log row has it. */
 export type OriginOfRun = (runId: string) => Origin | undefined;
 
 /** Throws NewerStateError for a state that a newer program has written. */
-export function upgradeState(stored: StateV1 | State, originOfRun: OriginOfRun): State {
+export function upgradeState(stored: StateV1 | StateV2 | State, originOfRun: OriginOfRun): State {
   switch (stored.v) {
     case 1:
       return fromV1(stored, originOfRun);
+    case 2:
+      return { ...stored, v: STATE_VERSION };
     case STATE_VERSION:
       return stored;
     default:

@@ -45,6 +45,30 @@ function callsOf({ run }: State): readonly OpenCall[] {
   return run.calls;
 }
 
+/** Written by the code of commit fffd380, and never changed since. */
+const V2: readonly Pick<Stored, "name" | "parts" | "log">[] = readFileSync(
+  join(import.meta.dirname, "../../../test/session/fixtures/state-v2.jsonl"),
+  "utf8",
+)
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line));
+describe("[P21] state of version 2", () => {
+  for (const { name, parts, log } of V2)
+    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {
+      const state = read({ parts, log });
+      checkState(state);
+      assert.equal(JSON.parse(parts["session"] ?? "").v, 2);
+      assert.deepEqual(state, { ...state, ...JSON.parse(parts["session"] ?? ""), v: STATE_VERSION });
+      const awake = apply(state, { type: "Woke" });
+      assert.deepEqual(
+        decodeState(new Map(encodeState(undefined, awake)), () => undefined),
+        awake,
+      );
+      for (const row of log) assert.equal(decodeRow(row).seq, row.seq);
+    });
+});
+
 describe("[P21] state of version 1", () => {
   for (const { name, parts, log } of V1)
     test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {

@@ -27,16 +27,26 @@ import {
 } from "../state.ts";
 import { repeatNote } from "../repeats.ts";
 import { cutMiddle, fitImages, jsonBytes } from "../text.ts";
+import { approvalAnswered, closedAsDenied } from "./approving.ts";
 import { cancelOnNodes, closeCall } from "./ending.ts";
+import { endQuestion, isAwaiting } from "./questions.ts";
 import type { TransitionName } from "../transitions.ts";
 import { nextStep } from "./steps.ts";
 
 /** The run with other calls; when none is left, the next step. */
 function withCalls(d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]): void {
   take(d, name);
-  if (calls.length === 0) return nextStep(d, "lastCallClosed", { ...run, calls, progressAt: d.at.now });
-  d.state.run = { ...run, calls, deadline: callsDeadline(calls) };
+  const counted = countWaiting(run, calls, d.at.now);
+  if (calls.length === 0) return nextStep(d, "lastCallClosed", { ...counted, calls, progressAt: d.at.now });
+  d.state.run = { ...counted, calls, deadline: callsDeadline(calls) };
 }
+/** The time in which at least one call waits for the owner is not the run's. */
+function countWaiting({ waitingSince, ...run }: Acting, calls: readonly OpenCall[], now: number): Acting {
+  if (calls.some(isAwaiting)) return { ...run, waitingSince: waitingSince ?? now };
+  return waitingSince === undefined ? run : { ...run, waitedMs: (run.waitedMs ?? 0) + now - waitingSince };
+}
+/** The owner answered the question about a call. */
+export const answered = (d: Draft, event: EventOf<"ApprovalAnswered">): void => approvalAnswered(d, event, withCalls);
 export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
   const { state } = d;
   const { run } = state;
@@ -150,7 +160,7 @@ function openCall(d: Draft, callId: string, effectId: string): { readonly run: A
   const { run } = d.state;
   if (run.phase !== "acting") return undefined;
   const call = run.calls.find((open) => open.callId === callId);
-  return call && dispatchEffectId(run, call) === effectId ? { run, call } : undefined;
+  return call && !isAwaiting(call) && dispatchEffectId(run, call) === effectId ? { run, call } : undefined;
 }
 /** Applies `rule` to the run's calls. Returns the calls that are still open, and whether anything changed. */
 function carryOut(
@@ -258,12 +268,18 @@ export function actingTick(d: Draft, run: Acting): void {
   const { now } = d.at;
   const over = run.calls.filter((call) => expired(call, now) !== undefined);
   if (over.length === 0) return;
-  cancelOnNodes(d, over, "The call took too long.");
+  cancelOnNodes(
+    d,
+    over.filter((call) => !isAwaiting(call)),
+    "The call took too long.",
+  );
+  const unanswered = over.filter(isAwaiting);
+  for (const call of unanswered) endQuestion(d, call, { ended: "expired" });
   const { calls } = carryOut(d, run, (call) => {
     const closing = expired(call, now);
     return closing ? { type: "close", closing } : { type: "unchanged" };
   });
-  withCalls(d, "callsExpired", run, calls);
+  closedAsDenied(d, "callsExpired", run, unanswered, calls, withCalls);
 }
 
 /** The object died, and with it the native calls that ran in it (P8). */

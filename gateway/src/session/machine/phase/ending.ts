@@ -1,6 +1,6 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
-import { cancelled } from "../../../calls/closings.ts";
+import { cancelled, withdrawn } from "../../../calls/closings.ts";
 import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
@@ -17,6 +17,7 @@ import {
   replyName,
 } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
+import { endQuestion, isAwaiting } from "./questions.ts";
 
 /** Makes the session idle. The end of the step starts the work that waits (`startWaiting`). */
 export function rest(d: Draft, name?: TransitionName): void {
@@ -84,7 +85,7 @@ export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError
     message: `The run used up ${used}. Say "continue" to go on, or raise \`${setting}\`.`,
   });
   if (nextStep > budget.steps) return tell("budget.steps", `its ${budget.steps} steps`, "limits.stepsPerRun");
-  const ms = d.at.now - run.startedAt;
+  const ms = d.at.now - run.startedAt - (run.waitedMs ?? 0);
   if (ms > budget.ms)
     return tell("budget.time", `its time (${Math.round(ms / 1000)} s of ${Math.round(budget.ms / 1000)} s)`, "limits.runMs");
   const cost = run.spent.costUsd ?? 0;
@@ -103,8 +104,15 @@ function closeEffects(d: Draft, run: ActiveRun, why: string): number {
     settle(d, modelEffectId(run));
     return 0;
   }
-  cancelOnNodes(d, run.calls, why);
-  for (const call of run.calls) closeCall(d, run, call, cancelled(why));
+  cancelOnNodes(
+    d,
+    run.calls.filter((call) => !isAwaiting(call)),
+    why,
+  );
+  for (const call of run.calls) {
+    if (isAwaiting(call)) endQuestion(d, call, { ended: "withdrawn" });
+    closeCall(d, run, call, isAwaiting(call) ? withdrawn(why) : cancelled(why));
+  }
   return run.calls.length;
 }
 

@@ -7,8 +7,24 @@ import { endWithError, overBudget } from "./ending.ts";
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
 export function runBase(run: ActiveRun | WaitingRun): RunBase {
-  const { ordinal, runId, messageId, origin, directives, reply, startedAt, progressAt, step, modelIndex, spent, budget, files, repeats } =
-    run;
+  const {
+    ordinal,
+    runId,
+    messageId,
+    origin,
+    directives,
+    reply,
+    startedAt,
+    progressAt,
+    step,
+    modelIndex,
+    spent,
+    budget,
+    files,
+    repeats,
+    waitedMs,
+    denied,
+  } = run;
   return {
     ordinal,
     runId,
@@ -24,6 +40,8 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
     ...(budget ? { budget } : {}),
     ...(files ? { files } : {}),
     ...(repeats ? { repeats } : {}),
+    ...(waitedMs === undefined ? {} : { waitedMs }),
+    ...(denied ? { denied } : {}),
   };
 }
 export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {

@@ -1,27 +1,19 @@
 /** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
-import { isRepeatable, type OpenCall, planCall } from "../../../calls/open-call.ts";
+import { awaitApproval, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
-import type { ToolTarget } from "../../../ports/tool-target.ts";
 import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status, take } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
 import type { CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
-import {
-  type Acting,
-  type ActiveRun,
-  callIdOf,
-  callsDeadline,
-  dispatchEffectId,
-  modelEffectId,
-  providerCallId,
-  type Thinking,
-} from "../state.ts";
+import { type Acting, type ActiveRun, callIdOf, callsDeadline, modelEffectId, providerCallId, type Thinking } from "../state.ts";
 import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
+import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
+import { announce, isAwaiting, newQuestion } from "./questions.ts";
 import { nextStep, runBase, sameStep, think } from "./steps.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
@@ -98,6 +90,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
   const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
   knowContext(d, event, row.seq);
   if (Math.max(...counts) >= MOST_REPEATS) return stopRepeating(d, run, calls, counts);
+  if (calls.filter(needsAnswer).length > LIMITS.approvalsOpen) return tooManyQuestions(d, run, calls);
   const repeated: Record<number, number> = {};
   const openCalls: OpenCall[] = [];
   const effects: DispatchTool[] = [];
@@ -111,27 +104,16 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
       continue;
     }
     const { target: resolved } = call;
-    const onNode = resolved.kind === "node";
-    const target: ToolTarget = onNode ? { kind: "node", nodeId: resolved.nodeId } : { kind: "native" };
-    const { idempotent, deadlineMs } = resolved;
-    const planned = planCall(
-      { callId, index, name: call.name, target, ledger: onNode && resolved.ledger, idempotent, deadlineMs },
-      d.at.now,
-    );
-    openCalls.push(planned);
     const count = counts[index] ?? 0;
     if (count >= NOTED_REPEATS) repeated[index] = count;
-    effects.push({
-      type: "DispatchTool",
-      id: dispatchEffectId(run, planned),
-      callId,
-      seq: row.seq,
-      index,
-      target,
-      tool: resolved.tool,
-      timeoutMs: resolved.timeoutMs,
-      repeatable: isRepeatable(planned),
-    });
+    const plan = planOf(callId, index, call.name, resolved);
+    if (resolved.ask !== undefined && call.binding !== undefined) {
+      openCalls.push(awaitApproval(plan, newQuestion(d, callId, resolved.ask, call.binding, openCalls), d.at.now));
+      continue;
+    }
+    const planned = planCall(plan, d.at.now);
+    openCalls.push(planned);
+    effects.push(dispatchOf(run, row.seq, planned, resolved));
   }
   if (openCalls.length === 0) {
     nextStep(d, "allCallsRefused", run);
@@ -139,6 +121,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
   }
   for (const effect of effects) open(d, effect);
   take(d, "callsMade");
+  const asked = openCalls.filter(isAwaiting);
   const acting: Acting = {
     ...runBase(run),
     phase: "acting",
@@ -146,8 +129,11 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     calls: openCalls,
     ...(Object.keys(repeated).length === 0 ? {} : { repeated }),
     deadline: callsDeadline(openCalls),
+    ...(asked.length === 0 ? {} : { waitingSince: d.at.now }),
   };
   d.state.run = acting;
+  if (asked.length > 0) take(d, "approvalAsked");
+  for (const call of asked) announce(d, acting, call);
 }
 /** The session's own result of a call that no tool gets. */
 function refuseCall(d: Draft, run: Thinking, index: number, call: Pick<ReplyCall, "name">, reason: string, text: string): void {
@@ -179,6 +165,16 @@ function stopRepeating(d: Draft, run: Thinking, calls: readonly ReplyCall[], cou
     message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended. Say what it should do instead, or use another model (\`/model\`).`,
   });
 }
+const needsAnswer = ({ target }: ReplyCall): boolean => target.kind !== "none" && target.ask !== undefined;
+function tooManyQuestions(d: Draft, run: Thinking, calls: readonly ReplyCall[]): void {
+  const most = `more than ${LIMITS.approvalsOpen} approvals`;
+  for (const [index, call] of calls.entries())
+    refuseCall(d, run, index, call, "approval.too_many", `Not run: one answer needed ${most}. Do the work in smaller parts.`);
+  endWithError(d, "tooManyQuestions", run, {
+    reason: "approval.too_many",
+    message: `One answer of the model needed ${most}, so the run was ended and nothing was run. Ask for the work in smaller parts.`,
+  });
+}
 
 /** Why the session itself refuses a call, before any tool runs. */
 function refusal(
@@ -200,6 +196,7 @@ function refusal(
     };
   if (lost.includes(index))
     return { reason: "tool.bad_args", text: "Not run: the arguments are too large. Write large content in several smaller calls." };
+  if (needsAnswer(call) && call.binding === undefined) return { reason: "internal", text: "Not run: the question could not be asked." };
   const args: unknown = call.arguments;
   if (typeof args !== "object" || args === null || Array.isArray(args))
     return { reason: "tool.bad_args", text: "Not run: the arguments are not a JSON object." };

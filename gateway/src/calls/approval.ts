@@ -1,0 +1,73 @@
+/**
+ * PURE. The question about one tool call that its owner must allow. The answer is bound to exactly what was asked: call, tool, target,
+ * arguments and the policy that asked. It decides nothing about runs, and says nothing about storage or people.
+ */
+import { hashPair } from "../../../protocol/runtime/hash.ts";
+import type { ToolTarget } from "../ports/tool-target.ts";
+
+/** What the policy says about a call that needs a word of the owner. */
+export interface Ask {
+  /** The rule that decided, for the audit and for people. */
+  readonly rule: string;
+  /** A sentence for the owner: what about this call needs a word. */
+  readonly why: string;
+}
+/** What an answer is bound to. */
+export interface Binding {
+  /** sha256 over `bindingText`. */
+  readonly hash: string;
+  /** sha256 over `sameCallText`: the same call made again has the same one. */
+  readonly argsHash: string;
+  /** The version of the policy that asked. */
+  readonly policy: string;
+}
+export interface Approval extends Ask, Binding {
+  /** Names the question for people, among the open ones of its session. */
+  readonly code: string;
+  /** Wall times, for people. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export interface BoundCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly target: ToolTarget;
+  readonly args: unknown;
+}
+/** The text whose sha256 an answer is bound to. A changed byte of any part is another text. */
+export const bindingText = ({ callId, name, target, args }: BoundCall, policy: string): string =>
+  canonicalJson([callId, name, target, args, policy]);
+export const sameCallText = ({ name, args }: Pick<BoundCall, "name" | "args">): string => canonicalJson([name, args]);
+
+/** JSON with the keys of objects in order, so that equal values are equal texts. */
+export function canonicalJson(value: unknown): string {
+  const ordered: unknown = JSON.parse(JSON.stringify(value) ?? "null", (_key, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)))
+      : part,
+  );
+  return JSON.stringify(ordered);
+}
+
+/** Without 0 and O, 1, I and L, 5 and S, 8 and B, U and V: what is read from a screen and typed on a phone is the same. */
+export const CODE_ALPHABET = "234679ACDEFGHJKMNPQRTWXYZ";
+export const CODE_CHARS = 5;
+/** `seed` must be fresh: with a code that can be foreseen, a call could be made to have the code of an older question. */
+export function approvalCode(seed: string, taken: ReadonlySet<string>): string {
+  for (let round = 0; ; round++) {
+    const [high, low] = hashPair(seed, round);
+    let code = "";
+    let rest = high * 2 ** 21 + (low & 0x1fffff);
+    for (let at = 0; at < CODE_CHARS; at++) {
+      code += CODE_ALPHABET.charAt(rest % CODE_ALPHABET.length);
+      rest = Math.floor(rest / CODE_ALPHABET.length);
+    }
+    if (!taken.has(code)) return code;
+  }
+}
+/** As a person types it: any case. Undefined: it can't be a code. */
+export function readCode(text: string): string | undefined {
+  const code = text.trim().toUpperCase();
+  return code.length === CODE_CHARS && [...code].every((char) => CODE_ALPHABET.includes(char)) ? code : undefined;
+}

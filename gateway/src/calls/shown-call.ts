@@ -1,0 +1,50 @@
+/**
+ * PURE. What a person is shown of a call before it is made. Nothing in it can hide from the eye: control, bidi and zero-width
+ * characters are written as escapes, and long runs of blanks and empty lines as their number.
+ */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
+
+/** Characters that are not seen, or that change how their neighbours are seen: controls, formats, lone halves, blanks of other widths. */
+const HIDDEN = /(?![\n\t ])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** One function for every text that a question shows. A backslash that looks like an escape is doubled, so that no text can imitate one. */
+export const visible = (text: string): string =>
+  text
+    .replace(/\\(?=u\{)/g, "\\\\")
+    .replace(HIDDEN, escaped)
+    .replace(/\t/g, "    ")
+    .replace(/ {17,}/g, (blanks) => ` [${blanks.length} blanks] `)
+    .replace(/\n(?:[ ]*\n){2,}/g, (lines) => `\n[${lines.split("\n").length - 2} empty lines]\n`);
+
+export interface ShownCall {
+  readonly text: string;
+  /** UTF-8 bytes of the whole, as it is shown. */
+  readonly bytes: number;
+  /** The whole, when `text` is only its beginning. */
+  readonly whole?: string;
+}
+/** The arguments, one line or more each. A command comes first and alone is shown bare. */
+export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
+  const names = Object.keys(args).sort((left, right) => Number(right === "command") - Number(left === "command"));
+  const lines = names.map((name) => {
+    const value = args[name];
+    const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+    return name === "command" ? text : `${visible(name)}: ${text}`;
+  });
+  const whole = lines.length === 0 ? "(no arguments)" : lines.join("\n");
+  const bytes = utf8Bytes(whole);
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
+}
+/** As many characters as fit, none of them cut. */
+function beginning(whole: string): string {
+  let bytes = 0;
+  let text = "";
+  for (const char of whole) {
+    bytes += utf8Bytes(char);
+    if (bytes > LIMITS.approvalTextBytes) break;
+    text += char;
+  }
+  return text;
+}

@@ -1,0 +1,160 @@
+/**
+ * Approvals: an index of the tool calls of all sessions that wait for the owner, and the way of an answer to its session. It decides
+ * nothing: the policy asks, the owner answers, and the session carries the answer out.
+ */
+import { asAgentId, asCallId, asNodeId, asRunId, asSessionKey, asToolName, type ApprovalEntry } from "../../../../protocol/gen/types.ts";
+import { readCode } from "../../calls/approval.ts";
+import { actorOf } from "../../kernel/authorise.ts";
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { namedSession } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ApprovalReport, ApprovalTaken, WaitingQuestion } from "../../ports/approvals.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { APPROVAL_MIGRATIONS } from "./migrations.ts";
+import { ApprovalStore } from "./store.ts";
+
+export type ApprovalPorts = SessionsPort &
+  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "now">;
+export interface Answer {
+  readonly code: string;
+  readonly decision: "allow" | "deny";
+  readonly word?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  readonly hash?: string | undefined;
+}
+/** What sessions may call. */
+export interface ApprovalsRpc {
+  report(report: ApprovalReport): void;
+}
+
+export const approvalsFeature: FeatureDefinition<ApprovalPorts, { readonly approvalsRpc: ApprovalsRpc }> = {
+  name: "approvals",
+  migrations: APPROVAL_MIGRATIONS,
+  create(ports) {
+    const { arm, audit, background, config, connections, now } = ports;
+    const store = new ApprovalStore(ports.database);
+    const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
+
+    function report({ sessionKey, agentId, revision, waiting, ended }: ApprovalReport): void {
+      const rows = ended.map(({ code, outcome, by, again, at }) => ({
+        code,
+        outcome,
+        ...(by === undefined ? {} : { by }),
+        ...(again === undefined ? {} : { again }),
+        at,
+      }));
+      const changes = store.report(
+        sessionKey,
+        revision,
+        waiting.map((question) => entryOf(sessionKey, agentId, question)),
+        rows,
+        now(),
+      );
+      if (changes === undefined) return;
+      const actor = `session:${sessionKey}`;
+      for (const entry of changes.asked) {
+        record({
+          actor,
+          action: "approval.ask",
+          target: entry.tool,
+          decision: "allowed",
+          detail: `${entry.code} ${entry.callId} ${entry.rule}`,
+          argsHash: entry.hash,
+        });
+        connections.broadcast("approval", { state: "waiting", code: entry.code, sessionKey: entry.sessionKey, approval: entry });
+      }
+      for (const { entry, end } of changes.ended) {
+        const { code, outcome, by, again } = end;
+        record({
+          actor,
+          action: "approval.end",
+          target: entry.tool,
+          decision: "allowed",
+          detail: `${code} ${outcome}`,
+          argsHash: entry.hash,
+        });
+        connections.broadcast("approval", {
+          state: "ended",
+          code,
+          sessionKey: entry.sessionKey,
+          outcome,
+          ...(by === undefined ? {} : { by }),
+          ...(again === undefined ? {} : { again }),
+        });
+      }
+      store.bound();
+      arm();
+    }
+
+    async function answer(by: string, { code: typed, decision, word, sessionKey, hash }: Answer): Promise<Result<ApprovalTaken>> {
+      const code = readCode(typed);
+      const found = code === undefined ? [] : store.find(code, sessionKey);
+      const [question] = found;
+      if (question === undefined) return fail("approval.not_found");
+      if (found.length > 1) return fail("approval.ambiguous");
+      if (question.state === "ended") {
+        const { outcome, by: first, again } = question.ended;
+        return succeed({ outcome, ...(first === undefined ? {} : { by: first }), ...(again === undefined ? {} : { again }) });
+      }
+      return ports.ask(question.sessionKey, (session) =>
+        session.answerApproval({
+          code: question.code,
+          answer: decision,
+          by,
+          ...(word === undefined ? {} : { word }),
+          hash: hash ?? question.entry.hash,
+        }),
+      );
+    }
+
+    return {
+      offers: { approvalsRpc: { report } },
+      methods: {
+        "approval.list": (_caller, { sessionKey }) => {
+          if (sessionKey === undefined) return succeed({ approvals: [...store.waiting()] });
+          const named = namedSession(config, sessionKey);
+          return named.ok ? succeed({ approvals: [...store.waiting(named.value.key)] }) : named;
+        },
+        "approval.resolve": async ({ connection }, params) => {
+          const named = params.sessionKey === undefined ? undefined : namedSession(config, params.sessionKey);
+          if (named?.ok === false) return named;
+          const by = actorOf(connection.principal);
+          const result = await answer(by, { ...params, sessionKey: named?.value.key });
+          const { code, decision } = params;
+          record({
+            actor: by,
+            action: "approval.resolve",
+            target: code,
+            decision: result.ok ? "allowed" : "failed",
+            detail: `${decision}: ${result.ok ? result.value.outcome : result.error.reason}`,
+          });
+          return result;
+        },
+      },
+      alarms: [{ name: "approvals_ended", next: () => store.nextPrune(), run: (at) => store.prune(at) }],
+    };
+  },
+};
+
+function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion): ApprovalEntry {
+  const { code, runId, callId, name, target, text, bytes, sha256, why, rule, hash, createdAt, expiresAt } = question;
+  return {
+    code,
+    sessionKey: asSessionKey(sessionKey),
+    agentId: asAgentId(agentId),
+    runId: asRunId(runId),
+    callId: asCallId(callId),
+    tool: asToolName(name.slice(0, 192)),
+    ...(target.kind === "node" ? { nodeId: asNodeId(target.nodeId) } : {}),
+    text,
+    textBytes: bytes,
+    ...(sha256 === undefined ? {} : { textSha256: sha256 }),
+    why: why.slice(0, 4096),
+    rule: rule.slice(0, 1024),
+    hash,
+    createdAt,
+    expiresAt,
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * The questions of all sessions, as the sessions last reported them. An index: the session that asked is the truth, and an answer
+ * always goes there. An ended question is kept for a while without its text, so that a second answer gets the result of the first.
+ */
+import type { ApprovalEntry, ApprovalOutcome } from "../../../../protocol/gen/types.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+export interface EndedRow {
+  readonly code: string;
+  readonly outcome: ApprovalOutcome;
+  readonly by?: string;
+  readonly again?: string;
+  readonly at: number;
+}
+export type Known =
+  | { readonly sessionKey: string; readonly code: string; readonly state: "waiting"; readonly entry: ApprovalEntry }
+  | { readonly sessionKey: string; readonly code: string; readonly state: "ended"; readonly ended: EndedRow };
+export interface Changes {
+  readonly asked: readonly ApprovalEntry[];
+  readonly ended: readonly { readonly entry: ApprovalEntry; readonly end: EndedRow }[];
+}
+type Row = {
+  session_key: string;
+  code: string;
+  expires_at: number;
+  entry: string | null;
+  ended_at: number | null;
+  outcome: string | null;
+  answered_by: string | null;
+  again: string | null;
+};
+/** Ended questions are remembered for this long, and so many of them. */
+const REMEMBERED_MS = 7 * 86_400_000;
+const REMEMBERED = 2_000;
+
+export class ApprovalStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Takes all questions of a session. Undefined: a newer report is here already. */
+  report(
+    sessionKey: string,
+    revision: number,
+    waiting: readonly ApprovalEntry[],
+    ended: readonly EndedRow[],
+    now: number,
+  ): Changes | undefined {
+    const { sql } = this.#db;
+    return this.#db.transactionSync(() => {
+      const last = one<{ revision: number }>(sql, "SELECT revision FROM approval_reports WHERE session_key = ?", sessionKey)?.revision ?? 0;
+      if (revision < last) return undefined;
+      run(
+        sql,
+        "INSERT INTO approval_reports(session_key, revision) VALUES(?, ?) ON CONFLICT(session_key) DO UPDATE SET revision = excluded.revision",
+        sessionKey,
+        revision,
+      );
+      const before = this.waiting(sessionKey);
+      const asked = waiting.filter(({ code }) => !before.some((known) => known.code === code));
+      for (const entry of asked)
+        run(
+          sql,
+          `INSERT INTO approvals(session_key, code, expires_at, entry) VALUES(?, ?, ?, ?) ON CONFLICT(session_key, code) DO UPDATE SET
+             expires_at = excluded.expires_at, entry = excluded.entry, ended_at = NULL, outcome = NULL, answered_by = NULL, again = NULL`,
+          sessionKey,
+          entry.code,
+          entry.expiresAt,
+          JSON.stringify(entry),
+        );
+      const over = before.filter(({ code }) => !waiting.some((entry) => entry.code === code));
+      const ends = over.map((entry) => ({ entry, end: ended.find(({ code }) => code === entry.code) ?? lost(entry.code, now) }));
+      // A question may have been asked and answered between two reports.
+      const unseen = ended.filter(({ code }) => !waiting.some((entry) => entry.code === code));
+      for (const end of [...unseen, ...ends.map(({ end }) => end)])
+        run(
+          sql,
+          `INSERT INTO approvals(session_key, code, expires_at, ended_at, outcome, answered_by, again) VALUES(?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT(session_key, code) DO UPDATE SET entry = NULL, ended_at = excluded.ended_at, outcome = excluded.outcome,
+             answered_by = excluded.answered_by, again = excluded.again`,
+          sessionKey,
+          end.code,
+          end.at,
+          end.at,
+          end.outcome,
+          end.by ?? null,
+          end.again ?? null,
+        );
+      return { asked, ended: ends };
+    });
+  }
+
+  /** The oldest first. */
+  waiting(sessionKey?: string): readonly ApprovalEntry[] {
+    const rows = all<Row>(
+      this.#db.sql,
+      "SELECT * FROM approvals WHERE ended_at IS NULL AND (? = '' OR session_key = ?) ORDER BY expires_at, code",
+      sessionKey ?? "",
+      sessionKey ?? "",
+    );
+    return rows.map(entryOf);
+  }
+  /** The questions with this code; when one waits, only those that wait. */
+  find(code: string, sessionKey: string | undefined): readonly Known[] {
+    const rows = all<Row>(
+      this.#db.sql,
+      "SELECT * FROM approvals WHERE code = ? AND (? = '' OR session_key = ?) ORDER BY ended_at DESC",
+      code,
+      sessionKey ?? "",
+      sessionKey ?? "",
+    );
+    const waiting = rows.filter((row) => row.ended_at === null);
+    return (waiting.length > 0 ? waiting : rows.slice(0, 1)).map(knownOf);
+  }
+
+  nextPrune(): number | undefined {
+    const at = one<{ at: number | null }>(this.#db.sql, "SELECT min(ended_at) AS at FROM approvals")?.at;
+    return at === null || at === undefined ? undefined : at + REMEMBERED_MS;
+  }
+  prune(now: number): void {
+    const { sql } = this.#db;
+    run(sql, "DELETE FROM approvals WHERE ended_at <= ?", now - REMEMBERED_MS);
+  }
+  /** Forgets the oldest of too many ended questions. */
+  bound(): void {
+    const { sql } = this.#db;
+    const cut = one<{ at: number }>(
+      sql,
+      "SELECT ended_at AS at FROM approvals WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1 OFFSET ?",
+      REMEMBERED,
+    );
+    if (cut) run(sql, "DELETE FROM approvals WHERE ended_at <= ?", cut.at);
+  }
+}
+/** The session no longer remembers how the question ended. */
+const lost = (code: string, at: number): EndedRow => ({ code, outcome: "withdrawn", at });
+function entryOf(row: Row): ApprovalEntry {
+  if (row.entry === null) throw new Error("a question that waits has no text");
+  return JSON.parse(row.entry);
+}
+function knownOf(row: Row): Known {
+  const { session_key: sessionKey, code } = row;
+  if (row.ended_at === null) return { sessionKey, code, state: "waiting", entry: entryOf(row) };
+  const ended: EndedRow = {
+    code,
+    outcome: (row.outcome ?? "withdrawn") as ApprovalOutcome,
+    ...(row.answered_by === null ? {} : { by: row.answered_by }),
+    ...(row.again === null ? {} : { again: row.again }),
+    at: row.ended_at,
+  };
+  return { sessionKey, code, state: "ended", ended };
+}

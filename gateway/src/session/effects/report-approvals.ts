@@ -1,0 +1,80 @@
+/** ReportApprovals: tells the gateway which questions of the session wait, as they are now, and how the last ones ended. */
+import { shownCall, visible } from "../../calls/shown-call.ts";
+import type { AwaitingCall } from "../../calls/open-call.ts";
+import type { ApprovalReport, WaitingQuestion } from "../../ports/approvals.ts";
+import type { GatewayPort } from "../../ports/gateway.ts";
+import type { EffectOf } from "../machine/effect.ts";
+import type { EventBody } from "../machine/event.ts";
+import type { LogRow } from "../machine/log.ts";
+import { isAwaiting } from "../machine/phase/questions.ts";
+import type { State } from "../machine/state.ts";
+import { backoff, type Flight, type FlightEnd } from "../pump.ts";
+
+export interface ReportPorts {
+  readonly state: () => State | undefined;
+  readonly row: (seq: number) => LogRow | undefined;
+  readonly gateway: Pick<GatewayPort, "approvals">;
+  readonly sha256: (text: string) => Promise<string>;
+  readonly commit: (event: EventBody) => void;
+}
+const MAX_RETRY_MS = 60_000;
+
+export async function reportApprovals(effect: EffectOf<"ReportApprovals">, flight: Flight, ports: ReportPorts): Promise<FlightEnd> {
+  const state = ports.state();
+  if (!state) return "done";
+  const { identity, run, questions = [] } = state;
+  const acting = run.phase === "acting" ? run : undefined;
+  const waiting = (acting?.calls ?? []).filter(isAwaiting);
+  const row = acting && ports.row(acting.assistantSeq);
+  const report: ApprovalReport = {
+    sessionKey: identity.key,
+    agentId: identity.agentId,
+    revision: effect.revision,
+    ...(acting && waiting.length > 0 ? { origin: acting.origin } : {}),
+    waiting: await Promise.all(waiting.map((call) => question(call, acting?.runId ?? "", argumentsOf(row, call), ports.sha256))),
+    ended: questions.map(({ code, ended, by, again, at }) => ({
+      code,
+      outcome: ended,
+      ...(by === undefined ? {} : { by }),
+      ...(again === undefined ? {} : { again }),
+      at,
+    })),
+  };
+  try {
+    await ports.gateway.approvals(report);
+  } catch {
+    return backoff(flight.tries, MAX_RETRY_MS);
+  }
+  ports.commit({ type: "EffectDone", effectId: effect.id });
+  return "done";
+}
+async function question(
+  { callId, name, target, approval }: AwaitingCall,
+  runId: string,
+  args: Readonly<Record<string, unknown>>,
+  sha256: ReportPorts["sha256"],
+): Promise<WaitingQuestion> {
+  const { code, hash, rule, why, createdAt, expiresAt } = approval;
+  const { text, bytes, whole } = shownCall(args);
+  return {
+    code,
+    callId,
+    runId,
+    name: visible(name),
+    target,
+    hash,
+    rule: visible(rule),
+    why: visible(why),
+    text,
+    bytes,
+    ...(whole === undefined ? {} : { sha256: await sha256(whole) }),
+    createdAt,
+    expiresAt,
+  };
+}
+/** The arguments of one call of an answer. */
+export function argumentsOf(row: LogRow | undefined, { index }: Pick<AwaitingCall, "index">): Readonly<Record<string, unknown>> {
+  const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[index] : undefined;
+  if (!block) throw new Error("the arguments of a call that waits are not in the log");
+  return block.arguments;
+}

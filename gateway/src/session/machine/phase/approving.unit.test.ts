@@ -1,0 +1,213 @@
+/** Calls that wait for the owner's word. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Binding } from "../../../calls/approval.ts";
+import { Bench, CALL, call, LAP, target } from "../../../../test/session/machine-bench.ts";
+import type { AwaitingCall } from "../../../calls/open-call.ts";
+import type { Answer, CallTarget, EventOf, ReplyCall } from "../event.ts";
+import { LIMITS } from "../limits.ts";
+import { isAwaiting } from "./questions.ts";
+
+const ASK = { rule: "toolApproval.rules[0]", why: "It runs a program." };
+const BINDING: Binding = { hash: "hash-0", argsHash: "args-0", policy: "p1" };
+const SECOND = "ref0000000/r1/1/1";
+const asked = (binding: Partial<Binding> = {}): ReplyCall => ({ ...call({ ask: ASK }), binding: { ...BINDING, ...binding } });
+const waiting = (b: Bench): readonly AwaitingCall[] => (b.state.run.phase === "acting" ? b.state.run.calls.filter(isAwaiting) : []);
+const code = (b: Bench, index = 0): string => waiting(b)[index]?.approval.code ?? assert.fail("no question waits");
+function answer(b: Bench, more: Partial<EventOf<"ApprovalAnswered">> & { readonly code: string }): Answer | undefined {
+  return b.apply({
+    type: "ApprovalAnswered",
+    answer: "allow",
+    by: "client:me",
+    present: { target: target({ ask: ASK }), binding: BINDING },
+    ...more,
+  }).answer;
+}
+function paused(): Bench {
+  const b = new Bench();
+  b.say("a");
+  b.reply("", [asked()]);
+  return b;
+}
+const dispatches = (b: Bench): number => b.state.outbox.filter(({ type }) => type === "DispatchTool").length;
+
+describe("a call that needs the owner's word", () => {
+  test("[AP1] is not handed over; the other calls of the step go on, and the run sleeps until the question ends", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [asked(), call()]);
+    assert.equal(dispatches(b), 1);
+    assert.equal(b.effect("DispatchTool").callId, SECOND);
+    b.result(SECOND, "two");
+    assert.equal(dispatches(b), 0);
+    assert.ok(b.state.run.phase === "acting");
+    assert.equal(b.state.run.deadline, LIMITS.approvalMs);
+    const [question] = waiting(b);
+    assert.ok(question);
+    const { approval } = question;
+    assert.match(approval.code, /^[2-9A-Z]{5}$/);
+    assert.deepEqual(
+      { ...approval, code: "" },
+      { ...ASK, ...BINDING, code: "", createdAt: 1_000_000, expiresAt: 1_000_000 + LIMITS.approvalMs },
+    );
+    assert.deepEqual(b.notices(), ["paused:"]);
+  });
+  test("[AP1] [G1] no report, node, restart or tick changes it while it waits", () => {
+    const b = paused();
+    const before = b.state;
+    assert.deepEqual(b.result(CALL, "SECRET"), { type: "unknown" });
+    for (const event of [
+      { type: "NodeChanged", nodeId: "lap", online: false },
+      { type: "NodeChanged", nodeId: "lap", online: true, calls: [] },
+      { type: "ToolOffline", effectId: "r1/t1/d0.0", callId: CALL, first: true },
+      { type: "ToolUncertain", effectId: "r1/t1/d0.0", callId: CALL },
+      { type: "ToolSent", effectId: "r1/t1/d0.0", callId: CALL },
+      { type: "Woke" },
+      { type: "Tick", inFlight: [] },
+    ] as const)
+      b.apply(event);
+    assert.deepEqual(b.state, before);
+  });
+  test("[AP2] [S13] without a binding it is refused: no one could know what is allowed", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call({ ask: ASK })]);
+    assert.match(b.textOf(CALL), /^Not run: the question could not be asked/);
+    assert.equal(dispatches(b), 0);
+  });
+  test("[AP2] codes are unique among the open questions of a conversation", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply(
+      "",
+      Array.from({ length: LIMITS.approvalsOpen }, (_, index) => asked({ hash: `h${index}`, argsHash: `a${index}` })),
+    );
+    assert.equal(new Set(waiting(b).map(({ approval }) => approval.code)).size, LIMITS.approvalsOpen);
+  });
+});
+
+describe("an answer", () => {
+  test("[AP3] [P15] [K12] allow: the call is handed over once, and its time begins with the answer", () => {
+    const b = paused();
+    b.now = 600_000;
+    assert.deepEqual(answer(b, { code: code(b) }), { type: "approval", ended: "allowed", by: "client:me" });
+    assert.equal(dispatches(b), 1);
+    assert.ok(b.state.run.phase === "acting");
+    assert.deepEqual([b.state.run.deadline, b.state.run.waitedMs, b.state.run.waitingSince], [660_000, 600_000, undefined]);
+    b.result(CALL, "done");
+    assert.equal(b.state.run.phase, "thinking");
+  });
+  test("[AP3] [P15] the first answer counts, once; a later one gets the same result", () => {
+    const b = paused();
+    const first = code(b);
+    const taken = answer(b, { code: first, answer: "deny", word: "use git instead" });
+    assert.deepEqual(taken, { type: "approval", ended: "denied", by: "client:me" });
+    assert.equal(b.resultOf(CALL).reason, "approval.denied");
+    assert.match(b.textOf(CALL), /^Not run: the owner denied lap__Bash\. The owner wrote: "use git instead"\./);
+    const after = b.state;
+    assert.deepEqual(answer(b, { code: first, by: "client:other" }), taken);
+    assert.deepEqual(b.state, after);
+    assert.equal(dispatches(b), 0);
+  });
+  test("[AP4] [P15] a wrong code, another question's hash, and an allowance without the present policy change nothing", () => {
+    const b = paused();
+    const before = b.state;
+    assert.deepEqual(answer(b, { code: "ZZZZZ" }), { type: "unknown" });
+    assert.deepEqual(answer(b, { code: code(b), hash: "hash-9" }), { type: "unknown" });
+    const { present: _none, ...bare } = { present: 0, type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x" } as const;
+    assert.deepEqual(b.apply(bare).answer, { type: "unknown" });
+    assert.deepEqual(b.state, before);
+  });
+  test("[AP5] [P15] no one answers: a denial that is seen, and an answer that comes later changes nothing", () => {
+    const b = paused();
+    const first = code(b);
+    b.now = LIMITS.approvalMs;
+    b.apply({ type: "Tick", inFlight: [] });
+    assert.equal(b.resultOf(CALL).reason, "approval.expired");
+    assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "expired" });
+    assert.equal(dispatches(b), 0);
+  });
+  test("[AP6] [S13] after a change of the policy an allowance is void: the call is asked about again, with a new code", () => {
+    const b = paused();
+    const first = code(b);
+    const present = { target: target({ ask: { ...ASK, why: "The rule is new." } }), binding: { ...BINDING, hash: "hash-1", policy: "p2" } };
+    const taken = answer(b, { code: first, present });
+    const second = code(b);
+    assert.deepEqual(taken, { type: "approval", ended: "asked_again", code: second });
+    assert.notEqual(second, first);
+    assert.equal(dispatches(b), 0);
+    assert.deepEqual(answer(b, { code: first, present }), taken);
+    assert.deepEqual(answer(b, { code: second, present }), { type: "approval", ended: "allowed", by: "client:me" });
+    assert.equal(dispatches(b), 1);
+  });
+  test("[AP6] a policy that denies now, and a machine that is gone, close the call; a denial always holds", () => {
+    const gone: CallTarget = { kind: "none", reason: "node.offline", message: "The machine lap is not connected." };
+    const b = paused();
+    assert.deepEqual(answer(b, { code: code(b), present: { target: gone, binding: BINDING } }), {
+      type: "approval",
+      ended: "void",
+      by: "client:me",
+    });
+    assert.equal(b.resultOf(CALL).reason, "node.offline");
+    const c = paused();
+    const other = { target: target({ nodeId: "other" }), binding: { ...BINDING, hash: "hash-2" } };
+    assert.deepEqual(answer(c, { code: code(c), present: other }), { type: "approval", ended: "void", by: "client:me" });
+    assert.equal(dispatches(c), 0);
+    const d = paused();
+    assert.equal(answer(d, { code: code(d), answer: "deny", present: { target: gone, binding: BINDING } })?.type, "approval");
+    assert.equal(d.resultOf(CALL).reason, "approval.denied");
+  });
+  test("[AP6] the call is handed over as the machine is now, not as it was when it was asked about", () => {
+    const b = paused();
+    answer(b, { code: code(b), present: { target: target({ ask: ASK, ledger: false }), binding: BINDING } });
+    const [open] = b.state.run.phase === "acting" ? b.state.run.calls : [];
+    assert.equal(open?.status, "planned");
+    assert.equal(b.effect("DispatchTool").repeatable, false);
+  });
+});
+
+describe("questions that end with their run", () => {
+  for (const event of [{ type: "Abort" }, { type: "Reset" }] as const)
+    test(`[AP7] [R3] ${event.type}: the call is closed, no machine is told to stop it, and a late answer changes nothing`, () => {
+      const b = paused();
+      const first = code(b);
+      b.apply(event);
+      assert.equal(b.resultOf(CALL).outcome, "cancelled");
+      assert.ok(b.state.outbox.every(({ type }) => type !== "CancelTool"));
+      assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "withdrawn" });
+      assert.equal(dispatches(b), 0);
+      assert.deepEqual(b.apply({ type: "ToolResult", callId: CALL, from: LAP, content: [], outcome: "ok" }).answer, { type: "duplicate" });
+    });
+  test("[AP8] the same call denied three times ends the run with a sentence", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let times = 1; times <= LIMITS.approvalDenials; times++) {
+      b.reply("", [asked({ hash: `h${times}` }), call()]);
+      answer(b, { code: code(b), answer: "deny" });
+      if (times < LIMITS.approvalDenials) b.result(`ref0000000/r1/${times}/1`, "two");
+    }
+    assert.deepEqual(b.notices().slice(-1), ["error:approval.repeated"]);
+    assert.equal(b.resultOf("ref0000000/r1/3/1").outcome, "cancelled");
+  });
+  test("[AP8] more than 20 questions at once end the run, and nothing is run", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [...Array.from({ length: LIMITS.approvalsOpen + 1 }, () => asked()), call()]);
+    assert.deepEqual(b.notices(), ["error:approval.too_many"]);
+    assert.equal(dispatches(b), 0);
+  });
+  test("[AP9] each change is reported to the gateway, and one report is open at most", () => {
+    const b = paused();
+    const first = b.state.outbox.find(({ type }) => type === "ReportApprovals");
+    answer(b, { code: code(b) });
+    const reports = b.state.outbox.filter(({ type }) => type === "ReportApprovals");
+    assert.deepEqual([first?.id, reports.map(({ id }) => id)], ["approvals/1", ["approvals/2"]]);
+  });
+  test("[AP1] [R1] the time in which the owner is waited for does not count as the run's", () => {
+    const b = paused();
+    b.now = LIMITS.approvalMs - 1;
+    answer(b, { code: code(b), answer: "deny" });
+    assert.equal(b.state.run.phase, "thinking");
+    assert.equal(b.state.run.phase === "thinking" && b.state.run.waitedMs, LIMITS.approvalMs - 1);
+  });
+});

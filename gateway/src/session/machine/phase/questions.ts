@@ -1,0 +1,54 @@
+/** Which questions of the session wait for the owner, and how the last ones ended; the gateway is told of each change. Pure. */
+import { type Approval, type Ask, approvalCode, type Binding } from "../../../calls/approval.ts";
+import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";
+import { type Draft, appendNotice, open, settle } from "../draft.ts";
+import { ENDED_QUESTIONS, LIMITS } from "../limits.ts";
+import { approvalsEffectId, type EndedQuestion } from "../state.ts";
+
+export const isAwaiting = (call: OpenCall): call is AwaitingCall => call.status === "awaiting_approval";
+
+/** A question with a code that no open or remembered one of the session has. `others`: calls that are open, or about to be. */
+export function newQuestion(d: Draft, callId: string, ask: Ask, binding: Binding, others: readonly OpenCall[]): Approval {
+  const taken = new Set([
+    ...others.filter(isAwaiting).map((call) => call.approval.code),
+    ...(d.state.questions ?? []).map(({ code }) => code),
+  ]);
+  const { rule, why } = ask;
+  const { hash, argsHash, policy } = binding;
+  const code = approvalCode(`${d.at.freshId} ${callId}`, taken);
+  return { code, rule, why, hash, argsHash, policy, createdAt: d.at.wall, expiresAt: d.at.wall + LIMITS.approvalMs };
+}
+
+/** Clients see the question as an event of the log, so that it is shown again to a client that connects later. */
+export function announce(d: Draft, run: { readonly runId: string; readonly step: number }, { callId, name, approval }: AwaitingCall): void {
+  appendNotice(d, {
+    notice: "paused",
+    runId: run.runId,
+    text: `${name} needs your approval: ${approval.why} Answer with: gsv approval allow ${approval.code} (or deny).`,
+    question: { code: approval.code, callId, step: run.step },
+  });
+  report(d);
+}
+
+export function endQuestion(
+  d: Draft,
+  { callId, approval }: AwaitingCall,
+  end: Pick<EndedQuestion, "ended" | "by" | "again">,
+): EndedQuestion {
+  const ended: EndedQuestion = { code: approval.code, callId, ...end, at: d.at.wall };
+  d.state.questions = [...(d.state.questions ?? []), ended].slice(-ENDED_QUESTIONS);
+  report(d);
+  return ended;
+}
+
+/** One report is open at most: it tells the state at the time at which it is made. */
+function report(d: Draft): void {
+  const last = d.state.approvalRevision ?? 0;
+  const earlier = d.state.outbox.find((effect) => effect.type === "ReportApprovals");
+  // This step has opened one.
+  if (earlier && d.before.outbox.every((effect) => effect.id !== earlier.id)) return;
+  if (earlier) settle(d, earlier.id);
+  const revision = last + 1;
+  d.state.approvalRevision = revision;
+  open(d, { type: "ReportApprovals", id: approvalsEffectId(revision), revision });
+}

@@ -1,0 +1,111 @@
+/** Calls that wait for the owner's word, in a real object that is evicted at each border. */
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { asCallId } from "../../../protocol/gen/types.ts";
+import type { WaitingQuestion } from "../../src/ports/approvals.ts";
+import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+const ASK = { rule: "toolApproval.rules[0]", why: "It runs a program." };
+function stage(): Stage {
+  const made = new Stage().open();
+  made.tools = [onNode("lap", "Bash")];
+  made.asks = { ask: () => ASK, version: ({ config }) => config.toolApproval };
+  return made;
+}
+const question = (s: Stage): Promise<WaitingQuestion> => until("the question", () => s.approvals.at(-1)?.waiting[0]);
+async function paused(on: Stage): Promise<{ s: TestSession; asked: WaitingQuestion }> {
+  const s = newSession();
+  await s.send("a");
+  (await on.call(0)).answer(says("", [{ name: "lap__Bash", arguments: { command: "rm -rf /tmp/x\u202e" } }]));
+  const asked = await question(on);
+  // The fake gateway has no output gate: an answer of the object proves that its commit is stored.
+  expect(value(await s.port.stats()).state).toBe("acting");
+  return { s, asked };
+}
+const allow = (s: TestSession, { code, hash }: WaitingQuestion) => s.port.answerApproval({ code, hash, answer: "allow", by: "client:me" });
+async function finish(on: Stage, s: TestSession): Promise<void> {
+  const [call] = on.dispatches;
+  await s.port.toolResult("lap", { callId: asCallId(call?.callId ?? ""), outcome: "ok", result: "gone" });
+  (await on.call(1)).answer(says("done"));
+  await on.ended("run-a");
+}
+
+describe("a question", () => {
+  it("[AP1] [AP9] [S13] is reported with everything that the call will do, and the run waits", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    expect(asked).toMatchObject({ ...ASK, name: "lap__Bash", target: { kind: "node", nodeId: "lap" }, text: "rm -rf /tmp/x\\u{202e}" });
+    expect(asked.hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(on.dispatches).toEqual([]);
+    expect(value(await s.port.stats()).state).toBe("acting");
+    const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload] : []));
+    expect(shown).toMatchObject([{ approvalId: asked.code, callId: asked.callId }]);
+  });
+  it("[K11] [P15] after an eviction it waits with the same code, and one answer runs the call once", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    await evictDurableObject(s.stub);
+    await s.port.resume();
+    expect(on.approvals.at(-1)?.waiting.map(({ code }) => code)).toEqual([asked.code]);
+    expect(value(await allow(s, asked))).toMatchObject({ outcome: "allowed", by: "client:me" });
+    await until("the call", () => on.dispatches.length > 0);
+    await finish(on, s);
+    expect(on.dispatches).toHaveLength(1);
+  });
+  it("[K12] [P15] an eviction right after the answer: the call is handed over, and a repeated answer gets the same result", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    const first = value(await allow(s, asked));
+    await until("the first hand-over", () => on.dispatches.length > 0);
+    await evictDurableObject(s.stub);
+    await s.port.resume();
+    await until("the call again", () => on.dispatches.length === 2);
+    expect(new Set(on.dispatches.map(({ callId }) => callId)).size).toBe(1);
+    expect(value(await allow(s, asked))).toEqual(first);
+    await finish(on, s);
+    expect(on.dispatches).toHaveLength(2);
+  });
+  it("[AP5] [P15] no one answers: the alarm of the sleeping session denies the call", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    // The alarm of the work that asked the question comes first, and sets the one for the question's end.
+    const began = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: began + LIMITS.leaseMs + 1_000 });
+    await runDurableObjectAlarm(s.stub);
+    vi.setSystemTime(began + LIMITS.approvalMs + LIMITS.leaseMs);
+    const ringing = runDurableObjectAlarm(s.stub);
+    const next = await on.call(1);
+    const { request } = next;
+    expect(JSON.stringify(request.messages.at(-1))).toContain("no one answered within 30 minutes");
+    expect(value(await allow(s, asked))).toEqual({ outcome: "expired" });
+    next.answer(says("done"));
+    await ringing;
+    expect(on.dispatches).toEqual([]);
+  });
+  it("[AP6] [S13] the policy has changed: the allowance is void, and the call is asked about with a new code", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    on.toolApproval = { defaultDecision: "ask" };
+    const taken = value(await allow(s, asked));
+    expect(taken).toMatchObject({ outcome: "asked_again" });
+    const second = await until("the new question", () => on.approvals.at(-1)?.waiting.find(({ code }) => code === taken.again));
+    expect(second.hash).not.toBe(asked.hash);
+    expect(on.dispatches).toEqual([]);
+    expect(value(await allow(s, second))).toMatchObject({ outcome: "allowed" });
+    await until("the call", () => on.dispatches.length > 0);
+  });
+  it("[AP4] a code of another conversation, and another hash, change nothing", async () => {
+    const on = stage();
+    const { s, asked } = await paused(on);
+    const other = newSession();
+    await other.send("b");
+    expect(await allow(other, asked)).toMatchObject({ ok: false, error: { reason: "approval.not_found" } });
+    expect(await s.port.answerApproval({ code: asked.code, hash: "0".repeat(64), answer: "allow", by: "x" })).toMatchObject({ ok: false });
+    expect(on.dispatches).toEqual([]);
+  });
+});

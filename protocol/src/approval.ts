@@ -1,0 +1,91 @@
+/** Approvals: tool calls that wait for the owner's word. */
+import { enumOf, event, method, struct, t } from "./dsl.ts";
+import { AgentId, CallId, NodeId, RunId, SessionKey, ToolName } from "./ids.ts";
+
+const Code = t.string(16, { minLength: 1 });
+export const ApprovalOutcome = enumOf(
+  "ApprovalOutcome",
+  "How a question ended. `allowed`: the call was handed over. `denied`: by a person. `expired`: no one answered in time, which denies the call. `withdrawn`: the run ended first. `void`: what is connected, or the policy, changed so that the call can no longer be made. `asked_again`: the policy changed, and the call waits under a new code.",
+  ["allowed", "denied", "expired", "withdrawn", "void", "asked_again"],
+);
+export const ApprovalEntry = struct(
+  "ApprovalEntry",
+  "A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.",
+  {
+    /** Names the question, for people: five characters. */
+    code: Code,
+    sessionKey: SessionKey,
+    agentId: AgentId,
+    runId: RunId,
+    callId: CallId,
+    tool: ToolName,
+    /** The machine; absent for a tool of the gateway. */
+    nodeId: t.optional(NodeId),
+    /** Everything that the call will do: its arguments, or the first 4 KB of them. */
+    text: t.string(32768),
+    /** Bytes of the whole text. */
+    textBytes: t.int(),
+    /** Of the whole text, when `text` is only its beginning. */
+    textSha256: t.optional(t.string(64)),
+    /** What about the call needs a word. */
+    why: t.string(4096),
+    /** What decided: a rule of the configuration, a mode, a class. */
+    rule: t.string(1024),
+    /** sha256 over call, arguments, target and policy: what the answer is bound to. */
+    hash: t.string(128),
+    createdAt: t.time(),
+    expiresAt: t.time(),
+  },
+);
+
+method("approval.list", {
+  doc: "Lists the tool calls that wait for your word, the oldest first.",
+  params: { sessionKey: t.optional(SessionKey) },
+  result: { approvals: t.array(ApprovalEntry, 1000) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  errors: ["session.bad_key"],
+  idempotent: true,
+});
+method("approval.resolve", {
+  doc: "Answers a question about a tool call. The first answer counts; a later one changes nothing and gets the result of the first.",
+  params: {
+    code: Code,
+    decision: enumOf("ApprovalAnswerKind", "The answer to a question.", ["allow", "deny"]),
+    /** With a denial: what the model is told. */
+    word: t.optional(t.string(2048)),
+    /** Needed only when two conversations have a question with this code. */
+    sessionKey: t.optional(SessionKey),
+    /** `hash` of the question that was shown: an answer to anything else changes nothing. */
+    hash: t.optional(t.string(128)),
+  },
+  result: {
+    outcome: ApprovalOutcome,
+    /** Who gave the answer that counts. */
+    by: t.optional(t.string(512)),
+    /** With `asked_again`: the code of the new question. */
+    again: t.optional(Code),
+  },
+  callers: ["client"],
+  scope: "operate",
+  audit: "own",
+  errors: ["approval.not_found", "approval.ambiguous", "session.bad_key"],
+  idempotent: true,
+});
+
+event("approval", {
+  doc: "A tool call waits for the owner, or waits no more. After a connect, `approval.list` has all of them.",
+  payload: {
+    state: enumOf("ApprovalState", "Whether the question waits.", ["waiting", "ended"]),
+    code: Code,
+    sessionKey: SessionKey,
+    /** While it waits. */
+    approval: t.optional(ApprovalEntry),
+    /** When it has ended. */
+    outcome: t.optional(ApprovalOutcome),
+    by: t.optional(t.string(512)),
+    again: t.optional(Code),
+  },
+  to: ["client"],
+});
