@@ -1,7 +1,7 @@
 /** Composes the native tools of a list of features and closes the registry. */
 import { mediaText } from "../features/media/media-text.ts";
 import { Readings } from "../features/media/readings.ts";
-import { readSkillFile } from "../features/skills/read.ts";
+import { readSkillBytes, readSkillFile } from "../features/skills/read.ts";
 import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
 import type { Logger } from "../platform/log.ts";
@@ -29,7 +29,10 @@ export function composeNativeTools(bucket: Bucket, { features = FEATURES.definit
   const readings = new Readings(bucket, { ...NO_IMAGES, readers });
   const files = createAgentFiles(
     bucket,
-    (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now),
+    {
+      text: (path, { identity, gateway, now }) => readSkillFile(bucket, gateway, identity.agentId, path, now),
+      bytes: (path, { identity, gateway, now }) => readSkillBytes(bucket, gateway, identity.agentId, path, now),
+    },
     (file) => mediaText(file, bucket, readings),
   );
   return createNativeTools(list.close(), files, (tool, error) => log.error("native_tool_failed", { tool, error }));

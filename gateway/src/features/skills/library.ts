@@ -26,6 +26,8 @@ export interface SkillLibrary {
   root(root: SkillRoot, now: number): Promise<Result<RootSkills>>;
   /** A file of a skill, in the version that was listed; `skill.changed` when it has changed since then. */
   text(agentId: string, folder: SkillFolder, file: string): Promise<Result<string>>;
+  /** The same for any kind of file. */
+  bytes(agentId: string, folder: SkillFolder, file: string): Promise<Result<Uint8Array<ArrayBuffer>>>;
   /** The beginning of an unusable skill's SKILL.md, for the owner to review. */
   anyText(agentId: string, folder: SkillFolder): Promise<Result<string>>;
   /** `by` is the writer, as files of the workspace name it. */
@@ -76,6 +78,28 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
     return gone.ok || gone.error.reason === "path.not_found" ? NOTHING : gone;
   }
 
+  /** The file as it was listed. */
+  async function listed(agentId: string, { scope, name, files }: SkillFolder, file: string): Promise<Result<Uint8Array<ArrayBuffer>>> {
+    const missing = () => failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
+    if (scope === "builtin") {
+      const own = builtinFile(`skills/${name}/${file}`);
+      return own ? { ok: true, value: new Uint8Array(new TextEncoder().encode(own.content)) } : missing();
+    }
+    const expected = files.find(({ path }) => path === file);
+    if (expected === undefined) return missing();
+    const got = await guarded("read the skill", async () => {
+      const object = await bucket.get(keyOf(agentId, scope, name, file));
+      if (object === null) return null;
+      if (object.size === expected.sizeBytes) return object.arrayBuffer();
+      await object.body.cancel();
+      return null;
+    });
+    if (!got.ok) return got;
+    if (got.value === null) return changed(name);
+    const bytes = new Uint8Array(got.value);
+    return (await sha256Of(bytes)) === expected.sha256 ? { ok: true, value: bytes } : changed(name);
+  }
+
   return {
     async view(agentId, now, fresh = false) {
       const [own, global] = await Promise.all([
@@ -92,30 +116,20 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
     root: (root, now) => folders.load(root, now, true),
 
     async text(agentId, folder, file) {
-      const { scope, name } = folder;
-      if (scope === "builtin") {
-        const own = builtinFile(`skills/${name}/${file}`);
-        return own ? { ok: true, value: own.content } : failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
-      }
       const expected = folder.files.find(({ path }) => path === file);
-      if (expected === undefined) return failure("path.not_found", `The skill \`${name}\` has no file \`${file}\`.`);
-      if (expected.sizeBytes > LIMITS.workspaceFileBytes)
+      if (expected !== undefined && expected.sizeBytes > LIMITS.workspaceFileBytes)
         return failure(
           "file.too_large",
-          `\`${file}\` of the skill \`${name}\` has ${expected.sizeBytes} bytes; at most ${LIMITS.workspaceFileBytes} can be read at once.`,
+          `\`${file}\` of the skill \`${folder.name}\` has ${expected.sizeBytes} bytes; at most ${LIMITS.workspaceFileBytes} can be read at once.`,
         );
-      const got = await guarded("read the skill", async () => {
-        const object = await bucket.get(keyOf(agentId, scope, name, file));
-        if (object === null) return null;
-        if (object.size === expected.sizeBytes) return object.arrayBuffer();
-        await object.body.cancel();
-        return null;
-      });
+      const got = await listed(agentId, folder, file);
       if (!got.ok) return got;
-      if (got.value === null || (await sha256Of(new Uint8Array(got.value))) !== expected.sha256) return changed(name);
-      const text = asText(got.value);
-      return text === undefined ? failure("file.binary", `\`${file}\` of the skill \`${name}\` is not text.`) : { ok: true, value: text };
+      const text = asText(got.value.buffer);
+      return text === undefined
+        ? failure("file.binary", `\`${file}\` of the skill \`${folder.name}\` is not text.`)
+        : { ok: true, value: text };
     },
+    bytes: listed,
     async anyText(agentId, { scope, name }) {
       if (scope === "builtin") return { ok: true, value: builtinFile(`skills/${name}/${SKILL_FILE}`)?.content ?? "" };
       return guarded("read the skill", async () => {

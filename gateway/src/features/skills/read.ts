@@ -22,19 +22,32 @@ export const notApproved = (name: string) =>
     `The files of the skill \`${name}\` are not approved: something other than your human wrote or changed them. Don't use it. Your human can review it with \`gsv skills show ${name}\` and then run \`gsv skills approve ${name}\`.`,
   );
 
-/** A skill's file for a session, by its workspace path; undefined when the path is not in a skill. The only way for sessions to read skills. */
-export async function readSkillFile(
+/** The text of a skill's file for a session, by its workspace path; undefined when the path is not in a skill. */
+export const readSkillFile = (bucket: Bucket, gateway: SeenPort, agentId: string, path: string, now: number) =>
+  approvedFile(bucket, gateway, agentId, path, now, "text");
+/** The same for any kind of file. */
+export const readSkillBytes = (bucket: Bucket, gateway: SeenPort, agentId: string, path: string, now: number) =>
+  approvedFile(bucket, gateway, agentId, path, now, "bytes");
+
+type Contents = { readonly text: string; readonly bytes: Uint8Array<ArrayBuffer> };
+/** The only way for sessions to read skills. */
+async function approvedFile<As extends keyof Contents>(
   bucket: Bucket,
   gateway: SeenPort,
   agentId: string,
   path: string,
   now: number,
-): Promise<Result<string> | undefined> {
+  as: As,
+): Promise<Result<Contents[As]> | undefined> {
   const asked = skillPath(path);
   const none = (): Result<never> => failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
   // A disk may ignore case, so only the exact spelling of a skill is accepted.
   if (asked === undefined) return /^skills\/./i.test(path.normalize("NFKC")) && !/^skills\/[^/]+$/.test(path) ? none() : undefined;
   const library = createSkillLibrary(bucket);
+  const contents: { readonly [Kind in keyof Contents]: (folder: SkillFolder) => Promise<Result<Contents[Kind]>> } = {
+    text: (folder) => library.text(agentId, folder, asked.file),
+    bytes: (folder) => library.bytes(agentId, folder, asked.file),
+  };
   for (const fresh of [false, true]) {
     const view = await library.view(agentId, now, fresh);
     if (!view.ok) return view;
@@ -42,7 +55,7 @@ export async function readSkillFile(
     if (folder === undefined || folder.scope === "builtin") {
       // An unknown skill may be new: compare with the bucket.
       if (!fresh) continue;
-      return folder === undefined ? none() : library.text(agentId, folder, asked.file);
+      return folder === undefined ? none() : contents[as](folder);
     }
     if (folder.sha256 === undefined) {
       if (!fresh) continue;
@@ -56,8 +69,8 @@ export async function readSkillFile(
       if (!fresh) continue;
       return notApproved(asked.name);
     }
-    const text = await library.text(agentId, folder, asked.file);
-    if (text.ok || fresh) return !text.ok && text.error.reason === "skill.changed" ? notApproved(asked.name) : text;
+    const read = await contents[as](folder);
+    if (read.ok || fresh) return !read.ok && read.error.reason === "skill.changed" ? notApproved(asked.name) : read;
   }
   return none();
 }

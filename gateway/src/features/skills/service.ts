@@ -20,7 +20,7 @@ import {
   type SkillFolder,
   skillPath,
 } from "../../storage/skills/folder.ts";
-import { type NewFile, type Refused, refusedContents, refusedNames } from "../../storage/skills/new-files.ts";
+import { folded, type NewFile, type Refused, refusedContents, refusedNames } from "../../storage/skills/new-files.ts";
 import { decodeBase64 } from "../../storage/base64.ts";
 import { visible } from "../../prompt/hidden.ts";
 import type { SkillLibrary, SkillView } from "./library.ts";
@@ -150,6 +150,14 @@ export class SkillService {
       const there = await library.root(root, now());
       if (!there.ok) return there;
       const old = there.value.skills.find((skill) => skill.name === name);
+      const other = there.value.skills.find((skill) => skill.name !== name && folded(skill.name) === folded(name));
+      if (other !== undefined)
+        return refusedSkill({
+          reason: "skill.invalid",
+          problems: [
+            `There is a skill \`${visible(other.name, 128)}\`, and disks may take both names for the same folder. Use exactly that name, or remove it first with \`gsv skills remove ${visible(other.name, 128)}\`.`,
+          ],
+        });
       if (old !== undefined && !given.replace) return fail("skill.exists", `The skill \`${name}\` already exists.`);
       if (old === undefined && there.value.skills.length >= LIMITS.skills) return fail("skill.limit");
       const owner = ownerOf(scope, agentId);

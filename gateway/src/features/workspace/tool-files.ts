@@ -18,7 +18,10 @@ import { putMedia } from "../../storage/media-objects.ts";
 import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";
 
 /** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
-export type ReadSkill = (path: string, context: NativeToolContext) => Promise<Result<string> | undefined>;
+export interface ReadSkill {
+  text(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;
+  bytes(path: string, context: NativeToolContext): Promise<Result<Uint8Array<ArrayBuffer>> | undefined>;
+}
 
 /** The text of a stored file, by its key. */
 export type ReadMedia = (block: MediaBlock) => Promise<Result<string>>;
@@ -49,7 +52,7 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
     delete: (path, context) => change(path, context, (options) => store.delete(context.identity.agentId, path, options)),
     async skill(given, context) {
       const path = parsePath(given);
-      return path.ok ? readSkill(path.value, context) : undefined;
+      return path.ok ? readSkill.text(path.value, context) : undefined;
     },
     async received(path, context) {
       if (!MEDIA_NAME.test(path)) return undefined;
@@ -62,7 +65,9 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
       const out: Media[] = [];
       for (const [index, path] of paths.entries()) {
         const isStored = MEDIA_NAME.test(path) || path.startsWith("media/");
-        const file = isStored ? await stored(bucket, keyOf(path, context), path, context) : await copied(bucket, path, index, context);
+        const file = isStored
+          ? await stored(bucket, keyOf(path, context), path, context)
+          : await copied(bucket, readSkill, path, index, context);
         if (!file.ok) return file;
         out.push(file.value);
       }
@@ -99,20 +104,22 @@ async function stored(bucket: Bucket, key: string, path: string, { identity }: N
     value: mediaOf(key, normaliseType(httpMetadata?.contentType ?? ""), cleanFilename(customMetadata?.["originalFilename"]), size),
   };
 }
-/** A copy of a workspace file as it is now: a later change of the file does not change the message. */
-async function copied(bucket: Bucket, given: string, index: number, { identity, callId, now }: NativeToolContext): Promise<Result<Media>> {
+/** A copy of a workspace file as it is now: a later change of the file does not change the message. A skill's file only as it was approved. */
+async function copied(
+  bucket: Bucket,
+  readSkill: ReadSkill,
+  given: string,
+  index: number,
+  context: NativeToolContext,
+): Promise<Result<Media>> {
+  const { identity, callId, now } = context;
   const path = parsePath(given);
   if (!path.ok) return path;
-  const object = await guarded("read the file", async () => {
-    const found = await bucket.get(fileKey(identity.agentId, path.value));
-    if (!found || !hasBody(found)) return undefined;
-    return { size: found.size, bytes: found.size > LIMITS.mediaBytes ? undefined : new Uint8Array(await found.arrayBuffer()) };
-  });
-  if (!object.ok) return object;
-  if (object.value === undefined) return missing(given);
-  const { bytes, size } = object.value;
-  if (bytes === undefined)
-    return failure("file.too_large", `\`${path.value}\` has ${size} bytes; a message can carry at most ${LIMITS.mediaBytes}.`);
+  const content =
+    (await readSkill.bytes(path.value, context)) ?? (await fileBytes(bucket, fileKey(identity.agentId, path.value), path.value));
+  if (!content.ok) return content;
+  const bytes = content.value;
+  if (bytes === undefined) return missing(given);
   const mimeType = typeOf(contentTypeOf(path.value), bytes.subarray(0, HEAD_BYTES));
   const filename = cleanFilename(path.value);
   const uuid = await uuidFor(identity.key, { kind: "result", callId, index });
@@ -125,4 +132,18 @@ async function copied(bucket: Bucket, given: string, index: number, { identity, 
     uploadedAt: now,
   });
   return put.ok ? { ok: true, value: mediaOf(put.value.key, mimeType, filename, bytes.length) } : put;
+}
+/** Undefined: there is no such file. */
+async function fileBytes(bucket: Bucket, key: string, path: string): Promise<Result<Uint8Array<ArrayBuffer> | undefined>> {
+  const object = await guarded("read the file", async () => {
+    const found = await bucket.get(key);
+    if (!found || !hasBody(found)) return undefined;
+    return { size: found.size, bytes: found.size > LIMITS.mediaBytes ? undefined : new Uint8Array(await found.arrayBuffer()) };
+  });
+  if (!object.ok) return object;
+  if (object.value === undefined) return { ok: true, value: undefined };
+  const { bytes, size } = object.value;
+  if (bytes === undefined)
+    return failure("file.too_large", `\`${path}\` has ${size} bytes; a message can carry at most ${LIMITS.mediaBytes}.`);
+  return { ok: true, value: bytes };
 }

@@ -23,16 +23,22 @@ const MAX_PROBLEMS = 8;
 const MAX_PATH_CHARS = 256;
 const FILE_PATH = /^[A-Za-z0-9_][A-Za-z0-9._ +,@()=-]*(?:\/[A-Za-z0-9_][A-Za-z0-9._ +,@()=-]*)*$/;
 
+/** Windows keeps these names for devices, with any extension. */
+const DEVICE = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:[. ]|$)/i;
+const deviceIn = (path: string): string | undefined => path.split("/").find((part) => DEVICE.test(part));
+
 const invalid = (problems: readonly string[]): Refused | undefined =>
   problems.length === 0 ? undefined : { reason: "skill.invalid", problems: problems.slice(0, MAX_PROBLEMS) };
 /** A disk may ignore case and Unicode forms. */
-const folded = (path: string): string => path.normalize("NFC").toLowerCase();
+export const folded = (path: string): string => path.normalize("NFC").toLowerCase();
 const foldersOf = (path: string): readonly string[] =>
   path.split("/").flatMap((_, depth, parts) => (depth === 0 ? [] : [parts.slice(0, depth).join("/")]));
 
 /** Why a skill with these names and sizes is refused. Needs no content, so it comes before anything is read or put together. */
 export function refusedNames(name: string, files: readonly { readonly path: string; readonly sizeBytes: number }[]): Refused | undefined {
   if (!isSkillName(name)) return invalid([NAME_RULE]);
+  if (name.endsWith(".")) return invalid([`The name \`${name}\` ends with a dot, which Windows leaves out.`]);
+  if (DEVICE.test(name)) return invalid([`Windows keeps the name \`${name}\` for a device.`]);
   const total = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const manual = files.find(({ path }) => path === SKILL_FILE);
   const tooLarge = [
@@ -51,6 +57,7 @@ export function refusedNames(name: string, files: readonly { readonly path: stri
     const key = folded(path);
     if (!FILE_PATH.test(path) || /[. ](?:\/|$)/.test(path))
       problems.push(`\`${shown}\`: paths may contain letters, digits, blanks and \`._+,@()=-\`; no part may begin or end with a dot.`);
+    else if (deviceIn(path) !== undefined) problems.push(`\`${shown}\`: Windows keeps the name \`${deviceIn(path)}\` for a device.`);
     else if (path.length > MAX_PATH_CHARS) problems.push(`\`${shown}\`: the path is longer than ${MAX_PATH_CHARS} characters.`);
     else if (seen.has(key)) problems.push(`\`${shown}\` occurs twice (upper and lower case count as the same).`);
     else if (key === folded(SKILL_FILE) && path !== SKILL_FILE) problems.push(`\`${shown}\` must be spelled ${SKILL_FILE}.`);

@@ -372,6 +372,12 @@ describe("[SK5] installation over the wire", () => {
     ["a name with a way out", "../x", [manual], /Skills are named/],
     ["a name with a slash", "a/b", [manual], /Skills are named/],
     ["257 files", "x", [manual], /at most 256|256/],
+    ["[TH14] a name that Windows keeps", "con", [manual], /Windows keeps the name `con`/],
+    ["[TH14] a name with an extension that Windows keeps", "Nul.backup", [manual], /Windows keeps the name `Nul\.backup`/],
+    ["[TH14] a name with a dot at its end", "x.", [manual], /ends with a dot/],
+    ["[TH14] a file that Windows keeps", "x", [manual, { path: "ref/COM1.txt", content: "x" }], /Windows keeps the name `COM1\.txt`/],
+    ["[TH14] a folder that Windows keeps", "x", [manual, { path: "aux/a.md", content: "x" }], /Windows keeps the name `aux`/],
+    ["[TH14] a file with a dot at its end", "x", [manual, { path: "a.md.", content: "x" }], /may begin or end with a dot/],
   ] as const)("%s is refused, and nothing is written", async (title, name, files, says) => {
     const agent = newAgent();
     const given =
@@ -383,6 +389,18 @@ describe("[SK5] installation over the wire", () => {
     ).toBe(true);
     expect(answer.ok === false ? answer.error?.message : "").toMatch(says);
     expect((await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects).toEqual([]);
+  });
+  test("[TH14] names that differ only in case are never two skills", async () => {
+    const agent = newAgent();
+    await peer.ok("skills.install", { agentId: agent, name: "aa", files: [manual] });
+    for (const replace of [false, true]) {
+      const refused = await peer.refused("skills.install", { agentId: agent, name: "AA", files: [manual], replace });
+      expect(refused).toMatchObject({ reason: "skill.invalid", message: expect.stringContaining("There is a skill `aa`") });
+    }
+    expect((await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects.map(({ key }) => key)).toEqual([
+      `agents/${agent}/skills/aa/SKILL.md`,
+    ]);
+    await peer.ok("skills.install", { agentId: agent, name: "con1", files: [manual, { path: "console.md", content: "x" }] });
   });
   test("a valid skill is usable and approved at once, and is replaced only on request", async () => {
     const agent = newAgent();

@@ -118,6 +118,34 @@ describe("[P5.4] native tools", () => {
     );
     expect((await env.STORAGE.list({ prefix: `agents/${agent}/` })).objects).toEqual([]);
   });
+  it("[SK4][TH14] a file of a skill is sent only as it was approved", async () => {
+    const agent = newAgent();
+    const manual = "---\nname: x\ndescription: Does things.\n---\n# Body\n";
+    const logo = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]);
+    await env.STORAGE.put(`agents/${agent}/skills/x/SKILL.md`, manual);
+    await env.STORAGE.put(`agents/${agent}/skills/x/logo.bin`, logo);
+    const attach = (path: string, seen: GatewayPort["skillsSeen"]) => {
+      const made = context(agent);
+      const mediaKey = () => undefined;
+      return tools.run(
+        "gsv__Attach",
+        { files: [path] },
+        { ...made, mediaKey, gateway: { ...made.gateway, skillsSeen: seen } as GatewayPort },
+      );
+    };
+    const approved = approvesAll();
+    for (const path of ["skills/x/SKILL.md", "skills/x/logo.bin", "./skills/x/logo.bin"])
+      expect(reasonOf(await attach(path, async () => [])), path).toBe("skill.changed");
+    expect(reasonOf(await attach("SKILLS/x/logo.bin", async () => []))).toBe("path.not_found");
+    expect((await env.STORAGE.list({ prefix: "media/" })).objects.filter(({ key }) => key.includes(agent))).toEqual([]);
+    for (const path of ["skills/x/SKILL.md", "skills/x/logo.bin"])
+      expect(reasonOf(await attach(path, approved.skillsSeen)), path).toBe("ok");
+    const sent = (await env.STORAGE.list({ prefix: "media/" })).objects.filter(({ key }) => key.includes(agent));
+    expect(sent.map(({ size }) => size).toSorted((a, b) => a - b)).toEqual([logo.length, manual.length]);
+    // Changed after its approval.
+    await env.STORAGE.put(`agents/${agent}/skills/x/logo.bin`, "other");
+    expect(reasonOf(await attach("skills/x/logo.bin", approved.skillsSeen))).toBe("skill.changed");
+  });
   it("edits report how often the text occurs", async () => {
     const agent = newAgent();
     await run(agent, "gsv__WriteFile", { path: "a.md", content: "one two one" });
