@@ -19,6 +19,8 @@ export interface UpgradeFacts {
   readonly vouched: boolean;
   /** Sockets without a hello that were closed here and are not gone yet: all, and those from the same address. */
   readonly closingSockets: number;
+  /** Empty where it is not known. */
+  readonly address: string;
   readonly closingFromAddress: number;
   /** Sockets with a hello, and those that a token vouches for. */
   readonly readySockets: number;
@@ -36,6 +38,8 @@ export interface AdmissionPorts {
 
 /** Sockets without a hello that are closing at once, beside `unauthSockets` that are open. */
 const MAX_CLOSING = LIMITS.unauthSockets / 2;
+/** The rest is for addresses of which no socket is closing: some addresses must not keep out all others. */
+const MAX_CLOSING_WITH_SHARE = LIMITS.unauthSockets;
 
 const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): HttpRefusal => ({ reason, message });
 
@@ -55,7 +59,10 @@ export class Admission {
     if (!originAllowed(facts.origin, allowedOrigins())) return refuse("auth.origin");
     if (!tokens.configured(now())) return refuse("auth.not_configured");
     // A closed socket holds memory until its peer has answered. A socket that only waits makes way for a newer one.
-    const flooded = facts.closingSockets >= MAX_CLOSING || facts.closingFromAddress >= LIMITS.unauthSocketsPerAddress;
+    const isFresh = facts.address !== "" && facts.closingFromAddress === 0;
+    const flooded =
+      facts.closingSockets >= (isFresh ? MAX_CLOSING_WITH_SHARE : MAX_CLOSING) ||
+      facts.closingFromAddress >= LIMITS.unauthSocketsPerAddress;
     return facts.readySockets >= LIMITS.authSockets || (flooded && !facts.vouched) ? refuse("limit.sockets") : undefined;
   }
 

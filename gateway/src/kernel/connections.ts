@@ -87,6 +87,9 @@ const SILENT_MS = LIMITS.pingIntervalMs * 3;
 /** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
 
+const oldest = (connections: readonly OpenConnection[]): OpenConnection | undefined =>
+  connections.toSorted((left, right) => left.openedAt - right.openedAt)[0];
+
 export class Connections {
   readonly #host: SocketHost;
   readonly #clock: Clock;
@@ -219,12 +222,17 @@ export class Connections {
   *opening(): Generator<OpenConnection> {
     for (const connection of this.#bySocket.values()) if (connection.phase === "open") yield connection;
   }
-  /** The oldest socket without a hello that must make way for one more from this address. A token vouches for the others. */
+  /**
+   * The socket without a hello that must make way for one more from this address: the oldest of the address that has the most, so that a
+   * flood from some addresses never closes the only socket of another one. A token vouches for the others.
+   */
   surplus(address: string): OpenConnection | undefined {
     const waiting = [...this.opening()].filter(({ vouched }) => !vouched);
     const same = address === "" ? [] : waiting.filter((connection) => connection.address === address);
-    const crowd = same.length >= LIMITS.unauthSocketsPerAddress ? same : waiting.length >= LIMITS.unauthSockets ? waiting : [];
-    return crowd.toSorted((left, right) => left.openedAt - right.openedAt)[0];
+    if (same.length >= LIMITS.unauthSocketsPerAddress) return oldest(same);
+    if (waiting.length < LIMITS.unauthSockets) return undefined;
+    const groups = [...Map.groupBy(waiting, (connection) => connection.address).values()];
+    return oldest(groups.toSorted((left, right) => right.length - left.length)[0] ?? []);
   }
   vouchedCount(): number {
     return [...this.opening()].filter(({ vouched }) => vouched).length;

@@ -9,6 +9,7 @@ import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../pro
 import { isNewerThan } from "../features/sessions/follow.ts";
 import { errorShape, eventBody, peekId } from "./frames.ts";
 import { Admission } from "./admission.ts";
+import { Connections } from "./connections.ts";
 import type { Tokens } from "./token-store.ts";
 import { addressGroup, FailureWindow, MAX_ADDRESSES } from "./limits.ts";
 import { fail } from "./outcome.ts";
@@ -81,14 +82,41 @@ test("[X6] [F13] [H9] sockets that are closing keep strangers out, and never a c
     vouched: false,
     closingSockets: 0,
     closingFromAddress: 0,
+    address: "192.0.2.1",
     readySockets: 0,
   };
   const refused = (facts: Partial<typeof calm>): string | undefined => admission.upgradeRefusal({ ...calm, ...facts })?.reason;
   assert.equal(refused({}), undefined);
   assert.equal(refused({ closingSockets: LIMITS.unauthSockets }), "limit.sockets");
   assert.equal(refused({ closingFromAddress: LIMITS.unauthSocketsPerAddress }), "limit.sockets");
+  // A part of the sockets is for addresses of which none is closing.
+  const others = LIMITS.unauthSockets / 2;
+  assert.equal(refused({ closingSockets: others }), undefined);
+  assert.equal(refused({ closingSockets: others, closingFromAddress: 1 }), "limit.sockets");
+  assert.equal(refused({ closingSockets: others, address: "" }), "limit.sockets");
   assert.equal(refused({ vouched: true, closingSockets: 1000, closingFromAddress: 1000 }), undefined);
   assert.equal(refused({ vouched: true, readySockets: LIMITS.authSockets }), "limit.sockets");
+});
+
+test("[X6] [F13] [H9] a flood of sockets without a hello never closes the only socket of another address", () => {
+  const socket = (): WebSocket => ({ serializeAttachment: () => undefined }) as unknown as WebSocket;
+  let now = 0;
+  const connections = new Connections({ getWebSockets: () => [], acceptWebSocket: () => undefined } as never, { now: () => now });
+  const other = connections.open(socket(), "192.0.2.1", false);
+  for (let n = 0; connections.surplus("198.51.100.250") === undefined; n++) {
+    now += 1;
+    connections.open(socket(), `198.51.100.${n % 16}`, false);
+  }
+  const made = connections.surplus("198.51.100.250");
+  assert.notEqual(made, other);
+  assert.equal(made?.address, "198.51.100.0");
+  // Its own address pays first, and where no address is known the oldest makes way.
+  for (let n = 0; n < LIMITS.unauthSocketsPerAddress; n++) connections.open(socket(), "203.0.113.9", false);
+  assert.equal(connections.surplus("203.0.113.9")?.address, "203.0.113.9");
+  const nowhere = new Connections({ getWebSockets: () => [], acceptWebSocket: () => undefined } as never, { now: () => ++now });
+  const first = nowhere.open(socket(), "", false);
+  for (let n = 1; n < LIMITS.unauthSockets; n++) nowhere.open(socket(), "", false);
+  assert.equal(nowhere.surplus(""), first);
 });
 
 test("[X6] [F13] the addresses of an IPv6 /64 count as one, and no others do", () => {

@@ -51,10 +51,11 @@ export class SocketServer {
       vouched,
       closingSockets: closing.total,
       closingFromAddress: closing.sameAddress,
+      address,
       readySockets: connections.readyCount() + connections.vouchedCount(),
     });
   }
-  /** The oldest socket without a hello makes way: sockets that only wait must not keep newer ones out. */
+  /** A socket without a hello makes way: sockets that only wait must not keep newer ones out. */
   accept(socket: WebSocket, { address, vouched }: UpgradeCaller): void {
     const { connections } = this.#ports;
     const surplus = vouched ? undefined : connections.surplus(address);
