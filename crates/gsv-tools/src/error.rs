@@ -18,6 +18,10 @@ pub enum ToolError {
     OutsideWorkspace { path: String },
     #[error("{path} is in a folder of GSV itself, which tools can't use; ask the user to look there")]
     PrivateFolder { path: String },
+    #[error(
+        "{path} has several names (hard links), and GSV's own folders have too many files to tell whether one of them is there; copy it with `cp` and use the copy"
+    )]
+    ManyNames { path: String },
     #[error("{path} is not a usable path: {problem}")]
     InvalidPath { path: String, problem: String },
     #[error("there is no {path}; list the files with Glob")]
@@ -80,7 +84,9 @@ impl ToolError {
         match self {
             Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
             Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
-            Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
+            Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
+                &errors::PATH_OUTSIDE_WORKSPACE
+            }
             Self::InvalidPath { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,

@@ -13,6 +13,7 @@ use crate::delete::Delete;
 use crate::edit::Edit;
 use crate::error::{ToolError, quote};
 use crate::exec::{ExecEvent, Reattached, Sessions, Supervisor};
+use crate::limits;
 use crate::process::Process;
 use crate::read::Read;
 use crate::search::{Glob, Grep};
@@ -29,6 +30,8 @@ pub struct Config {
     pub resolver: Resolver,
     /// Folders that file tools can't reach, wherever they are.
     pub private: Vec<PathBuf>,
+    /// Entries of these folders that are compared with a file that has several names; beyond them every such file is refused.
+    pub private_entries: usize,
     /// The folder for the output and exit of commands. Created if missing, readable by this user only.
     pub spool: PathBuf,
     pub supervisor: Supervisor,
@@ -46,6 +49,7 @@ impl Config {
             scope: Scope::Workspace,
             resolver: Resolver::Auto,
             private: Vec::new(),
+            private_entries: limits::PRIVATE_ENTRIES,
             spool: spool.into(),
             supervisor: Supervisor::Shell,
             shell: None,
@@ -69,7 +73,7 @@ impl ToolBox {
                 error,
             )
         })?;
-        let files = Arc::new(files.without(config.private));
+        let files = Arc::new(files.without(config.private, config.private_entries));
         let sessions =
             Sessions::new(&config.spool, config.supervisor, config.shell, config.events).map_err(|error| {
                 ToolError::io(

@@ -107,6 +107,45 @@ async fn f19_a_private_folder_stays_private_when_it_is_renamed_or_made_later() {
     }
 }
 
+#[tokio::test]
+async fn f19_s11_a_file_with_several_names_is_refused_when_the_private_folders_cannot_be_seen_whole() {
+    for unreadable in [false, true] {
+        let lab = Lab::with(|config| {
+            let own = config.workspace.join("own");
+            std::fs::create_dir_all(&own).unwrap();
+            for n in 0..20 {
+                std::fs::write(own.join(format!("{n}.txt")), SECRET).unwrap();
+            }
+            if unreadable {
+                // A file as a folder can't be listed.
+                config.private = vec![own.join("0.txt")];
+            } else {
+                config.private = vec![own];
+                config.private_entries = 19;
+            }
+        });
+        lab.put("a.txt", "plain");
+        lab.put("b.txt", "plain");
+        for n in 0..20 {
+            std::fs::hard_link(lab.ws(&format!("own/{n}.txt")), lab.ws(&format!("hard-{n}.txt"))).unwrap();
+        }
+        std::fs::hard_link(lab.ws("a.txt"), lab.ws("plain-link.txt")).unwrap();
+        for path in ["plain-link.txt", "hard-0.txt", "hard-19.txt"] {
+            for (tool, args) in calls(path) {
+                let error = lab.call(tool, args.clone()).await.expect_err(&format!("{tool} {args}"));
+                assert_eq!(error.reason(), "path.outside_workspace", "{tool} {args}: {error}");
+            }
+        }
+        let error = lab.call("Read", json!({"path": "plain-link.txt"})).await.unwrap_err();
+        assert!(error.to_string().contains("copy it with `cp`"), "{error}");
+        lab.ok("Read", json!({"path": "b.txt"})).await;
+        let found = lab.ok("Grep", json!({"pattern": "THE|plain"})).await;
+        assert_eq!(found["count"], 1, "{found}");
+        assert!(found.to_string().contains("b.txt"), "{found}");
+        assert!(found["skippedLinkedFiles"].as_u64().unwrap() >= 2, "{found}");
+    }
+}
+
 #[test]
 fn f19_overlapping_folders_are_found_by_any_name() {
     let root = tempfile::tempdir().unwrap();

@@ -23,9 +23,9 @@ use rustix::io::Errno;
 pub use open::Opened;
 pub(crate) use open::WalkOpener;
 pub use path::RelPath;
-use private::Private;
+pub(crate) use private::FileId;
 pub use private::overlaps;
-pub(crate) use private::{FileId, id_of_stat};
+use private::{Held, LinkedFiles, Private};
 
 use crate::error::{ToolError, quote};
 
@@ -117,10 +117,10 @@ impl Beneath {
         })
     }
 
-    /// Refuses these folders and everything in them.
+    /// Refuses these folders and everything in them. `entries`: how many of theirs are compared with a file that has several names.
     #[must_use]
-    pub fn without(mut self, private: Vec<PathBuf>) -> Self {
-        self.private = Private::new(private);
+    pub fn without(mut self, private: Vec<PathBuf>, entries: usize) -> Self {
+        self.private = Private::new(private, entries);
         self
     }
 
@@ -142,6 +142,17 @@ impl Beneath {
             return Err(self.private_error(rel));
         }
         Ok(())
+    }
+
+    /// Refuses a file that has another name in a private folder, or may have one.
+    fn require_unlinked(&self, rel: &RelPath, stat: &Stat) -> Result<(), ToolError> {
+        match self.private.holds_file(stat) {
+            Held::No => Ok(()),
+            Held::Yes => Err(self.private_error(rel)),
+            Held::Unclear => Err(ToolError::ManyNames {
+                path: quote(&self.show(rel)),
+            }),
+        }
     }
 
     fn private_error(&self, rel: &RelPath) -> ToolError {

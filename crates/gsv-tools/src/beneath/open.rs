@@ -1,6 +1,5 @@
 //! Opens regular files for reading.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Beneath, FileId, Links, Parents, RelPath, id_of_stat, kind_name, kind_of};
+use super::{Beneath, Held, LinkedFiles, Links, Parents, RelPath, kind_name, kind_of};
 use crate::error::{ToolError, quote};
 
 const READ_FLAGS: OFlags = OFlags::from_bits_retain(
@@ -47,9 +46,7 @@ impl Beneath {
                 Ok(fd) => {
                     let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
                     self.require_regular(rel, kind_of(&stat))?;
-                    if self.private.holds_file(&stat) {
-                        return Err(self.private_error(rel));
-                    }
+                    self.require_unlinked(rel, &stat)?;
                     return Ok(Opened {
                         file: File::from(fd),
                         stat,
@@ -85,7 +82,9 @@ pub(crate) struct WalkOpener<'a> {
     /// The directory of the last file, for systems where resolving its path costs several calls.
     last: Option<(std::path::PathBuf, OwnedFd)>,
     /// Files of private folders that have more than one name; read when the walk meets such a file.
-    private_files: Option<HashSet<FileId>>,
+    private_files: Option<LinkedFiles>,
+    /// Files that were left out because they may have another name in a private folder.
+    pub(crate) unclear: usize,
 }
 
 impl<'a> WalkOpener<'a> {
@@ -97,6 +96,7 @@ impl<'a> WalkOpener<'a> {
             base,
             last: None,
             private_files: None,
+            unclear: 0,
         }
     }
 
@@ -108,8 +108,13 @@ impl<'a> WalkOpener<'a> {
             let private = self
                 .private_files
                 .get_or_insert_with(|| self.beneath.private.linked_files());
-            if private.contains(&id_of_stat(&stat)) {
-                return None;
+            match private.holds(&stat) {
+                Held::No => {}
+                Held::Yes => return None,
+                Held::Unclear => {
+                    self.unclear += 1;
+                    return None;
+                }
             }
         }
         (kind_of(&stat) == FileType::RegularFile).then(|| Opened {

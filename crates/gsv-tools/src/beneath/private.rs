@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, Stat};
 
 use super::DIR_FLAGS;
-use crate::limits;
 
 /// Device and inode.
 pub(crate) type FileId = (u64, u64);
@@ -25,8 +24,39 @@ fn id_of(found: &Metadata) -> FileId {
     clippy::useless_conversion,
     reason = "the types differ between systems"
 )]
-pub(crate) fn id_of_stat(stat: &Stat) -> FileId {
+fn id_of_stat(stat: &Stat) -> FileId {
     (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// Whether a file that has several names has one of them in a private folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    No,
+    Yes,
+    /// The private folders have too many entries, or some can't be read.
+    Unclear,
+}
+
+/// The files of the private folders that have more than one name.
+#[derive(Debug, Default)]
+pub(crate) struct LinkedFiles {
+    ids: HashSet<FileId>,
+    /// Not all entries were seen.
+    is_partial: bool,
+}
+
+impl LinkedFiles {
+    pub(crate) fn holds(&self, stat: &Stat) -> Held {
+        if stat.st_nlink <= 1 {
+            Held::No
+        } else if self.ids.contains(&id_of_stat(stat)) {
+            Held::Yes
+        } else if self.is_partial {
+            Held::Unclear
+        } else {
+            Held::No
+        }
+    }
 }
 
 /// The private folders. They may be renamed, so their first inodes are kept; and made later, so each check looks again.
@@ -34,13 +64,16 @@ pub(crate) fn id_of_stat(stat: &Stat) -> FileId {
 pub(crate) struct Private {
     folders: Vec<PathBuf>,
     first: Vec<FileId>,
+    /// How many of their entries are compared with a file that has several names.
+    entries: usize,
 }
 
 impl Private {
-    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(folders: Vec<PathBuf>, entries: usize) -> Self {
         let mut private = Self {
             folders,
             first: Vec::new(),
+            entries,
         };
         private.first = private.ids();
         private
@@ -59,26 +92,40 @@ impl Private {
     }
 
     /// Whether a file has another name in a private folder.
-    pub(crate) fn holds_file(&self, stat: &Stat) -> bool {
-        stat.st_nlink > 1 && self.linked_files().contains(&id_of_stat(stat))
+    pub(crate) fn holds_file(&self, stat: &Stat) -> Held {
+        if stat.st_nlink <= 1 {
+            return Held::No;
+        }
+        self.linked_files().holds(stat)
     }
 
-    /// The files of the private folders that have more than one name.
-    pub(crate) fn linked_files(&self) -> HashSet<FileId> {
-        let mut linked = HashSet::new();
+    /// Entries that can't be seen leave the answer open.
+    pub(crate) fn linked_files(&self) -> LinkedFiles {
+        let mut linked = LinkedFiles::default();
         let mut left = self.folders.clone();
         let mut seen = 0;
         while let Some(folder) = left.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    linked.is_partial |= error.kind() != io::ErrorKind::NotFound;
+                    continue;
+                }
+            };
+            for entry in entries {
                 seen += 1;
-                if seen > limits::PRIVATE_ENTRIES {
+                if seen > self.entries {
+                    linked.is_partial = true;
                     return linked;
                 }
-                let Ok(found) = entry.metadata() else { continue };
-                if found.is_dir() {
-                    left.push(entry.path());
-                } else if found.nlink() > 1 {
-                    linked.insert(id_of(&found));
+                match entry.and_then(|entry| Ok((entry.path(), entry.metadata()?))) {
+                    Ok((path, found)) if found.is_dir() => left.push(path),
+                    Ok((_, found)) if found.nlink() > 1 => {
+                        linked.ids.insert(id_of(&found));
+                    }
+                    Ok(_) => {}
+                    // Deleted meanwhile.
+                    Err(error) => linked.is_partial |= error.kind() != io::ErrorKind::NotFound,
                 }
             }
         }

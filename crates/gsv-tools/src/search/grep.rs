@@ -105,6 +105,9 @@ struct GrepOutput<'a> {
     timed_out: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_large_files: Option<usize>,
+    /// They may have another name in a private folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_linked_files: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_directories: Option<usize>,
 }
@@ -166,7 +169,7 @@ impl Plan {
 
     fn run(&self, files: &Arc<Beneath>, args: &Args, stop: &Stop) -> Result<ToolOutput, ToolError> {
         let best = Best::new(self.limit + 1);
-        let (too_large, out_of_time) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (too_large, unclear, out_of_time) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         let (base, skipped) = match Base::open(files, args.path.as_deref())? {
             Base::File(rel, opened) => (self.one_file(&rel, &opened, &best, &too_large), 0),
             Base::Dir(tree) => {
@@ -181,6 +184,7 @@ impl Plan {
                             matcher: self.matcher.clone(),
                             opener: WalkOpener::new(&tree.files, &walk.root),
                             too_large: &too_large,
+                            unclear: &unclear,
                         };
                         let out_of_time = &out_of_time;
                         Box::new(move |entry| {
@@ -215,6 +219,7 @@ impl Plan {
             truncated: is_cut,
             timed_out: out_of_time.into_inner().then_some(true),
             skipped_large_files: counted(too_large.into_inner()),
+            skipped_linked_files: counted(unclear.into_inner()),
             skipped_directories: counted(skipped),
         })
     }
@@ -245,6 +250,7 @@ struct Thread<'a> {
     matcher: RegexMatcher,
     opener: WalkOpener<'a>,
     too_large: &'a AtomicUsize,
+    unclear: &'a AtomicUsize,
 }
 
 impl Thread<'_> {
@@ -276,7 +282,11 @@ impl Thread<'_> {
     }
 
     fn file(&mut self, path: &Path) {
-        let Some(opened) = self.opener.open(path) else { return };
+        let Some(opened) = self.opener.open(path) else {
+            self.unclear
+                .fetch_add(std::mem::take(&mut self.opener.unclear), Ordering::Relaxed);
+            return;
+        };
         if opened.size() > limits::GREP_FILE_BYTES {
             self.too_large.fetch_add(1, Ordering::Relaxed);
         } else if let Some(found) = self.plan.search(&mut self.searcher, &self.matcher, &opened) {

@@ -42,7 +42,10 @@ impl Base {
             })),
             Err(ToolError::NotFound { path }) => match files.open_file(&rel) {
                 Ok(opened) => Ok(Self::File(rel, opened)),
-                Err(error @ (ToolError::NotAFile { .. } | ToolError::PrivateFolder { .. })) => Err(error),
+                Err(
+                    error
+                    @ (ToolError::NotAFile { .. } | ToolError::PrivateFolder { .. } | ToolError::ManyNames { .. }),
+                ) => Err(error),
                 Err(_) => Err(ToolError::NotFound { path }),
             },
             Err(error) => Err(error),
