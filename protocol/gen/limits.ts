@@ -36,6 +36,12 @@ export const LIMITS = {
   bashTimeoutMs: 300000,
   /** Consecutive messages from programs that are answered in one conversation. */
   botMessagesInRow: 5,
+  /** Such a file is deleted when no message has taken it in this time. */
+  channelFileMs: 604800000,
+  /** Files that one channel has stored for messages which have not come yet. */
+  channelFiles: 256,
+  /** Bytes of these files. */
+  channelFilesBytes: 1073741824,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
   /** Model calls of one compaction; the remaining messages are archived without a summary, with a note. */

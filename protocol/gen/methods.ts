@@ -154,7 +154,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "47f8969716a18f21";
+export const PROTOCOL_FINGERPRINT = "54a7e57fab09ee88";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -93,6 +93,9 @@ limit("pairWaitMs", 604800000, "A pairing request that is not approved in this t
 limit("pairMessages", 5, "Messages that are kept with a pairing request.");
 limit("senderPerMinute", 20, "Messages a minute from one sender in one conversation of a channel; further ones are queued.");
 limit("ownerPerMinute", 120, "The same for the owner.");
+limit("channelFiles", 256, "Files that one channel has stored for messages which have not come yet.");
+limit("channelFilesBytes", 1073741824, "Bytes of these files.");
+limit("channelFileMs", 604800000, "Such a file is deleted when no message has taken it in this time.");
 limit("heldNoticeMs", 600000, "A sender whose messages are queued gets at most one notice in this time.");
 limit("guestPerDay", 200, "Messages a day from one sender who is not the owner.");
 limit("approvalMs", 1800000, "How long a question about a tool call waits for the owner; after it the call is denied.");

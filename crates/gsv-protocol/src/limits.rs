@@ -53,6 +53,15 @@ pub const BASH_TIMEOUT_MS: u64 = 300_000;
 /// Consecutive messages from programs that are answered in one conversation.
 pub const BOT_MESSAGES_IN_ROW: u64 = 5;
 
+/// Such a file is deleted when no message has taken it in this time.
+pub const CHANNEL_FILE_MS: u64 = 604_800_000;
+
+/// Files that one channel has stored for messages which have not come yet.
+pub const CHANNEL_FILES: u64 = 256;
+
+/// Bytes of these files.
+pub const CHANNEL_FILES_BYTES: u64 = 1_073_741_824;
+
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
 

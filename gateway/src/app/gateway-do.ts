@@ -8,7 +8,15 @@ import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import type { ApprovalReport } from "../ports/approvals.ts";
 import type { SessionAudit } from "../ports/audit.ts";
-import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../ports/channels.ts";
+import type {
+  ChannelMessage,
+  ChannelMessageSent,
+  ChannelPlaces,
+  ChannelPort,
+  ChannelRef,
+  FilePlace,
+  ReplyCall,
+} from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
@@ -88,6 +96,13 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     file: { readonly mimeType: string; readonly index: number },
   ): Promise<string | undefined> {
     return this.#ports.channelsRpc.mediaKey(account, inbound, file);
+  }
+  async channelFileKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number; readonly sizeBytes: number },
+  ): Promise<FilePlace> {
+    return this.#ports.channelsRpc.fileKey(account, inbound, file);
   }
   async channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {
     return this.#ports.channelsRpc.mayRead(account, deliveryId, r2Key);

@@ -62,11 +62,17 @@ export class GatewayEntrypoint extends WorkerEntrypoint<Env, ChannelProps> imple
     return r2Key === undefined ? {} : { r2Key };
   }
   async storeFile(params: GatewayServiceMediaParams, bytes: Uint8Array): Promise<ChannelMediaSlot> {
-    const slot = await this.media(params);
-    const { r2Key } = slot;
-    if (r2Key === undefined) return slot;
+    const { account, inbound, mimeType, index } = checked(checkGatewayServiceMediaParams, "GatewayServiceMediaParams", params);
+    const own = await this.#own(account);
     if (!(bytes instanceof Uint8Array) || bytes.byteLength > LIMITS.mediaBytes)
       throw new TypeError(`a file has at most ${LIMITS.mediaBytes} bytes`);
+    const place = await gatewayStub(this.env).channelFileKey(own, inbound, { mimeType, index, sizeBytes: bytes.byteLength });
+    if (place.kind === "unwanted") return {};
+    if (place.kind === "full")
+      throw new Error(
+        `this channel has stored ${LIMITS.channelFiles} files, or ${LIMITS.channelFilesBytes} bytes, for messages that have not come: send these messages first`,
+      );
+    const { r2Key } = place;
     await this.env.STORAGE.put(r2Key, bytes, {
       httpMetadata: { contentType: params.mimeType },
       customMetadata: {
@@ -76,7 +82,7 @@ export class GatewayEntrypoint extends WorkerEntrypoint<Env, ChannelProps> imple
         sessionKey: r2Key.split("/")[1] ?? "",
       },
     });
-    return slot;
+    return { r2Key };
   }
   async readFile(params: ChannelFileRead): Promise<OutboundBytes | null> {
     const { account, deliveryId, r2Key, maxBytes } = checked(checkChannelFileRead, "ChannelFileRead", params);

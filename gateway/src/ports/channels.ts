@@ -53,6 +53,12 @@ export interface ChannelRef {
   readonly channel: string;
   readonly accountId: string;
 }
+/** Where a channel's file is stored. */
+export type FilePlace =
+  | { readonly kind: "place"; readonly r2Key: string }
+  /** The channel has stored enough files whose messages have not come. */
+  | { readonly kind: "full" }
+  | { readonly kind: "unwanted" };
 /** What channels' Workers may call, through GatewayService. */
 export interface ChannelPort {
   channelInbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome>;
@@ -62,6 +68,12 @@ export interface ChannelPort {
     inbound: ChannelInbound,
     file: { readonly mimeType: string; readonly index: number },
   ): Promise<string | undefined>;
+  /** Where a file of a message is stored now; the gateway counts it until its message comes. */
+  channelFileKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number; readonly sizeBytes: number },
+  ): Promise<FilePlace>;
   /** The file belongs to a delivery that was given to this account. */
   channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean>;
   /** A Worker claimed to be a channel that its binding does not name. */

@@ -8,7 +8,8 @@ import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryRep
 import { refOfDelivery } from "./delivery-ids.ts";
 import { gapText } from "./undelivered.ts";
 import { isOwnKey } from "../../storage/keys.ts";
-import type { ChannelRef } from "../../ports/channels.ts";
+import type { ChannelRef, FilePlace } from "../../ports/channels.ts";
+import type { Bucket } from "../../storage/bucket.ts";
 import { Deliverer } from "./deliverer.ts";
 import { Intake, type IntakePorts } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -21,6 +22,7 @@ import { normaliseId } from "../../kernel/routing/session-keys.ts";
 
 export interface HubPorts extends Omit<IntakePorts, "send" | "ensureArmed"> {
   readonly deliveries: Deliveries;
+  readonly bucket: Pick<Bucket, "delete">;
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
@@ -72,6 +74,32 @@ export class ChannelHub {
     file: { readonly mimeType: string; readonly index: number },
   ): Promise<string | undefined> {
     return this.#intake.mediaKey(checkedRef(account), inbound, file);
+  }
+  /** The same for a file that is stored now. It waits for its message, and this channel may have enough of these. */
+  async fileKey(
+    account: ChannelRef,
+    inbound: ChannelInbound,
+    file: { readonly mimeType: string; readonly index: number; readonly sizeBytes: number },
+  ): Promise<FilePlace> {
+    const ref = checkedRef(account);
+    const { files, now, arm, background, log } = this.#ports;
+    const r2Key = (await this.#intake.isSettled(ref, inbound)) ? undefined : await this.#intake.mediaKey(ref, inbound, file);
+    if (r2Key === undefined) return { kind: "unwanted" };
+    if (!files.add({ channel: ref.channel, r2Key, sizeBytes: file.sizeBytes }, now())) {
+      log.warn("channel_files_full", { channel: ref.channel });
+      return { kind: "full" };
+    }
+    background("arm", Promise.resolve().then(arm));
+    return { kind: "place", r2Key };
+  }
+  /** Deletes some files that no message has taken in time. */
+  async sweepFiles(): Promise<void> {
+    const { files, bucket, now, arm } = this.#ports;
+    const at = now();
+    const keys = files.expired(at);
+    if (keys.length > 0) await bucket.delete([...keys]);
+    files.forget(keys, at);
+    arm();
   }
   /** The file belongs to a delivery that was given to this account. */
   async mayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {

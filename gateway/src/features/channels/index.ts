@@ -6,8 +6,10 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
+import type { Bucket } from "../../storage/bucket.ts";
 import { Channels } from "./account-store.ts";
 import { Deliveries } from "./delivery-store.ts";
+import { WaitingFiles } from "./file-store.ts";
 import { ChannelHub } from "./hub.ts";
 import { channelMethods } from "./methods.ts";
 import { CHANNEL_HISTORY, CHANNEL_MIGRATIONS } from "./migrations.ts";
@@ -22,11 +24,13 @@ export interface ChannelPorts
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
   readonly channelNames: () => readonly string[];
+  readonly bucket: Pick<Bucket, "delete">;
 }
 /** What channels' Workers and sessions may call. */
 export interface ChannelsRpc {
   readonly inbound: ChannelPort["channelInbound"];
   readonly mediaKey: ChannelPort["channelMediaKey"];
+  readonly fileKey: ChannelPort["channelFileKey"];
   readonly mayRead: ChannelPort["channelMayRead"];
   readonly refused: ChannelPort["channelRefused"];
   readonly status: ChannelPort["channelStatus"];
@@ -43,12 +47,14 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
   tools: CHANNEL_TOOLS,
   create(ports) {
     const { database, ids, log, background } = ports;
+    const files = new WaitingFiles(database);
     const hub = new ChannelHub({
       ...ports,
       channels: new Channels(database),
       pairings: new Pairings(database),
       deliveries: new Deliveries(database),
       peers: new Peers(database),
+      files,
       sha256: ids.sha256,
       random: ids.bytes,
       service: ports.channel,
@@ -59,6 +65,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),
+          fileKey: (account, inbound, file) => hub.fileKey(account, inbound, file),
           mayRead: (account, deliveryId, r2Key) => hub.mayRead(account, deliveryId, r2Key),
           refused: (channel, claimed) => hub.refused(channel, claimed),
           status: (account, state) => hub.status(account, state),
@@ -78,6 +85,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
           next: () => hub.deliverer.nextTelling(),
           run: () => background("tell_undelivered", hub.deliverer.tellUndelivered()),
         },
+        { name: "channel_files", next: () => files.nextExpiry(), run: () => background("sweep_files", hub.sweepFiles()) },
         { name: "channel_retention", next: () => hub.retention.next(), run: (at) => hub.retention.prune(at) },
       ],
       restarted: () =>

@@ -14,6 +14,7 @@ import type { ChannelRef } from "../../ports/channels.ts";
 import type { SessionIdentity, SessionSend } from "../../ports/session.ts";
 import { attachmentsOf, notice, originOf, routeOf, runIdOf, withoutMention } from "./inbound-message.ts";
 import type { Deliverer } from "./deliverer.ts";
+import type { WaitingFiles } from "./file-store.ts";
 import { type Held, MessageRate } from "./message-rate.ts";
 import { ChannelRouter, type Destination } from "./router.ts";
 import type { Channels } from "./account-store.ts";
@@ -30,6 +31,7 @@ export interface IntakePorts {
   readonly channels: Channels;
   readonly pairings: Pairings;
   readonly peers: Peers;
+  readonly files: WaitingFiles;
   readonly audit: Audit;
   readonly ask: AskSession;
   readonly now: () => number;
@@ -98,6 +100,11 @@ export class Intake {
     // Files of a message that will be refused are not stored for it.
     if (isOver && channels.taken(messageId) === undefined) return undefined;
     return keyFor(destination.value.key, { kind: "message", messageId, index: file.index }, file.mimeType);
+  }
+
+  /** The message has its outcome, so it takes no more files. */
+  async isSettled(ref: ChannelRef, inbound: ChannelInbound): Promise<boolean> {
+    return this.#ports.channels.taken(await this.#key(ref, inbound))?.outcome !== undefined;
   }
 
   /** A message that waited with a pairing request. */
@@ -184,7 +191,7 @@ export class Intake {
     { role, speaker }: Allowed,
     claimed: string | undefined,
   ): Promise<ChannelInboundOutcome> {
-    const { channels, ask, now, contextVersion } = this.#ports;
+    const { channels, files, ask, now, contextVersion } = this.#ports;
     const refused = (text: string): ChannelInboundOutcome => ({ outcome: "refused", replies: [notice(key, inbound, text)] });
     const settle = (outcome: ChannelInboundOutcome): ChannelInboundOutcome => {
       channels.settle(key, outcome);
@@ -210,6 +217,7 @@ export class Intake {
         return settle(refused("You have reached this assistant's limit of messages for today. Write again tomorrow."));
     }
     const unanswered = await this.#unanswered(ref, inbound, key);
+    const { attachments = [] } = attachmentsOf(inbound, target.key);
     const result = await ask(target.key, (session) =>
       session.send({
         identity: target.identity,
@@ -235,6 +243,11 @@ export class Intake {
     switch (value.status) {
       case "started":
       case "paused":
+        // In one step with the outcome: a repeated message takes no others, and a taken file is never deleted as a waiting one.
+        files.taken(
+          ref.channel,
+          attachments.flatMap(({ r2Key }) => r2Key ?? []),
+        );
         if (unanswered !== undefined) return settle({ outcome: "accepted", sessionKey: target.key, unanswered });
         return settle({ outcome: "accepted", sessionKey: target.key, runId: value.runId, ...(reaction === "" ? {} : { reaction }) });
       case "command":

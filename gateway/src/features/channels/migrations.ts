@@ -75,4 +75,14 @@ export const CHANNEL_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE deliveries ADD COLUMN files TEXT");
     },
   },
+  {
+    name: "files that wait for their message",
+    up: (sql) => {
+      sql.exec(
+        "CREATE TABLE channel_files(key TEXT PRIMARY KEY, channel TEXT NOT NULL, size INTEGER NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+      );
+      sql.exec("CREATE INDEX channel_files_by_channel ON channel_files(channel)");
+      sql.exec("CREATE INDEX channel_files_by_time ON channel_files(at)");
+    },
+  },
 ];

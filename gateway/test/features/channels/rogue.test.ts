@@ -1,11 +1,12 @@
 /** What one compromised channel can do to the others and to the owner: nothing. Its binding says which channel it is. */
-import { reset, runInDurableObject } from "cloudflare:test";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { AuditEntry, ChannelInbound } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
+import { WaitingFiles } from "../../../src/features/channels/file-store.ts";
 import type { ReplyRoute, SessionSend } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, eventually, fakeSessions, gateway, type Peer, port, seed } from "../../support/gateway.ts";
 
@@ -161,6 +162,57 @@ describe("[F12] [CH25] files pass through the gateway", () => {
     expect(await channelEntrypoint().storeFile({ ...file, inbound: dm("stranger") }, bytes)).toEqual({});
     await expect(channelEntrypoint().storeFile(file, new Uint8Array(LIMITS.mediaBytes + 1))).rejects.toThrow(/at most/);
     expect((await env.STORAGE.list({ prefix: "media/" })).objects).toHaveLength(1);
+  });
+
+  test("[TH16] files whose messages never come are bounded for the channel, and deleted in time", async () => {
+    let skipped = 0;
+    const now = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + skipped);
+    const file = (inbound: ChannelInbound, index: number, account = TEST) => ({ account, inbound, mimeType: "image/png", index });
+    const store = (inbound: ChannelInbound, index = 0, accountId = "default") =>
+      channelEntrypoint().storeFile(file(inbound, index, { ...TEST, accountId }), bytes);
+    const objects = async () => (await env.STORAGE.list({ prefix: "media/" })).objects.map(({ key }) => key);
+
+    // One message comes with one of its two files; afterwards it takes no more.
+    const good = dm("me");
+    const [kept, lost] = [(await store(good, 0)).r2Key ?? "", (await store(good, 1)).r2Key ?? ""];
+    const media = [{ type: "image" as const, mimeType: "image/png", r2Key: kept }];
+    const sent = { ...good, message: { ...good.message, media } };
+    expect((await channelEntrypoint().inbound({ account: TEST, inbound: sent })).outcome).toBe("accepted");
+    expect(await store(good, 2)).toEqual({});
+    // A repetition takes no others.
+    const again = { ...sent, message: { ...sent.message, media: [{ type: "image" as const, mimeType: "image/png", r2Key: lost }] } };
+    expect((await channelEntrypoint().inbound({ account: TEST, inbound: again })).outcome).toBe("duplicate");
+    expect((await objects()).toSorted()).toEqual([kept, lost].toSorted());
+
+    // Other accounts of the channel have no other bound, and a file that is stored again counts once.
+    for (let n = 1; n < LIMITS.channelFiles; n++) {
+      const inbound = dm("me");
+      await store(inbound, 0, `account-${n % 5}`);
+      if (n % 50 === 0) await store(inbound, 0, `account-${n % 5}`);
+    }
+    for (const account of ["default", "another"]) await expect(store(dm("me"), 0, account)).rejects.toThrow(/send these messages first/);
+    expect((await objects()).length).toBe(LIMITS.channelFiles + 1);
+
+    skipped = LIMITS.channelFileMs + 60_000;
+    await owner.ok("config.set", { path: "channels.test.owners", value: ["me", "you"] });
+    await eventually(async () => {
+      await runDurableObjectAlarm(gateway());
+      expect(await objects()).toEqual([kept]);
+    });
+    expect((await store(dm("me"))).r2Key).toBeDefined();
+  });
+  test("[TH16] their bytes are bounded, too", async () => {
+    await runInDurableObject(gateway(), (_gateway, { storage }) => {
+      const files = new WaitingFiles(storage);
+      const add = (channel: string, r2Key: string, sizeBytes: number) => files.add({ channel, r2Key, sizeBytes }, 1);
+      expect(add("test", "a", LIMITS.channelFilesBytes - 10)).toBe(true);
+      expect([add("test", "b", 11), add("test", "b", 10), add("test", "c", 1), add("rogue", "d", 100)]).toEqual([false, true, false, true]);
+      files.taken("rogue", ["a"]);
+      expect(add("test", "c", 1)).toBe(false);
+      files.taken("test", ["b"]);
+      expect(add("test", "c", 1)).toBe(true);
+    });
   });
 
   test("a channel reads the files of its own deliveries, and nothing else of the storage", async () => {
