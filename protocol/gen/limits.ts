@@ -54,6 +54,8 @@ export const LIMITS = {
   dedupeMs: 2592000000,
   /** Largest content of a document when it is unpacked. */
   documentExpandedBytes: 67108864,
+  /** Files in a Word, Excel or PowerPoint file. */
+  documentFiles: 2000,
   /** Pages of a PDF that are read. */
   documentPages: 200,
   /** Work for one PDF: operators, characters, and 200 for each object that is looked up. */
@@ -94,6 +96,12 @@ export const LIMITS = {
   ledgerMs: 86400000,
   /** How long a node keeps an unacknowledged result. */
   ledgerUnreleasedMs: 604800000,
+  /** Lines of an e-mail file; one with 26 MB of attachments has 350,000. */
+  mailLines: 500000,
+  /** Lines of an e-mail file that may begin a part, because they begin with `--`. */
+  mailParts: 2000,
+  /** Text of an e-mail file: all lines that are not base64, as those of attachments are. */
+  mailTextBytes: 2097152,
   /** Largest media object. */
   mediaBytes: 26214400,
   /** Media kept in memory between model calls. */
@@ -164,6 +172,8 @@ export const LIMITS = {
   searchIndexMs: 10000,
   /** Messages a minute from one sender in one conversation of a channel; further ones are queued. */
   senderPerMinute: 20,
+  /** Columns of a sheet that are read. */
+  sheetColumns: 1000,
   /** Largest SKILL.md. */
   skillBytes: 131072,
   /** Largest chunk of an uploaded skill, before base64. */

@@ -154,7 +154,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "54a7e57fab09ee88";
+export const PROTOCOL_FINGERPRINT = "67c69e1955edaef2";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

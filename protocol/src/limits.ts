@@ -66,6 +66,11 @@ limit("inlineDocumentBytes", 65536, "A text attachment is shown to the model up 
 limit("documentPages", 200, "Pages of a PDF that are read.");
 limit("documentExpandedBytes", 67108864, "Largest content of a document when it is unpacked.");
 limit("documentTextChars", 1000000, "Text of a document that is kept, in UTF-16 units.");
+limit("documentFiles", 2000, "Files in a Word, Excel or PowerPoint file.");
+limit("sheetColumns", 1000, "Columns of a sheet that are read.");
+limit("mailLines", 500000, "Lines of an e-mail file; one with 26 MB of attachments has 350,000.");
+limit("mailParts", 2000, "Lines of an e-mail file that may begin a part, because they begin with `--`.");
+limit("mailTextBytes", 2097152, "Text of an e-mail file: all lines that are not base64, as those of attachments are.");
 limit("documentSteps", 10000000, "Work for one PDF: operators, characters, and 200 for each object that is looked up.");
 limit("imagePixels", 25000000, "Largest image that is scaled for a model on the owner's machine.");
 limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.");

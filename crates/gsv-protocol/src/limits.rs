@@ -80,6 +80,9 @@ pub const DEDUPE_MS: u64 = 2_592_000_000;
 /// Largest content of a document when it is unpacked.
 pub const DOCUMENT_EXPANDED_BYTES: u64 = 67_108_864;
 
+/// Files in a Word, Excel or PowerPoint file.
+pub const DOCUMENT_FILES: u64 = 2_000;
+
 /// Pages of a PDF that are read.
 pub const DOCUMENT_PAGES: u64 = 200;
 
@@ -139,6 +142,15 @@ pub const LEDGER_MS: u64 = 86_400_000;
 
 /// How long a node keeps an unacknowledged result.
 pub const LEDGER_UNRELEASED_MS: u64 = 604_800_000;
+
+/// Lines of an e-mail file; one with 26 MB of attachments has 350,000.
+pub const MAIL_LINES: u64 = 500_000;
+
+/// Lines of an e-mail file that may begin a part, because they begin with `--`.
+pub const MAIL_PARTS: u64 = 2_000;
+
+/// Text of an e-mail file: all lines that are not base64, as those of attachments are.
+pub const MAIL_TEXT_BYTES: u64 = 2_097_152;
 
 /// Largest media object.
 pub const MEDIA_BYTES: u64 = 26_214_400;
@@ -244,6 +256,9 @@ pub const SEARCH_INDEX_MS: u64 = 10_000;
 
 /// Messages a minute from one sender in one conversation of a channel; further ones are queued.
 pub const SENDER_PER_MINUTE: u64 = 20;
+
+/// Columns of a sheet that are read.
+pub const SHEET_COLUMNS: u64 = 1_000;
 
 /// Largest SKILL.md.
 pub const SKILL_BYTES: u64 = 131_072;

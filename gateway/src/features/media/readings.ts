@@ -12,7 +12,7 @@ import type { DocumentKind } from "./document-kinds.ts";
 import { importedReaders } from "./readers/imported.ts";
 
 /** Files with an outcome of another version are read again. */
-const READERS = "2";
+const READERS = "3";
 const TRIES = 2;
 const readerOf = ({ kind }: ReaderTask): ReaderName => (kind === "pdf" ? "pdf" : kind === "image" ? "images" : "documents");
 

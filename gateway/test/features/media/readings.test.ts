@@ -116,7 +116,7 @@ describe("[P12.2][M8] a file is read once", () => {
   it("[P12] a file whose reading ended the program twice is not read again", async () => {
     const received = await receive(file);
     const key = (received.block?.r2Key ?? "").replace(/\.docx$/, ".text");
-    const started = (tries: string) => env.STORAGE.put(key, "", { customMetadata: { state: "started", readers: "2", tries } });
+    const started = (tries: string) => env.STORAGE.put(key, "", { customMetadata: { state: "started", readers: "3", tries } });
     await started("1");
     expect(await received.text()).toContain("Read me");
     await started("2");

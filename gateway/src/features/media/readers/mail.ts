@@ -1,5 +1,6 @@
 /** An e-mail file as text: its headers, its text, and the names of its attachments. */
 import PostalMime, { type Address } from "postal-mime";
+import { LIMITS } from "../../../../../protocol/gen/limits.ts";
 import { htmlText } from "./html.ts";
 import { TextOut, Unreadable } from "./reading.ts";
 
@@ -9,12 +10,6 @@ const who = (addresses: readonly Address[] | undefined): string =>
     .map(({ name, address }) => (address === undefined || address === "" ? name : name === "" ? address : `${name} <${address}>`))
     .join(", ");
 
-/** With 26 MB of attachments in lines of 76 characters a mail has 350,000. */
-const LINES = 500_000;
-/** A mail has some parts, and each begins with such a line. Texts use such lines, too: quoted mails, signatures, changes of programs. */
-const DASH_LINES = 2_000;
-/** All lines that are not base64, as attachments are: texts, headers and what stands between the parts. */
-const TEXT_BYTES = 2_097_152;
 const HEADER_BYTES = 262_144;
 const DEPTH = 10;
 
@@ -29,8 +24,10 @@ function checkSize(bytes: Uint8Array): void {
     lines += 1;
     if (bytes[at] === 45 && bytes[at + 1] === 45) dashes += 1;
     if (!isBase64(bytes, at, next)) textBytes += next - at;
-    if (lines > LINES || dashes > DASH_LINES) throw new Unreadable("It has too many lines or parts to be read here.");
-    if (textBytes > TEXT_BYTES) throw new Unreadable(`Its text is larger than ${TEXT_BYTES / 1_048_576} MiB.`);
+    if (lines > LIMITS.mailLines) throw new Unreadable(`It has more than ${LIMITS.mailLines} lines.`);
+    if (dashes > LIMITS.mailParts) throw new Unreadable(`It has too many parts: more than ${LIMITS.mailParts} lines begin with \`--\`.`);
+    if (textBytes > LIMITS.mailTextBytes)
+      throw new Unreadable(`Its text without attachments is larger than ${LIMITS.mailTextBytes / 1_048_576} MiB.`);
     at = next;
   }
 }

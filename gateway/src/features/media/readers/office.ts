@@ -9,7 +9,6 @@ import { attribute, type XmlPart, xmlParts } from "./xml.ts";
 
 /** A small piece expands to at most a thousand times its size, so what is in memory at once stays small. */
 const PIECE_BYTES = 16_384;
-const FILES = 2_000;
 
 /** The unpacked texts by name. Throws `Unreadable`. */
 export function unpacked(bytes: Uint8Array, isWanted: (name: string) => boolean): ReadonlyMap<string, string> {
@@ -18,12 +17,13 @@ export function unpacked(bytes: Uint8Array, isWanted: (name: string) => boolean)
   let files = 0;
   const unzip = new Unzip((file) => {
     files += 1;
-    if (files > FILES) throw tooMuch();
+    if (files > LIMITS.documentFiles) throw new Unreadable(`It has more than ${LIMITS.documentFiles} files in it.`);
     if (!isWanted(file.name)) return;
     const decoder = new TextDecoder();
     let text = "";
     file.ondata = (error, chunk, isLast) => {
-      if (error) throw new Unreadable("It is damaged.");
+      // The library hands on what was thrown here.
+      if (error) throw error instanceof Unreadable ? error : new Unreadable("It is damaged.");
       total += chunk.length;
       if (total > LIMITS.documentExpandedBytes) throw tooMuch();
       text += decoder.decode(chunk, { stream: !isLast });
@@ -177,7 +177,6 @@ const SHEET = /^xl\/worksheets\/[\w-]{1,64}\.xml$/;
 const WORKBOOK = ["xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/sharedStrings.xml", "xl/styles.xml"];
 /** Built-in number formats that show a date or a time. */
 const DATE_FORMATS = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47]);
-const COLUMNS = 1_000;
 /** A cell can have no more (Excel's own limit), and many cells may refer to one long text. */
 const CELL_CHARS = 32_767;
 
@@ -275,7 +274,7 @@ function* sheetRows(source: string, shared: readonly string[], dates: readonly b
   let cell: { readonly column: number; readonly type: string; readonly style: number; value: string } | undefined;
   let isValue = false;
   const put = (): void => {
-    if (cell === undefined || cell.value === "" || cell.column >= COLUMNS) return;
+    if (cell === undefined || cell.value === "" || cell.column >= LIMITS.sheetColumns) return;
     while (row.length < cell.column) row.push("");
     row[cell.column] = shownCell(cell.type, cell.value, shared, dates[cell.style] === true).slice(0, CELL_CHARS);
   };
