@@ -22,6 +22,7 @@ const SMOKE = "test/e2e/first-message.test.ts";
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   "gsv-protocol": ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node", "gsv"],
   "gsv-link": ["gsv-link", "gsv-node", "gsv"],
+  "gsv-sandbox": ["gsv-sandbox", "gsv-tools", "gsv-node", "gsv"],
   "gsv-tools": ["gsv-tools", "gsv-node", "gsv"],
   "gsv-node": ["gsv-node", "gsv"],
   gsv: ["gsv"],

@@ -23,7 +23,7 @@ describe("what --quick runs", () => {
   it("Rust tests run for the changed packages and for those that depend on them", () => {
     assert.deepEqual(plan("crates/gsv-tools/src/read.rs").packages, ["gsv-tools", "gsv-node", "gsv"]);
     assert.deepEqual(plan("cli/src/main.rs").packages, ["gsv"]);
-    assert.deepEqual(plan("Cargo.lock").packages, ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node", "gsv"]);
+    assert.deepEqual(plan("Cargo.lock").packages, ["gsv-protocol", "gsv-link", "gsv-sandbox", "gsv-tools", "gsv-node", "gsv"]);
   });
 
   it("changed test files run by themselves, with the runner that they need; deleted ones do not", () => {

@@ -1,8 +1,10 @@
-//! Bash: one command, run by the login shell. Confines the directory in which the command starts, not what the command does.
+//! Bash: one command, run by the login shell. Confines the directory in which the command starts; what the command may do is
+//! the sandbox's matter.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use gsv_sandbox::Profile;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -34,10 +36,12 @@ impl Tool for Bash {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "Bash".into(),
-            description: "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
+            description: format!(
+                "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
                 A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
-                control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers."
-                .into(),
+                control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers.{}",
+                confined(self.sessions.profile())
+            ),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -75,6 +79,19 @@ impl Tool for Bash {
             let yield_at = yield_ms.map(|ms| started + Duration::from_millis(ms));
             session.follow(&context, yield_at).await.map(ToolOutput::Command)
         })
+    }
+}
+
+/// What the model has to know about the sandbox.
+fn confined(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Off => "",
+        Profile::Workspace => {
+            " Commands run in a sandbox: they write only the workspace and $TMPDIR, do not see credentials, and have no network."
+        }
+        Profile::Strict => {
+            " Commands run in a sandbox: they read only the workspace and the system, write only the workspace and $TMPDIR, and have no network."
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::beneath::{Beneath, Resolver, Scope};
 use crate::delete::Delete;
 use crate::edit::Edit;
 use crate::error::{ToolError, quote};
-use crate::exec::{ExecEvent, Reattached, Sessions, Supervisor};
+use crate::exec::{ExecEvent, Reattached, Sandbox, Sessions, Supervisor};
 use crate::limits;
 use crate::process::Process;
 use crate::read::Read;
@@ -35,6 +35,8 @@ pub struct Config {
     /// The folder for the output and exit of commands. Created if missing, readable by this user only.
     pub spool: PathBuf,
     pub supervisor: Supervisor,
+    /// Confines every command. `None`: commands may do what the user of the node may do.
+    pub sandbox: Option<Sandbox>,
     /// Replaces `$SHELL`.
     pub shell: Option<PathBuf>,
     /// Receives the events of background commands.
@@ -52,6 +54,7 @@ impl Config {
             private_entries: limits::PRIVATE_ENTRIES,
             spool: spool.into(),
             supervisor: Supervisor::Shell,
+            sandbox: None,
             shell: None,
             events: None,
         }
@@ -74,13 +77,19 @@ impl ToolBox {
             )
         })?;
         let files = Arc::new(files.without(config.private, config.private_entries));
-        let sessions =
-            Sessions::new(&config.spool, config.supervisor, config.shell, config.events).map_err(|error| {
-                ToolError::io(
-                    format!("make the folder {}", quote(&config.spool.to_string_lossy())),
-                    error,
-                )
-            })?;
+        let sessions = Sessions::new(
+            &config.spool,
+            config.supervisor,
+            config.shell,
+            config.sandbox,
+            config.events,
+        )
+        .map_err(|error| {
+            ToolError::io(
+                format!("make the folder {}", quote(&config.spool.to_string_lossy())),
+                error,
+            )
+        })?;
         let sessions = Arc::new(sessions);
         let write_lock = Arc::new(WriteLock::default());
         let tools: Vec<Box<dyn Tool>> = vec![

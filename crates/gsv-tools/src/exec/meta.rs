@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use gsv_sandbox::Profile;
 use serde::{Deserialize, Serialize};
 
 use super::host;
@@ -48,6 +49,9 @@ pub(crate) struct Meta {
     /// On the clock of [`host::uptime_ms`], for the timeout.
     pub(crate) started_uptime_ms: u64,
     pub(crate) timeout_ms: u64,
+    /// The profile that it runs in. Absent in records of earlier versions, which had no sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<Profile>,
 }
 
 /// How a command ended, as its supervisor wrote it.
@@ -66,13 +70,18 @@ impl Exit {
             ("never", None) => Self::NeverRan,
             ("code", Some(code)) => Self::Code(code.parse().ok()?),
             ("signal", Some(signal)) => Self::Signal(signal.parse().ok()?),
-            ("status", Some(status)) => match status.parse().ok()? {
-                status @ 129..=192 => Self::Signal(status - 128),
-                status => Self::Code(status),
-            },
+            ("status", Some(status)) => Self::of_status(status.parse().ok()?),
             _ => return None,
         };
         words.next().is_none().then_some(exit)
+    }
+
+    /// A shell's exit status: above 128 it stands for a signal.
+    pub(crate) fn of_status(status: i32) -> Self {
+        match status {
+            129..=192 => Self::Signal(status - 128),
+            _ => Self::Code(status),
+        }
     }
 
     pub(crate) fn line(self) -> String {

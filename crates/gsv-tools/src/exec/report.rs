@@ -1,5 +1,8 @@
 //! Describes a command: outputs of calls, entries of lists, events. Optional fields are absent, never null.
 
+use std::fmt::Write as _;
+
+use gsv_sandbox::explain;
 use serde::Serialize;
 
 use super::meta::{Ending, Exit, Meta};
@@ -171,12 +174,21 @@ pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutpu
             "the command was not run: its start was not confirmed".into(),
         )),
         Some(Exit::Code(_) | Exit::Signal(_)) => Ok(CommandOutput::Ended(EndedOutput {
-            command: ended_command(meta, end),
+            command: EndedCommand {
+                note: ended_command(meta, end).note.or_else(|| of_sandbox(meta, end, &tail)),
+                ..ended_command(meta, end)
+            },
             output: output.text,
             tail,
             truncated: output.truncated,
         })),
     }
+}
+
+/// What the sandbox has probably stopped. A command that was ended on request failed for that reason.
+fn of_sandbox(meta: &Meta, end: &End, tail: &str) -> Option<&'static str> {
+    let failed = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0);
+    explain(meta.sandbox.filter(|_| failed)?, tail)
 }
 
 fn status(end: &End) -> CommandStatus {
@@ -234,6 +246,9 @@ pub(super) fn end_event(meta: &Meta, end: &End, mut tail: String) -> ExecEvent {
         Some(Exit::Signal(number)) => signal = Some(host::signal_name(number)),
         None | Some(Exit::NeverRan) => tail += "\n[it is gone; its exit status is not known]",
     }
+    if let Some(note) = of_sandbox(meta, end, &tail) {
+        let _ = write!(tail, "\n[{note}]");
+    }
     ExecEvent {
         event_id: format!("{}:ended", meta.session_id),
         session_id: meta.session_id.clone(),
@@ -269,6 +284,7 @@ mod tests {
             started_at: 1000,
             started_uptime_ms: 1,
             timeout_ms: 5,
+            sandbox: None,
         }
     }
 

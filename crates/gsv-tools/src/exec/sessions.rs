@@ -6,22 +6,22 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gsv_sandbox::Profile;
 use tokio::sync::{mpsc, watch};
 
 use super::meta::{Exit, Folder, Meta};
 use super::session::{Session, off, tell};
-use super::start::{Spec, Started, login_shell, start};
+use super::start::{How, Spec, Started, login_shell, start};
 use super::state::{End, State};
 use super::watch::{Watch, is_alive};
-use super::{ExecEvent, Reattached, RunningCall, Supervisor, host, report};
+use super::{ExecEvent, Reattached, RunningCall, Sandbox, Supervisor, host, report};
 use crate::error::ToolError;
 use crate::limits;
 use crate::tool::OnStarted;
 
 pub(crate) struct Sessions {
     spool: PathBuf,
-    supervisor: Supervisor,
-    shell: PathBuf,
+    how: How,
     events: Option<mpsc::Sender<ExecEvent>>,
     table: Mutex<Table>,
 }
@@ -55,6 +55,7 @@ impl Sessions {
         spool: &Path,
         supervisor: Supervisor,
         shell: Option<PathBuf>,
+        sandbox: Option<Sandbox>,
         events: Option<mpsc::Sender<ExecEvent>>,
     ) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(spool)?;
@@ -62,11 +63,20 @@ impl Sessions {
         std::fs::set_permissions(spool, std::fs::Permissions::from_mode(0o700))?;
         Ok(Self {
             spool: spool.canonicalize()?,
-            supervisor,
-            shell: login_shell(shell),
+            how: How {
+                supervisor,
+                shell: login_shell(shell),
+                sandbox,
+            },
             events,
             table: Mutex::default(),
         })
+    }
+
+    /// The profile that commands run in.
+    pub(crate) fn profile(&self) -> Profile {
+        let sandbox = self.how.sandbox.as_ref();
+        sandbox.map_or(Profile::Off, |sandbox| sandbox.level.profile)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -93,7 +103,7 @@ impl Sessions {
     pub(crate) async fn start(&self, spec: Spec, on_started: Option<OnStarted>) -> Result<Arc<Session>, ToolError> {
         self.sweep().await;
         let _slot = self.take_slot().await?;
-        let started = start(&self.spool, &self.supervisor, &self.shell, spec, on_started).await?;
+        let started = start(&self.spool, &self.how, spec, on_started).await?;
         let Started { folder, meta, child } = started;
         if meta.background {
             tell(self.events.as_ref(), report::start_event(&meta));

@@ -1,5 +1,6 @@
 //! Starts a command: makes its folder, starts its supervisor, records the start, opens the gate.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use tokio::process::{Child, Command};
 use super::meta::{Exit, Folder, Meta, OUTPUT, STDIN, StartInfo, session_id};
 use super::session::off;
 use super::tree::MARK;
-use super::{Supervisor, host};
+use super::{Sandbox, Supervisor, host};
 use crate::error::ToolError;
 use crate::limits;
 use crate::tool::OnStarted;
@@ -26,6 +27,22 @@ pub(crate) struct Spec {
     pub(crate) background: bool,
 }
 
+/// How every command of a node is run.
+pub(crate) struct How {
+    pub(crate) supervisor: Supervisor,
+    pub(crate) shell: PathBuf,
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+impl How {
+    /// The program that the command's process becomes.
+    fn program(&self, command: &str) -> Vec<OsString> {
+        let shell = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
+        let wrapper = self.sandbox.iter().flat_map(|sandbox| sandbox.wrapper.iter().cloned());
+        wrapper.chain(shell).collect()
+    }
+}
+
 /// A command that has passed the gate.
 pub(super) struct Started {
     pub(super) folder: Folder,
@@ -35,8 +52,7 @@ pub(super) struct Started {
 
 pub(super) async fn start(
     spool: &Path,
-    supervisor: &Supervisor,
-    shell: &Path,
+    how: &How,
     spec: Spec,
     on_started: Option<OnStarted>,
 ) -> Result<Started, ToolError> {
@@ -60,7 +76,7 @@ pub(super) async fn start(
         }
     }
     let mut child = None;
-    match open_gate(&folder, supervisor, shell, spec, on_started, &mut child).await {
+    match open_gate(&folder, how, spec, on_started, &mut child).await {
         Ok((meta, child)) => Ok(Started { folder, meta, child }),
         Err(error) => {
             // The gate is closed permanently, so the folder is not needed once the supervisor has seen that.
@@ -111,8 +127,7 @@ fn make_fifo(path: &Path) -> io::Result<()> {
 
 async fn open_gate(
     folder: &Folder,
-    supervisor: &Supervisor,
-    shell: &Path,
+    how: &How,
     spec: Spec,
     on_started: Option<OnStarted>,
     slot: &mut Option<Child>,
@@ -122,7 +137,14 @@ async fn open_gate(
     } else {
         PathBuf::from("/dev/null")
     };
-    let mut command = Command::from(supervisor.command(folder.path(), &stdin, shell, &spec.command));
+    let program = how.program(&spec.command);
+    let built = how
+        .supervisor
+        .command(folder.path(), &stdin, &program, how.sandbox.is_some());
+    let mut command = Command::from(built);
+    if let Some(sandbox) = &how.sandbox {
+        command.env_clear().envs(sandbox.environment.iter().cloned());
+    }
     command
         .current_dir(&spec.workdir)
         .stdin(Stdio::piped())
@@ -168,6 +190,7 @@ async fn open_gate(
         started_at: host::now_ms(),
         started_uptime_ms: host::uptime_ms(),
         timeout_ms: spec.timeout_ms,
+        sandbox: how.sandbox.as_ref().map(|sandbox| sandbox.level.profile),
     };
     let (written, copy) = (folder.clone(), meta.clone());
     off(move || written.write_meta(&copy))

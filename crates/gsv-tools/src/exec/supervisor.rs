@@ -3,7 +3,8 @@
 //!
 //! Two forms, one protocol. The default is a few lines of `/bin/sh`. A program can be the supervisor instead by calling
 //! [`supervise_main`], which also reports signals exactly and bounds the output without the node. Both get the arguments
-//! `FOLDER STDIN SHELL COMMAND`, print the command's pid on standard output, and wait at a gate: the line `go` on standard input.
+//! `FOLDER STDIN MARK PROGRAM ARGS...`, print the command's pid on standard output, and wait at a gate: the line `go` on standard
+//! input. `MARK` is `--`, or `--status` when the program reports signals of the command as high exit statuses.
 //! Standard input that ends without `go` closes the gate permanently.
 //! Never: runs the command before `go`, or a second time.
 
@@ -34,12 +35,20 @@ pub enum Supervisor {
 
 const SH: &str = "/bin/sh";
 
-/// The script of the command's process before it becomes the shell: prints its pid, waits at the gate.
+/// The program reports the exit itself.
+const PLAIN: &str = "--";
+/// The program, such as a sandbox, reports a signal as a shell does.
+const STATUS: &str = "--status";
+
+/// The script of the command's process before it becomes the shell: prints its pid, waits at the gate. The command's files are
+/// opened here, because a sandbox hides them.
 const STAGE: &str = r#"
 printf '%s\n' "$$"
 IFS= read -r go || go=
 if [ "$go" != go ]; then : >"$1/never"; exit 0; fi
-exec "$3" -l -c "$4" <>"$2" >>"$1/output" 2>&1
+exec <>"$2" >>"$1/output" 2>&1
+shift 3
+exec "$@"
 "#;
 
 /// `setsid` gives the command its own session and group; without `setsid` the shell's job control gives it a group. `setsid`
@@ -48,12 +57,12 @@ exec "$3" -l -c "$4" <>"$2" >>"$1/output" 2>&1
 const SCRIPT: &str = r#"
 trap : HUP INT TERM
 if command -v setsid >/dev/null 2>&1; then
-  setsid /bin/sh -c "$5" sh "$@"
+  setsid /bin/sh -c "$3" sh "$@"
   status=$?
 else
   exec 3<&0
   set -m
-  /bin/sh -c "$5" sh "$@" <&3 3<&- &
+  /bin/sh -c "$3" sh "$@" <&3 3<&- &
   pid=$!
   exec 3<&-
   wait "$pid"
@@ -65,8 +74,9 @@ printf '%s\n' "$line" >"$1/exit.tmp" && exec mv -f "$1/exit.tmp" "$1/exit"
 "#;
 
 impl Supervisor {
-    /// The command line that runs `command`. The caller adds pipes, directory and environment.
-    pub(super) fn command(&self, folder: &Path, stdin: &Path, shell: &Path, command: &str) -> Command {
+    /// The command line that runs `program`. The caller adds pipes, directory and environment. `is_confined`: it may report a
+    /// signal as a high exit status.
+    pub(super) fn command(&self, folder: &Path, stdin: &Path, program: &[OsString], is_confined: bool) -> Command {
         let mut built = match self {
             Self::Shell => {
                 let mut built = Command::new(SH);
@@ -75,16 +85,18 @@ impl Supervisor {
                 built.process_group(0);
                 built
             }
-            Self::Program { program, args } => {
-                let mut built = Command::new(program);
+            Self::Program { program: path, args } => {
+                let mut built = Command::new(path);
                 built.args(args);
                 built
             }
         };
-        built.arg(folder).arg(stdin).arg(shell).arg(command);
-        if *self == Self::Shell {
-            built.arg(STAGE);
-        }
+        built.arg(folder).arg(stdin).args(match self {
+            Self::Shell => [STAGE],
+            Self::Program { .. } if is_confined => [STATUS],
+            Self::Program { .. } => [PLAIN],
+        });
+        built.args(program);
         built
     }
 }
@@ -92,11 +104,18 @@ impl Supervisor {
 /// The `main` of a program that is the supervisor; `args` are the arguments after its own.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let [folder, ..] = args.as_slice() else {
+    let [folder, stdin, mark, program @ ..] = args.as_slice() else {
         return ExitCode::from(2);
     };
-    if args.len() != 4 {
-        return ExitCode::from(2);
+    let has_statuses = mark == STATUS;
+    let mut staged = vec![folder.clone(), stdin.clone(), PLAIN.into()];
+    match program {
+        // A node of an earlier version, whose program was replaced while it runs: `FOLDER STDIN SHELL COMMAND`.
+        [command] if !has_statuses && mark != PLAIN => {
+            staged.extend([mark.clone(), "-l".into(), "-c".into(), command.clone()]);
+        }
+        [_, ..] if has_statuses || mark == PLAIN => staged.extend_from_slice(program),
+        _ => return ExitCode::from(2),
     }
     // Fails when this process leads a group already, which is enough.
     let _ = rustix::process::setsid();
@@ -104,7 +123,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let folder = Folder::new(PathBuf::from(folder));
     let child = Command::new(SH)
         .args(["-c", STAGE, "sh"])
-        .args(&args)
+        .args(&staged)
         .process_group(0)
         .stderr(Stdio::null())
         .spawn();
@@ -116,6 +135,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     bound_output(folder.clone(), child.id());
     let exit = match wait_for(child.id()) {
         Some(_) if folder.file("never").exists() => Exit::NeverRan,
+        Some(Exit::Code(code)) if has_statuses => Exit::of_status(code),
         Some(exit) => exit,
         None => return exit_with(false),
     };

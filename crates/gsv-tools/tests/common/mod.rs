@@ -3,10 +3,12 @@
 
 pub mod kill_on_drop;
 pub mod own_harness;
+pub mod sandboxed;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gsv_sandbox::Tier;
 use gsv_tools::beneath::{Resolver, Scope};
 use gsv_tools::{CallContext, Config, ExecEvent, ToolBox, ToolError};
 use serde::Serialize;
@@ -18,6 +20,14 @@ use kill_on_drop::KillOnDrop;
 
 /// The longest time that a test waits for anything.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The tier that a test program runs its commands in: `bash_landlock` is `bash` with Landlock.
+pub fn tier() -> Option<Tier> {
+    let name = env!("CARGO_CRATE_NAME");
+    Tier::ALL
+        .into_iter()
+        .find(|tier| name.ends_with(&format!("_{}", tier.name())))
+}
 
 pub struct Lab {
     /// First, so that no command outlives the folders.
@@ -39,6 +49,9 @@ impl Lab {
         let mut config = Config::new(dir.path().join("ws"), dir.path().join("spool"));
         config.shell = Some("/bin/sh".into());
         config.events = Some(send);
+        if let Some(tier) = tier() {
+            sandboxed::apply(&mut config, tier, dir.path());
+        }
         change(&mut config);
         let tools = ToolBox::new(config).unwrap();
         Self {
@@ -69,6 +82,19 @@ impl Lab {
 
     pub fn get(&self, rel: &str) -> String {
         std::fs::read_to_string(self.ws(rel)).unwrap()
+    }
+
+    /// The pid on this machine of a process that knows itself by `pid`. `None`: there is no such process of this lab.
+    pub fn host_pid(&self, pid: &str) -> Option<String> {
+        if tier() == Some(Tier::Bubblewrap) {
+            sandboxed::host_pid(pid.trim(), self.dir.path())
+        } else {
+            Some(pid.trim().to_owned())
+        }
+    }
+
+    pub fn is_running(&self, pid: &str) -> bool {
+        self.host_pid(pid).is_some_and(|pid| is_running(&pid))
     }
 
     pub async fn call(&self, tool: &str, args: Value) -> Result<Value, ToolError> {

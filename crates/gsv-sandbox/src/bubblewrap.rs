@@ -1,0 +1,201 @@
+//! The arguments of bubblewrap for a plan. PURE: what exists is given.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::grants::KEPT_IN_RUN;
+use crate::look::{Kind, Look};
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::protect::Protected;
+
+/// What was found for one command.
+pub(crate) struct Survey {
+    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) protected: Protected,
+    /// Sockets of other programs.
+    pub(crate) sockets: Vec<PathBuf>,
+    pub(crate) workdir: PathBuf,
+}
+
+/// Folders that are empty in the sandbox.
+pub(crate) const EMPTY: [&str; 2] = ["/run", "/var/tmp"];
+
+/// Settings of the kernel for all programs: root may change them by its number alone, also without capabilities.
+const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
+
+/// The arguments before the command. `seccomp`: the number of an open file with the filter. Later mounts cover earlier ones, so
+/// the order is: the system, shared folders, what is writable, what is protected, what is hidden.
+pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn Look) -> Vec<OsString> {
+    let is_visible = |path: &Path| {
+        let readable = plan.readable.as_deref();
+        readable.is_none_or(|folders| folders.iter().any(|folder| path.starts_with(folder)))
+    };
+    let mut list = Arguments(Vec::new());
+    list.words(&[
+        "--unshare-all",
+        "--new-session",
+        "--die-with-parent",
+        "--cap-drop",
+        "ALL",
+    ]);
+    match &plan.readable {
+        None => list.bind("--ro-bind", Path::new("/")),
+        Some(readable) => list.system(readable, look),
+    }
+    list.words(&["--dev", "/dev", "--proc", "/proc"]);
+    for settings in KERNEL_SETTINGS {
+        list.bind("--ro-bind-try", Path::new(settings));
+    }
+    for folder in EMPTY {
+        if plan.readable.is_some() || look.kind(Path::new(folder)) == Some(Kind::Dir) {
+            list.words(&["--tmpfs", folder]);
+        }
+    }
+    for kept in KEPT_IN_RUN {
+        if look.real(Path::new(kept)).is_some() {
+            list.bind("--ro-bind", Path::new(kept));
+        }
+    }
+    list.path("--bind", &plan.temp());
+    list.words(&["/tmp"]);
+    for folder in &plan.writable {
+        list.bind("--bind", folder);
+    }
+    if plan.profile != Profile::Off {
+        for folder in &survey.protected.pinned {
+            list.bind("--bind", folder);
+        }
+        for path in &survey.protected.read_only {
+            list.bind("--ro-bind", path);
+        }
+        for folder in &survey.protected.missing {
+            list.empty(folder);
+        }
+    }
+    for path in &survey.hidden {
+        if look.kind(path) == Some(Kind::Dir) {
+            list.empty(path);
+        } else if is_visible(path) {
+            list.cover(path, plan);
+        }
+    }
+    for path in survey.sockets.iter().filter(|path| is_visible(path)) {
+        list.cover(path, plan);
+    }
+    list.path("--chdir", &survey.workdir);
+    list.words(&["--seccomp", &seccomp.to_string(), "--"]);
+    list.0
+}
+
+/// A file without content that covers hidden files.
+pub(crate) fn cover(plan: &Plan) -> PathBuf {
+    plan.own.join("empty")
+}
+
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn words(&mut self, words: &[&str]) {
+        self.0.extend(words.iter().map(OsString::from));
+    }
+
+    fn path(&mut self, option: &str, path: &Path) {
+        self.0.extend([option.into(), path.into()]);
+    }
+
+    fn bind(&mut self, option: &str, path: &Path) {
+        self.0.extend([option.into(), path.into(), path.into()]);
+    }
+
+    fn empty(&mut self, folder: &Path) {
+        self.path("--tmpfs", folder);
+        self.path("--remount-ro", folder);
+    }
+
+    fn cover(&mut self, path: &Path, plan: &Plan) {
+        self.0.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
+    }
+
+    /// Single folders of the system, and the links through which they are usually named (`/bin` -> `usr/bin`).
+    fn system(&mut self, readable: &[PathBuf], look: &dyn Look) {
+        for path in readable {
+            self.bind("--ro-bind", path);
+        }
+        for link in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
+            if let (Some(Kind::Link), Some(real)) = (look.kind(Path::new(link)), look.real(Path::new(link))) {
+                self.0.extend(["--symlink".into(), real.into(), link.into()]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::fake::Fake;
+
+    fn plan() -> Plan {
+        Plan {
+            profile: Profile::Workspace,
+            workspace: "/tmp/ws".into(),
+            writable: vec!["/tmp/ws".into(), "/own/tmp".into()],
+            readable: None,
+            hidden: vec![],
+            own: "/own".into(),
+        }
+    }
+
+    fn survey() -> Survey {
+        Survey {
+            hidden: vec!["/home/u/.ssh".into(), "/home/u/.netrc".into()],
+            protected: Protected {
+                pinned: vec!["/tmp/ws/.git".into()],
+                read_only: vec!["/tmp/ws/.git/hooks".into()],
+                missing: vec![],
+            },
+            sockets: vec!["/var/lib/x.sock".into()],
+            workdir: "/tmp/ws/src".into(),
+        }
+    }
+
+    fn text(plan: &Plan) -> String {
+        let disk = Fake::of(&["/home/u/.ssh/", "/home/u/.netrc", "/run/", "/usr/bin/"]).link("/bin", "/usr/bin");
+        let words = arguments(plan, &survey(), 7, &disk);
+        words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn sb4_the_arguments_isolate_everything_and_mount_in_order() {
+        let text = text(&plan());
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
+        assert!(
+            text.starts_with("--unshare-all --new-session --die-with-parent --cap-drop ALL --ro-bind / / --dev /dev")
+        );
+        assert!(at("--tmpfs /run") < at("--bind /own/tmp /tmp"));
+        assert!(at("--bind /own/tmp /tmp") < at("--bind /tmp/ws /tmp/ws"));
+        assert!(at("--bind /tmp/ws /tmp/ws") < at("--bind /tmp/ws/.git /tmp/ws/.git"));
+        assert!(at("--bind /tmp/ws/.git /tmp/ws/.git") < at("--ro-bind /tmp/ws/.git/hooks"));
+        assert!(at("--ro-bind /tmp/ws/.git/hooks") < at("--tmpfs /home/u/.ssh --remount-ro /home/u/.ssh"));
+        assert!(at("--ro-bind /own/empty /home/u/.netrc") < at("--ro-bind /own/empty /var/lib/x.sock"));
+        assert!(text.ends_with("--chdir /tmp/ws/src --seccomp 7 --"));
+        assert!(!text.contains("/var/tmp"), "there is none");
+    }
+
+    #[test]
+    fn sb4_strict_mounts_single_folders_and_their_links() {
+        let mut plan = plan();
+        plan.readable = Some(vec!["/usr".into(), "/etc".into()]);
+        let text = text(&plan);
+        assert!(!text.contains("--ro-bind / /"));
+        assert!(
+            text.contains("--ro-bind /usr /usr --ro-bind /etc /etc --symlink /usr/bin /bin"),
+            "{text}"
+        );
+        assert!(!text.contains(".netrc"), "what is not there is not covered: {text}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Recognises in the output of a failed command what the sandbox has stopped. PURE.
+
+use crate::profile::Profile;
+
+const NETWORK: &[&str] = &[
+    "network is unreachable",
+    "could not resolve host",
+    "couldn't resolve host",
+    "temporary failure in name resolution",
+    "name or service not known",
+    "failed to lookup address",
+    "getaddrinfo",
+    "eai_again",
+    "no route to host",
+    "socket: operation not permitted",
+    "nodename nor servname",
+    "dial tcp",
+];
+const FILES: &[&str] = &[
+    "read-only file system",
+    "permission denied",
+    "operation not permitted",
+    "device or resource busy",
+    "erofs",
+    "eacces",
+    "eperm",
+];
+
+/// A sentence for the model, when the end of a failed command's output looks like the sandbox.
+pub fn explain(profile: Profile, output: &str) -> Option<&'static str> {
+    if profile == Profile::Off {
+        return None;
+    }
+    let output = output.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
+    if has(NETWORK) {
+        return Some(
+            "the sandbox of this node has no network, which may be why the command failed; ask the user to run it, or to change `sandbox` in node.toml",
+        );
+    }
+    has(FILES).then_some(if profile == Profile::Strict {
+        "the sandbox of this node lets commands read only the workspace and the system, write only the workspace and $TMPDIR, and use no network, which may be why the command failed; ask the user to run it, or to change `sandbox` or `roots` in node.toml"
+    } else {
+        "the sandbox of this node lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR, and use no network, which may be why the command failed; ask the user to run it, or to change `sandbox` or `roots` in node.toml"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sb9_failures_of_the_sandbox_are_recognised_and_others_are_not() {
+        for (output, word) in [
+            ("curl: (6) Could not resolve host: example.org", "no network"),
+            ("npm error code EAI_AGAIN", "no network"),
+            ("dial tcp: lookup proxy.golang.org", "no network"),
+            ("touch: cannot touch '/etc/x': Read-only file system", "write only"),
+            ("bash: /etc/x: Permission denied", "write only"),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
+                "git configuration",
+            ),
+        ] {
+            let found = explain(Profile::Workspace, output);
+            assert!(found.is_some_and(|text| text.contains(word)), "{output}: {found:?}");
+            assert_eq!(explain(Profile::Off, output), None);
+        }
+        assert_eq!(explain(Profile::Workspace, "error: mismatched types"), None);
+        assert!(
+            explain(Profile::Strict, "Permission denied").is_some_and(|text| text.contains("read only the workspace"))
+        );
+    }
+}

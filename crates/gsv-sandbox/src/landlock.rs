@@ -1,0 +1,80 @@
+//! Restricts this process with Landlock and seccomp, which every program that it starts inherits.
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+
+use crate::grants::{Access, Grant};
+use crate::seccomp::{self, Sockets};
+
+/// The levels that were tested. Below the last one a command could truncate every file of the user.
+const LEVELS: [ABI; 4] = [ABI::V6, ABI::V5, ABI::V4, ABI::V3];
+
+/// The level of this kernel.
+///
+/// # Errors
+/// A sentence that says what is missing.
+pub(crate) fn level() -> Result<ABI, String> {
+    let is_there = |abi: &ABI| {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        handled(ruleset, *abi).and_then(Ruleset::create).is_ok()
+    };
+    LEVELS
+        .into_iter()
+        .find(is_there)
+        .ok_or_else(|| "the kernel has no Landlock, or one older than ABI 3 (Linux 6.2)".into())
+}
+
+/// Whether commands can't send signals to processes outside.
+pub(crate) fn has_scopes(abi: ABI) -> bool {
+    abi >= ABI::V6
+}
+
+fn handled(ruleset: Ruleset, abi: ABI) -> Result<Ruleset, landlock::RulesetError> {
+    let ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
+    if has_scopes(abi) {
+        ruleset.scope(Scope::from_all(abi))
+    } else {
+        Ok(ruleset)
+    }
+}
+
+/// # Errors
+/// A sentence; nothing or only a part is enforced then, and the caller must end.
+pub(crate) fn restrict(grants: &[Grant]) -> Result<(), String> {
+    let abi = level()?;
+    drop_capabilities()?;
+    let filter = seccomp::filter(Sockets::None)?;
+    let failed = |error: landlock::RulesetError| format!("Landlock refused the rules: {error}");
+    let ruleset = handled(Ruleset::default().set_compatibility(CompatLevel::HardRequirement), abi).map_err(failed)?;
+    let mut created = ruleset.create().map_err(failed)?;
+    for grant in grants {
+        // What is gone since it was listed, or can't be opened, can't be read by a command either.
+        let Ok(path) = PathFd::new(&grant.path) else { continue };
+        let is_dir = grant.path.is_dir();
+        let all = match grant.access {
+            Access::Read => AccessFs::from_read(abi),
+            Access::Write | Access::Device => AccessFs::from_all(abi),
+        };
+        let access = if is_dir { all } else { all & AccessFs::from_file(abi) };
+        created = created.add_rule(PathBeneath::new(path, access)).map_err(failed)?;
+    }
+    let status = created.restrict_self().map_err(failed)?;
+    if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
+        return Err("Landlock enforced only a part of the rules".into());
+    }
+    seccompiler::apply_filter(&filter).map_err(|error| format!("the system-call filter was refused: {error}"))
+}
+
+/// Root's rights to read other processes and to pass every permission are no part of a sandbox. Without new privileges they do
+/// not come back when a program is started.
+fn drop_capabilities() -> Result<(), String> {
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, none).map_err(|error| format!("the capabilities can't be dropped: {error}"))
+}

@@ -1,0 +1,47 @@
+//! The sandbox for commands: which paths a command may read and write, and how the system is told to enforce that.
+//!
+//! A pure core plans (profile, folders, what exists -> binds, grants and hidden paths); drivers enforce the plan with
+//! bubblewrap, with Landlock and seccomp, or with `sandbox-exec` on macOS. A level counts only after its canaries ran.
+//! Never: falls back to a weaker level, runs a command without the sandbox that was planned, decides which commands may run.
+//!
+//! Map: [`Plan`] says what a profile means; [`probe`] finds the tier that this machine really has; [`confine_main`] is the
+//! program between the supervisor and the shell; [`canary_main`] tries to break out.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        reason = "a test that can't go on has failed"
+    )
+)]
+
+mod bubblewrap;
+mod caches;
+mod canary;
+mod confine;
+mod environment;
+mod explain;
+mod grants;
+mod hidden;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod look;
+mod plan;
+mod probe;
+mod profile;
+mod protect;
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
+mod sockets;
+
+pub use caches::{DEFAULT_CACHES, prepare};
+pub use canary::{Canary, canary_main};
+pub use confine::{Confinement, confine_main};
+pub use environment::{KEPT, environment, is_reserved};
+pub use explain::explain;
+pub use look::{Disk, Kind, Look};
+pub use plan::{Plan, Refused, Request};
+pub use probe::{Finding, Level, Program, Report, probe};
+pub use profile::{Profile, Tier};

@@ -1,0 +1,277 @@
+//! What a profile means on this machine: writable, readable and hidden paths. PURE: the file system is asked through [`Look`].
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::hidden::{hidden, overlap};
+use crate::look::Look;
+use crate::profile::Profile;
+
+/// What the node wants. All paths are absolute.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub profile: Profile,
+    pub workspace: PathBuf,
+    /// Further folders that commands may write.
+    pub writable: Vec<PathBuf>,
+    /// Further folders that commands may read in the profile `strict`.
+    pub readable: Vec<PathBuf>,
+    /// Package caches that commands may write; those that do not exist are left out.
+    pub caches: Vec<PathBuf>,
+    /// GSV's own folders.
+    pub private: Vec<PathBuf>,
+    /// Homes of the user: the environment's and the system's may differ.
+    pub homes: Vec<PathBuf>,
+    /// The sandbox's own folder, for temporary files and caches.
+    pub own: PathBuf,
+}
+
+/// What commands may do. Paths are without links, except the hidden ones: they may be made later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub profile: Profile,
+    pub workspace: PathBuf,
+    /// With the workspace, the caches, and the sandbox's own folders.
+    pub writable: Vec<PathBuf>,
+    /// All that may be read; `None` means everything that is not hidden.
+    pub readable: Option<Vec<PathBuf>>,
+    pub hidden: Vec<PathBuf>,
+    pub own: PathBuf,
+}
+
+/// Why a profile can't be had with these folders. A sentence with what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// What programs need besides the workspace.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/nix/store",
+    "/run/current-system",
+    "/opt",
+    "/System",
+    "/Library/Developer",
+    "/private/etc",
+    "/private/var/select",
+    "/private/var/db/timezone",
+];
+
+impl Plan {
+    /// The folder for temporary files of commands.
+    pub fn temp(&self) -> PathBuf {
+        self.own.join("tmp")
+    }
+
+    /// The caches of tools whose usual cache is not writable.
+    pub fn cache(&self) -> PathBuf {
+        self.own.join("cache")
+    }
+
+    /// # Errors
+    /// A folder that does not exist, or one that would open or hide what the sandbox is for.
+    pub fn new(request: &Request, look: &dyn Look) -> Result<Self, Refused> {
+        let hidden = hidden(&request.homes, &request.private);
+        let hidden_now: Vec<PathBuf> = hidden.iter().filter_map(|path| look.real(path)).collect();
+        let check = |folder: &Path, is_writable: bool| {
+            let real = look.real(folder).ok_or_else(|| {
+                Refused(format!(
+                    "the folder {} does not exist; create it or take it out",
+                    folder.display()
+                ))
+            })?;
+            if real == Path::new("/") {
+                return Err(Refused(format!(
+                    "{} is the whole system; name the folders that commands need",
+                    folder.display()
+                )));
+            }
+            if is_writable
+                && request
+                    .homes
+                    .iter()
+                    .filter_map(|home| look.real(home))
+                    .any(|home| home.starts_with(&real))
+            {
+                return Err(Refused(format!(
+                    "{} has the home of the user in it; name a folder in the home instead",
+                    folder.display()
+                )));
+            }
+            if let Some(secret) = hidden_now.iter().find(|secret| overlap(secret, &real)) {
+                return Err(Refused(format!(
+                    "{} and {}, which commands must not see, overlap; name another folder",
+                    folder.display(),
+                    secret.display()
+                )));
+            }
+            Ok(real)
+        };
+        let workspace = check(&request.workspace, true)?;
+        let mut writable = vec![workspace.clone()];
+        for folder in &request.writable {
+            writable.push(check(folder, true)?);
+        }
+        for cache in &request.caches {
+            if look.real(cache).is_some() {
+                writable.push(check(cache, true)?);
+            }
+        }
+        let own = (look.real(&request.own)).ok_or_else(|| {
+            Refused(format!(
+                "the folder {} does not exist; create it",
+                request.own.display()
+            ))
+        })?;
+        for folder in [own.join("tmp"), own.join("cache")] {
+            if let Some(secret) = hidden_now.iter().find(|secret| overlap(secret, &folder)) {
+                return Err(Refused(format!(
+                    "the sandbox's folder {} and {}, which commands must not see, overlap; set XDG_CACHE_HOME to another folder",
+                    folder.display(),
+                    secret.display()
+                )));
+            }
+            writable.push(folder);
+        }
+        let readable = match request.profile {
+            Profile::Strict => {
+                let mut readable: Vec<PathBuf> = SYSTEM.iter().filter_map(|path| look.real(Path::new(path))).collect();
+                for folder in &request.readable {
+                    readable.push(check(folder, false)?);
+                }
+                Some(without_inner(readable))
+            }
+            Profile::Off | Profile::Workspace => None,
+        };
+        Ok(Self {
+            profile: request.profile,
+            workspace,
+            writable: without_inner(writable),
+            readable,
+            hidden,
+            own,
+        })
+    }
+
+    /// The hidden paths that exist now, without links and without those that lie in others.
+    pub(crate) fn hidden_now(&self, look: &dyn Look) -> Vec<PathBuf> {
+        without_inner(self.hidden.iter().filter_map(|path| look.real(path)).collect())
+    }
+}
+
+/// Sorted, and without paths that lie in another one of the list.
+pub(crate) fn without_inner(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    let mut outer: Vec<PathBuf> = Vec::with_capacity(paths.len());
+    for path in paths {
+        if !outer.iter().any(|known| path.starts_with(known)) {
+            outer.push(path);
+        }
+    }
+    outer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::fake::Fake;
+
+    fn request(profile: Profile) -> Request {
+        Request {
+            profile,
+            workspace: "/home/u/ws".into(),
+            writable: vec![],
+            readable: vec![],
+            caches: vec!["/home/u/.cargo/registry".into(), "/home/u/.npm/_cacache".into()],
+            private: vec!["/home/u/.gsv".into()],
+            homes: vec!["/home/u".into()],
+            own: "/home/u/.cache/gsv/node/n".into(),
+        }
+    }
+
+    fn disk() -> Fake {
+        Fake::of(&[
+            "/home/u/ws/src/",
+            "/home/u/.ssh/id",
+            "/home/u/.gsv/node/",
+            "/home/u/.cargo/registry/",
+            "/home/u/.cache/gsv/node/n/",
+            "/home/u/data/",
+            "/usr/bin/",
+            "/etc/",
+        ])
+        .link("/home/u/alias", "/home/u/ws")
+        .link("/bin", "/usr/bin")
+    }
+
+    #[test]
+    fn sb2_the_workspace_existing_caches_and_own_folders_are_writable() {
+        let plan = Plan::new(&request(Profile::Workspace), &disk()).unwrap();
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let own = "/home/u/.cache/gsv/node/n";
+        assert_eq!(
+            plan.writable,
+            paths(&[
+                &format!("{own}/cache"),
+                &format!("{own}/tmp"),
+                "/home/u/.cargo/registry",
+                "/home/u/ws"
+            ])
+        );
+        assert_eq!(plan.readable, None);
+        assert_eq!(plan.hidden_now(&disk()), paths(&["/home/u/.gsv", "/home/u/.ssh"]));
+        let strict = Plan::new(&request(Profile::Strict), &disk()).unwrap();
+        assert_eq!(strict.readable, Some(paths(&["/etc", "/usr"])));
+    }
+
+    #[test]
+    fn sb2_folders_that_open_secrets_or_everything_are_refused() {
+        let refused = |change: &dyn Fn(&mut Request)| {
+            let mut request = request(Profile::Strict);
+            change(&mut request);
+            Plan::new(&request, &disk()).unwrap_err().0
+        };
+        for (change, word) in [
+            (
+                &(|request: &mut Request| request.writable = vec!["/".into()]) as &dyn Fn(&mut Request),
+                "whole system",
+            ),
+            (&|request| request.writable = vec!["/home".into()], "home of the user"),
+            (&|request| request.workspace = "/home/u".into(), "home of the user"),
+            (
+                &|request| request.writable = vec!["/home/u/.ssh".into()],
+                "must not see",
+            ),
+            (
+                &|request| request.writable = vec!["/home/u/.gsv/node".into()],
+                "must not see",
+            ),
+            (&|request| request.readable = vec!["/home/u".into()], "must not see"),
+            (&|request| request.caches = vec!["/home/u/.gsv".into()], "must not see"),
+            (&|request| request.writable = vec!["/none".into()], "does not exist"),
+        ] {
+            let text = refused(change);
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn sb2_links_are_resolved() {
+        let mut request = request(Profile::Workspace);
+        request.workspace = "/home/u/alias".into();
+        let plan = Plan::new(&request, &disk()).unwrap();
+        assert_eq!(plan.workspace, Path::new("/home/u/ws"));
+        let disk = disk().link("/home/u/.aws", "/home/u/data");
+        assert!(plan.hidden_now(&disk).contains(&PathBuf::from("/home/u/data")));
+        request.writable = vec!["/home/u/data".into()];
+        assert!(Plan::new(&request, &disk).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! Finds the tier that a machine really has: runs the canaries in each tier, and takes the first that stops them.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::canary::{Canary, Flown, Lab};
+use crate::confine::Confinement;
+use crate::environment::environment;
+use crate::look::{Disk, Look as _};
+use crate::plan::{Plan, Request};
+use crate::profile::{Profile, Tier};
+
+/// A program that calls [`crate::confine_main`] and [`crate::canary_main`] with what follows these words.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub path: PathBuf,
+    pub confine: OsString,
+    pub canary: OsString,
+}
+
+/// The level that a machine has for one profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    pub profile: Profile,
+    pub tier: Tier,
+    /// What this tier can't stop.
+    pub gaps: Vec<Canary>,
+}
+
+/// What was found about one tier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// It holds, except for these, which the tier is known not to stop.
+    Holds { gaps: Vec<Canary> },
+    /// It can't be had, or something got through that it should stop.
+    Fails { why: String },
+}
+
+/// What was found about a profile on this machine.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub profile: Profile,
+    pub findings: Vec<(Tier, Finding)>,
+    /// For the first tier that holds.
+    pub confinement: Option<Confinement>,
+}
+
+impl Report {
+    pub fn level(&self) -> Option<Level> {
+        self.findings.iter().find_map(|(tier, finding)| match finding {
+            Finding::Holds { gaps } => Some(Level {
+                profile: self.profile,
+                tier: *tier,
+                gaps: gaps.clone(),
+            }),
+            Finding::Fails { .. } => None,
+        })
+    }
+
+    /// Why no tier holds, in one line.
+    pub fn problem(&self) -> String {
+        let failed = self.findings.iter().filter_map(|(tier, finding)| match finding {
+            Finding::Fails { why } => Some(format!("{}: {why}", tier.name())),
+            Finding::Holds { .. } => None,
+        });
+        failed.collect::<Vec<_>>().join("; ")
+    }
+
+    /// What to do for a better level. `None` when there is none.
+    pub fn advice(&self) -> Option<&'static str> {
+        let is_best = matches!(self.findings.first(), Some((_, Finding::Holds { gaps })) if gaps.is_empty());
+        match std::env::consts::OS {
+            _ if is_best => None,
+            "linux" => Some(
+                "Install bubblewrap (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`); where it is installed and fails, allow user namespaces for it (Ubuntu: an AppArmor profile for /usr/bin/bwrap; else `sudo sysctl kernel.unprivileged_userns_clone=1`).",
+            ),
+            _ => Some("Run the node in a Linux machine or container, or as a user of its own."),
+        }
+    }
+}
+
+/// How long the canaries of one tier may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Tries `tiers` in their order until one holds. `search`: folders in which `bwrap` may be.
+pub fn probe(request: &Request, plan: &Plan, program: &Program, tiers: &[Tier], search: &[PathBuf]) -> Report {
+    let mut report = Report {
+        profile: plan.profile,
+        findings: Vec::new(),
+        confinement: None,
+    };
+    for tier in tiers {
+        let mut confinement = Confinement {
+            tier: *tier,
+            plan: plan.clone(),
+            bubblewrap: None,
+        };
+        let tried = find(*tier, plan, search).and_then(|bubblewrap| {
+            confinement.bubblewrap = bubblewrap;
+            fly(request, &confinement, program).map_err(|error| format!("its test can't be run: {error}"))
+        });
+        let finding = match tried {
+            Ok(Ok(flown)) => judge(*tier, &flown),
+            Ok(Err(why)) | Err(why) => Finding::Fails { why },
+        };
+        let holds = matches!(finding, Finding::Holds { .. });
+        report.findings.push((*tier, finding));
+        if holds {
+            report.confinement = Some(confinement);
+            break;
+        }
+    }
+    report
+}
+
+/// What a tier is known not to stop. Anything else that gets through makes it unusable.
+fn known_gaps(tier: Tier) -> &'static [Canary] {
+    match tier {
+        Tier::Bubblewrap => &[],
+        #[cfg(target_os = "linux")]
+        Tier::Landlock if crate::landlock::level().is_ok_and(crate::landlock::has_scopes) => {
+            &[Canary::ChangeGitHooks, Canary::ListProcesses, Canary::ChangePermissions]
+        }
+        Tier::Landlock => &[
+            Canary::ChangeGitHooks,
+            Canary::ListProcesses,
+            Canary::ChangePermissions,
+            Canary::Signal,
+        ],
+        Tier::Seatbelt => &[Canary::ListProcesses, Canary::ReadProcess],
+    }
+}
+
+fn judge(tier: Tier, flown: &Flown) -> Finding {
+    let gaps = known_gaps(tier);
+    let holes: Vec<&str> = (flown.open.iter().filter(|canary| !gaps.contains(canary)))
+        .map(|canary| canary.words())
+        .collect();
+    if !holes.is_empty() {
+        let why = format!("its test failed: a command could {}", holes.join(", "));
+        return Finding::Fails { why };
+    }
+    if !flown.broken.is_empty() {
+        let why = format!("ordinary work fails in it: {}", flown.broken.join(", "));
+        return Finding::Fails { why };
+    }
+    Finding::Holds {
+        gaps: flown.open.clone(),
+    }
+}
+
+/// Whether the machine has what the tier needs, and where `bwrap` is.
+fn find(tier: Tier, plan: &Plan, search: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    match tier {
+        Tier::Bubblewrap if cfg!(target_os = "linux") => {
+            let is_safe = |path: &PathBuf| !plan.writable.iter().any(|folder| path.starts_with(folder));
+            let found = search
+                .iter()
+                .map(|folder| folder.join("bwrap"))
+                .filter_map(|path| path.canonicalize().ok());
+            let found = found.into_iter().find(|path| path.is_file() && is_safe(path));
+            found
+                .map(Some)
+                .ok_or_else(|| "the program `bwrap` is not installed".into())
+        }
+        #[cfg(target_os = "linux")]
+        Tier::Landlock => crate::landlock::level().map(|_| None),
+        Tier::Seatbelt if Path::new(crate::seatbelt::PROGRAM).exists() => Ok(None),
+        _ => Err("this system does not have it".into()),
+    }
+}
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that is ended at the end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs the canaries in the sandbox.
+fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::Result<Result<Flown, String>> {
+    let folder = Folder(confinement.plan.own.join(format!("probe-{:016x}", fastrand::u64(..))));
+    let root = &folder.0;
+    let (workspace, outside, hidden) = (root.join("workspace"), root.join("outside"), root.join("hidden"));
+    for path in [
+        &workspace.join(".git/hooks"),
+        &workspace.join(".vscode"),
+        &outside,
+        &hidden,
+        &confinement.plan.temp(),
+        &confinement.plan.cache(),
+    ] {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    }
+    for path in [
+        workspace.join(".git/config"),
+        workspace.join(".envrc"),
+        outside.join("file"),
+        hidden.join("secret"),
+    ] {
+        std::fs::write(path, "canary")?;
+    }
+    if !confinement.plan.own.join("empty").exists() {
+        std::fs::write(confinement.plan.own.join("empty"), b"")?;
+    }
+    let mut lab_request = request.clone();
+    lab_request.workspace.clone_from(&workspace);
+    lab_request.private.push(hidden.clone());
+    let mut plan = match Plan::new(&lab_request, &Disk) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(Err(refused.0)),
+    };
+    if let Some(readable) = &mut plan.readable {
+        readable.push(Disk.real(&program.path).unwrap_or_else(|| program.path.clone()));
+    }
+    let listeners = Listeners::open(&outside)?;
+    let mut victim = Running(
+        Command::new("/bin/sh")
+            .args(["-c", "read line", "gsvcanary"])
+            .env("GSV_CANARY", "canary")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?,
+    );
+    let lab = Lab {
+        workspace: workspace.clone(),
+        outside,
+        secret: hidden.join("secret"),
+        homes: request.homes.clone(),
+        credentials: confinement.plan.hidden_now(&Disk),
+        tcp: listeners.tcp.local_addr()?.port(),
+        udp: listeners.udp.local_addr()?.port(),
+        abstract_name: listeners.abstract_name.clone(),
+        victim: victim.0.id(),
+        temp: plan.temp(),
+    };
+    let file = root.join("plan.json");
+    let environment = environment(&plan, std::env::vars_os(), &[]);
+    let lab_confinement = Confinement {
+        plan,
+        ..confinement.clone()
+    };
+    lab_confinement.write(&file)?;
+    let output = root.join("output");
+    let (out, errors) = (
+        std::fs::File::create(&output)?,
+        std::fs::File::create(root.join("errors"))?,
+    );
+    let child = Command::new(&program.path)
+        .arg(&program.confine)
+        .arg(&file)
+        .arg("--")
+        .arg(&program.path)
+        .arg(&program.canary)
+        .arg(serde_json::to_string(&lab)?)
+        .current_dir(&workspace)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(errors)
+        .spawn()?;
+    let is_over = listeners.serve_until_over(&mut Running(child))?;
+    let flown = std::fs::read(&output)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Flown>(&text).ok());
+    let Some(mut flown) = flown else {
+        let errors = std::fs::read_to_string(root.join("errors")).unwrap_or_default();
+        let why = errors
+            .lines()
+            .last()
+            .unwrap_or(if is_over { "it said nothing" } else { "it took too long" });
+        return Ok(Err(format!(
+            "its test can't be run: {}",
+            why.chars().take(300).collect::<String>()
+        )));
+    };
+    if victim.0.try_wait()?.is_some() {
+        flown.open.push(Canary::Signal);
+    }
+    Ok(Ok(flown))
+}
+
+/// What the canaries must not reach.
+struct Listeners {
+    tcp: TcpListener,
+    udp: UdpSocket,
+    _unix: Option<UnixListener>,
+    _abstract: Option<UnixListener>,
+    abstract_name: String,
+}
+
+impl Listeners {
+    fn open(outside: &Path) -> io::Result<Self> {
+        let udp = UdpSocket::bind("127.0.0.1:0")?;
+        udp.set_read_timeout(Some(Duration::from_millis(20)))?;
+        let abstract_name = format!("gsv-canary-{:016x}", fastrand::u64(..));
+        Ok(Self {
+            tcp: TcpListener::bind("127.0.0.1:0")?,
+            udp,
+            _unix: bind_path(&outside.join("socket"))?,
+            _abstract: bind_abstract(&abstract_name),
+            abstract_name,
+        })
+    }
+
+    /// Echoes packets until the process has ended. False when it took too long.
+    fn serve_until_over(&self, running: &mut Running) -> io::Result<bool> {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut packet = [0; 16];
+                while !over.load(Ordering::Relaxed) {
+                    if let Ok((size, from)) = self.udp.recv_from(&mut packet) {
+                        let _ = self.udp.send_to(packet.get(..size).unwrap_or_default(), from);
+                    }
+                }
+            });
+            let until = Instant::now() + PATIENCE;
+            let ended = loop {
+                match running.0.try_wait() {
+                    Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                    Ok(status) => break Ok(status.is_some()),
+                    Err(error) => break Err(error),
+                }
+            };
+            over.store(true, Ordering::Relaxed);
+            ended
+        })
+    }
+}
+
+/// None when the path is too long for a socket (107 bytes).
+fn bind_path(path: &Path) -> io::Result<Option<UnixListener>> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        bound => bound.map(Some),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn bind_abstract(name: &str) -> Option<UnixListener> {
+    use std::os::linux::net::SocketAddrExt as _;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name).ok()?;
+    UnixListener::bind_addr(&address).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_abstract(_name: &str) -> Option<UnixListener> {
+    None
+}

@@ -1,0 +1,466 @@
+//! [SB1] [SB3] [SB4] [SB5]: what a command can do in each profile and tier, on this machine. This program is also the program
+//! that confines and the one that tries to break out; so it has its own `main`. A tier that the machine lacks is named and skipped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test that can't go on has failed; the harness prints the tests' results"
+)]
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+
+use gsv_sandbox::{
+    Canary, Confinement, Disk, Finding, Plan, Profile, Program, Report, Request, Tier, canary_main, confine_main,
+    environment, prepare, probe,
+};
+use tempfile::TempDir;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.first().and_then(|first| first.to_str()) {
+        Some("__confine") => confine_main(args.into_iter().skip(1)),
+        Some("__canary") => canary_main(args.into_iter().skip(1)),
+        _ => run(&args),
+    }
+}
+
+type Test = (&'static str, fn(Tier));
+
+const IN_EACH_TIER: [Test; 8] = [
+    ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
+    ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
+    ("sb3_only_the_workspace_roots_and_temporary_folder_are_written", writes),
+    ("sb3_strict_reads_only_the_workspace_and_the_system", strict_reads),
+    ("sb4_there_is_no_network_and_no_way_to_other_programs", nothing_outside),
+    ("sb7_caches_are_shared_and_their_tools_keep_their_homes", caches),
+    ("sb8_the_environment_has_no_secrets", no_secrets),
+    ("sb10_a_command_without_its_plan_does_not_run", fails_closed),
+];
+
+fn run(args: &[OsString]) -> ExitCode {
+    let words: Vec<&str> = args
+        .iter()
+        .filter_map(|arg| arg.to_str())
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let is_list = args.iter().any(|arg| arg == "--list");
+    let mut exit = ExitCode::SUCCESS;
+    let mut test = |name: String, work: &dyn Fn()| {
+        if !words.iter().all(|word| name.contains(word)) {
+            return;
+        }
+        if is_list {
+            println!("{name}: test");
+            return;
+        }
+        let passed = catch_unwind(AssertUnwindSafe(work)).is_ok();
+        if !passed {
+            exit = ExitCode::FAILURE;
+        }
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+    };
+    test("sb1_every_canary_gets_through_without_a_sandbox".into(), &all_open);
+    test("sb1_a_tier_that_is_not_there_is_named".into(), &missing_tier);
+    for tier in [Tier::Bubblewrap, Tier::Landlock] {
+        if let Some(why) = missing(tier) {
+            println!("skipped: {} ({why})", tier.name());
+            continue;
+        }
+        for (name, work) in IN_EACH_TIER {
+            test(format!("{name} ({})", tier.name()), &|| work(tier));
+        }
+        if tier == Tier::Bubblewrap {
+            test(
+                "sb5_hooks_and_settings_of_the_workspace_are_read_only (bubblewrap)".into(),
+                &protects,
+            );
+        }
+    }
+    exit
+}
+
+fn program() -> Program {
+    Program {
+        path: std::env::current_exe().unwrap(),
+        confine: "__confine".into(),
+        canary: "__canary".into(),
+    }
+}
+
+fn search() -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
+}
+
+/// Why the machine lacks a tier. A tier that is there and does not hold is not missing: its tests fail.
+fn missing(tier: Tier) -> Option<String> {
+    let scene = Scene::new(Profile::Workspace);
+    let problem = scene.probe(&[tier]).problem();
+    let lacks = ["not installed", "no Landlock", "does not have", "namespace"];
+    lacks.iter().any(|word| problem.contains(word)).then_some(problem)
+}
+
+struct Scene {
+    dir: TempDir,
+    request: Request,
+}
+
+impl Scene {
+    fn new(profile: Profile) -> Self {
+        // Not below /tmp: what lies there is hidden in any case.
+        let dir = TempDir::with_prefix_in("gsv-canaries-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in [
+            "home/.ssh",
+            "home/.cargo/registry",
+            "home/.cargo/bin",
+            "home/ws/.git/hooks",
+            "state",
+            "own",
+            "data",
+            "other",
+        ] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for file in [
+            "home/.ssh/id",
+            "home/.netrc",
+            "home/.bashrc",
+            "state/token",
+            "other/file",
+            "home/.cargo/credentials.toml",
+        ] {
+            std::fs::write(root.join(file), "SECRET").unwrap();
+        }
+        std::fs::write(root.join("home/ws/.git/config"), "[core]\n").unwrap();
+        let home = root.join("home");
+        let request = Request {
+            profile,
+            workspace: home.join("ws"),
+            writable: vec![root.join("data")],
+            readable: vec![],
+            caches: vec![home.join(".cargo/registry")],
+            private: vec![root.join("state")],
+            homes: vec![home],
+            own: root.join("own"),
+        };
+        Self { dir, request }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::new(&self.request, &Disk).unwrap()
+    }
+
+    fn probe(&self, tiers: &[Tier]) -> Report {
+        probe(&self.request, &self.plan(), &program(), tiers, &search())
+    }
+
+    /// Runs a script in the sandbox, in the workspace.
+    fn sh(&self, tier: Tier, script: &str) -> Output {
+        let plan = self.plan();
+        prepare(&plan, &self.path("home")).unwrap();
+        let bubblewrap = search()
+            .into_iter()
+            .map(|folder| folder.join("bwrap"))
+            .find(|path| path.is_file());
+        let vars = environment(&plan, self.vars(), &[]);
+        let file = self.path("state/plan.json");
+        Confinement { tier, plan, bubblewrap }.write(&file).unwrap();
+        Command::new(program().path)
+            .args([
+                OsString::from("__confine"),
+                file.into(),
+                "--".into(),
+                "/bin/sh".into(),
+                "-c".into(),
+                script.into(),
+            ])
+            .current_dir(&self.request.workspace)
+            .env_clear()
+            .envs(vars)
+            .env("ROOT", self.path(""))
+            .output()
+            .unwrap()
+    }
+
+    fn vars(&self) -> Vec<(OsString, OsString)> {
+        let mut vars: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| name != "HOME").collect();
+        vars.extend([
+            ("HOME".into(), self.path("home").into()),
+            ("API_KEY".into(), "SECRET".into()),
+            ("GSV_TOKEN".into(), "SECRET".into()),
+        ]);
+        vars
+    }
+
+    fn works(&self, tier: Tier, script: &str) -> String {
+        let output = self.sh(tier, script);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{script}: {text} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        text
+    }
+
+    fn fails(&self, tier: Tier, script: &str) {
+        let output = self.sh(tier, script);
+        let (text, errors) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(!output.status.success(), "{script}: {text} {errors}");
+        assert!(!text.contains("SECRET"), "{script}: {text}");
+        assert!(!errors.contains("can't be set up"), "{script}: {errors}");
+    }
+}
+
+fn has_python() -> bool {
+    let found = Command::new("python3").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: what needs python3");
+    }
+    found
+}
+
+/// A canary that can't get through anywhere would prove nothing.
+fn all_open() {
+    // The probe runs its program as `__confine FILE -- PROGRAM __canary LAB`: a shell that only runs the rest confines nothing.
+    let scene = Scene::new(Profile::Workspace);
+    let script = scene.path("state/no-sandbox");
+    std::fs::write(
+        &script,
+        format!("#!/bin/sh\nshift 4\nexec {} \"$@\"\n", program().path.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let without = Program {
+        path: script,
+        ..program()
+    };
+    // Seatbelt is the only tier that has nothing to find on Linux besides its program: take the one that this machine has.
+    let tiers = [Tier::Landlock, Tier::Bubblewrap];
+    let report = probe(&scene.request, &scene.plan(), &without, &tiers, &search());
+    let Some(Finding::Fails { why }) = report
+        .findings
+        .iter()
+        .map(|(_, finding)| finding)
+        .find(|finding| matches!(finding, Finding::Fails { why } if why.contains("test failed")))
+    else {
+        println!("skipped: no tier to test with: {}", report.problem());
+        return;
+    };
+    // Mounting needs privileges, and a tier with gaps does not name them.
+    let gaps = [
+        Canary::Mount,
+        Canary::ChangeGitHooks,
+        Canary::ListProcesses,
+        Canary::ChangePermissions,
+        Canary::Signal,
+    ];
+    for canary in Canary::ALL.into_iter().filter(|canary| !gaps.contains(canary)) {
+        assert!(why.contains(canary.words()), "{canary:?} did not get through: {why}");
+    }
+    assert_eq!(report.level(), None);
+}
+
+fn missing_tier() {
+    let scene = Scene::new(Profile::Workspace);
+    let report = probe(&scene.request, &scene.plan(), &program(), &[Tier::Bubblewrap], &[]);
+    assert_eq!(report.level(), None);
+    let problem = report.problem();
+    assert!(problem.contains("bwrap"), "{problem}");
+    assert!(report.advice().is_some());
+}
+
+fn canaries_hold(tier: Tier) {
+    for profile in [Profile::Workspace, Profile::Strict] {
+        let report = Scene::new(profile).probe(&[tier]);
+        let level = report
+            .level()
+            .unwrap_or_else(|| panic!("{}: {}", profile.name(), report.problem()));
+        let gaps: &[Canary] = match tier {
+            Tier::Landlock => &[Canary::ChangeGitHooks, Canary::ListProcesses, Canary::ChangePermissions],
+            _ => &[],
+        };
+        assert_eq!(level.gaps, gaps, "{}", profile.name());
+    }
+}
+
+fn hidden_files(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    for file in ["home/.ssh/id", "state/token", "home/.cargo/credentials.toml"] {
+        scene.fails(tier, &format!("cat \"$ROOT/{file}\" && test -s \"$ROOT/{file}\""));
+    }
+    scene.fails(tier, "ln \"$ROOT/state/token\" stolen && cat stolen");
+    scene.fails(tier, "ln -s \"$ROOT/home/.ssh\" keys && cat keys/id");
+    scene.fails(tier, "cp -r \"$HOME/.ssh\" all && cat all/id");
+    assert_eq!(
+        scene.works(tier, "cat \"$HOME/.bashrc\" /etc/passwd | head -c 6"),
+        "SECRET"
+    );
+}
+
+fn writes(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(
+        tier,
+        "echo x >new && mkdir -p a/b && mv new a/b/ && rm -r a && echo y >\"$TMPDIR/t\" && echo z >\"$ROOT/data/d\"",
+    );
+    assert_eq!(std::fs::read_to_string(scene.path("data/d")).unwrap(), "z\n");
+    scene.works(tier, "grep y \"$TMPDIR/t\"");
+    for script in [
+        "echo x >>\"$HOME/.bashrc\"",
+        "echo x >\"$HOME/new\"",
+        "echo x >\"$ROOT/other/new\"",
+        "truncate -s 0 \"$ROOT/other/file\"",
+        "rm -f \"$ROOT/other/file\"",
+        "mv \"$ROOT/other/file\" moved",
+        "mv \"$ROOT/other\" moved",
+        "ln -s \"$ROOT/other/file\" through && echo x >through",
+        "echo x >\"$ROOT/own/cache/../../other/file\"",
+        "echo x >/etc/gsv-canary",
+        "echo x >/proc/sys/kernel/hostname",
+        "echo x >\"$HOME/.cargo/bin/cargo\"",
+        "mkdir \"$ROOT/state/new\"",
+    ] {
+        scene.fails(tier, script);
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("other/file")).unwrap(), "SECRET");
+    assert_eq!(std::fs::read_to_string(scene.path("home/.bashrc")).unwrap(), "SECRET");
+}
+
+fn strict_reads(tier: Tier) {
+    let mut scene = Scene::new(Profile::Strict);
+    for file in ["home/.bashrc", "other/file", "state/token"] {
+        scene.fails(tier, &format!("cat \"$ROOT/{file}\""));
+    }
+    scene.works(
+        tier,
+        "echo x >new && grep x new && ls /usr/bin >/dev/null && test -r /etc/passwd",
+    );
+    scene.request.readable = vec![scene.path("other")];
+    assert_eq!(scene.works(tier, "cat \"$ROOT/other/file\""), "SECRET");
+    scene.fails(tier, "echo x >>\"$ROOT/other/file\"");
+}
+
+fn nothing_outside(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = tcp.local_addr().unwrap().port();
+    let socket = scene.path("other/s");
+    // Listed by the kernel, and so masked; the path must fit into a socket's address.
+    let _unix = std::os::unix::net::UnixListener::bind(&socket);
+    if !has_python() {
+        return;
+    }
+    for code in [
+        format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)"),
+        "import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)".into(),
+        "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)".into(),
+        format!("import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}')", socket.display()),
+        format!("import os; os.kill({}, 0)", std::process::id()),
+        format!("open('/proc/{}/mem', 'rb')", std::process::id()),
+        format!("open('/proc/{}/environ', 'rb').read(1)", std::process::id()),
+        "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); r = l.unshare(0x10000000); os._exit(1 if r else 0)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(165, b'x', b'/', b'tmpfs', 0, 0); os._exit(1 if r else 0)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(425, 8, b'\\0' * 200); os._exit(0 if r >= 0 else 1)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(0x40000000 | 41, 2, 1, 0); os._exit(0 if r >= 0 else 1)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.ptrace(0, 0, 0, 0); os._exit(1 if r else 0)".into(),
+    ] {
+        // The numbers are those of x86-64.
+        if !std::env::consts::ARCH.ends_with("86_64") && code.contains("syscall(") {
+            continue;
+        }
+        scene.fails(tier, &format!("exec python3 -c \"{code}\""));
+    }
+    scene.works(tier, "exec python3 -c \"import socket, subprocess, threading; socket.socketpair(); subprocess.run(['true'], check=True); t = threading.Thread(target=print); t.start(); t.join()\"");
+    if tier == Tier::Bubblewrap {
+        scene.works(tier, "exec python3 -c \"import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())\"");
+    }
+}
+
+fn protects() {
+    let scene = Scene::new(Profile::Workspace);
+    for file in [".envrc", ".bashrc", ".vscode/tasks.json", "sub/.git/config"] {
+        let path = scene.path("home/ws").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "own").unwrap();
+    }
+    for script in [
+        "echo x >.git/hooks/pre-commit",
+        "echo x >>.git/config",
+        "mv .git moved",
+        "mv .git/hooks moved",
+        "rm -rf .git/hooks",
+        "rm -f .envrc",
+        "mv .envrc moved",
+        "echo x >>.bashrc",
+        "echo x >.vscode/tasks.json",
+        "mv .vscode moved",
+        "echo x >sub/.git/config",
+        "echo x >sub/.git/hooks/pre-push",
+        "cd sub && echo x >.git/hooks/pre-push",
+    ] {
+        scene.fails(Tier::Bubblewrap, script);
+    }
+    scene.works(
+        Tier::Bubblewrap,
+        "cat .envrc .git/config && echo x >.git/index && mkdir -p .git/objects && rm .git/index",
+    );
+    assert_eq!(std::fs::read_to_string(scene.path("home/ws/.envrc")).unwrap(), "own");
+    assert!(
+        Path::new(&scene.path("home/ws/sub/.git/hooks"))
+            .read_dir()
+            .unwrap()
+            .next()
+            .is_none()
+    );
+}
+
+fn caches(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(
+        tier,
+        "echo x >\"$CARGO_HOME/registry/crate\" && echo lock >\"$CARGO_HOME/.package-cache\"",
+    );
+    assert!(scene.path("home/.cargo/registry/crate").exists());
+    assert!(!scene.path("home/.cargo/.package-cache").exists());
+    scene.works(
+        tier,
+        "grep lock \"$CARGO_HOME/.package-cache\" && echo x >\"$XDG_CACHE_HOME/x\" && echo x >\"$npm_config_cache/x\"",
+    );
+    scene.fails(tier, "echo x >\"$HOME/.cargo/bin/x\"");
+}
+
+fn no_secrets(tier: Tier) {
+    let text = Scene::new(Profile::Workspace).works(tier, "env; cat /proc/self/environ | tr '\\0' '\\n'");
+    assert!(!text.contains("SECRET") && text.contains("PATH="), "{text}");
+}
+
+fn fails_closed(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, ":");
+    let file = scene.path("state/plan.json");
+    std::fs::write(&file, "{").unwrap();
+    let ran = Command::new(program().path)
+        .args([
+            OsString::from("__confine"),
+            file.into(),
+            "--".into(),
+            "/bin/sh".into(),
+            "-c".into(),
+            "echo ran".into(),
+        ])
+        .output()
+        .unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(126), &b""[..]));
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("was not run"));
+}
