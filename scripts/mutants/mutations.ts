@@ -40,7 +40,7 @@ const SWAPS: readonly Swap[] = [
 const CALL = /^[ \t]+(?:await |void )?[A-Za-z_][\w.!?:]*\(.*\)\??(?:\.await\??)?;$/;
 /** Lines whose change no test can see or should see: logs, assertions, types, generics and attributes. */
 const LEFT_ALONE =
-  /\b(?:logger|console|tracing)\b|\blog(?:\.|::)(?:trace|debug|info|warn|error)\b|\b(?:debug_)?assert(?:_eq|_ne)?\b|\breadonly\b|^\s*(?:(?:export|pub) )?(?:interface|type|import|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable/;
+  /\b(?:logger|console|tracing)\b|\blog(?:Line)?\(|\blog(?:\.|::)(?:trace|debug|info|warn|error)\b|\b(?:debug_)?assert(?:_eq|_ne)?\b|\breadonly\b|^\s*(?:(?:export|pub) )?(?:interface|type|import|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable/;
 
 /** Every mutation of a file, in the order of its lines. Unit tests at the end of a Rust file are not touched. */
 export function mutationsOf(file: string, text: string): Mutation[] {

@@ -329,7 +329,7 @@ export class Account {
   }
   #arm(): void {
     const now = this.#host.now();
-    const times = [this.#inbox.nextAt(), this.#outboxNext(), this.#statusReport.nextAt()].filter((at) => at !== undefined);
+    const times = [this.#inbox.nextAt(), this.#outbox.nextAt(), this.#statusReport.nextAt()].filter((at) => at !== undefined);
     // A socket does not keep the object alive, only events do. Without a connection to keep, idle costs nothing.
     if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
     if (times.length === 0) return;
@@ -337,10 +337,6 @@ export class Account {
     if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;
     this.#alarmAt = at;
     this.#host.setAlarm(at);
-  }
-  #outboxNext(): number | undefined {
-    // An empty queue is no reason to create the platform.
-    return this.#platform || this.#outbox.waiting() > 0 ? this.#outbox.nextAt() : undefined;
   }
   #prune(): void {
     this.#inbox.prune();

@@ -36,11 +36,11 @@ export class LiveTexts {
     const entry = this.#texts.get(text.deliveryId) ?? { shownAt: 0, busy: false };
     this.#texts.set(text.deliveryId, { ...entry, next: text });
     for (const oldest of [...this.#texts.keys()].slice(0, -KIT.liveTexts)) this.#texts.delete(oldest);
-    if (!entry.busy) void this.#showNext(text.deliveryId);
+    void this.#showNext(text.deliveryId);
   }
   /** Nothing of this conversation is queued any more: shows the text that waited for that. */
   freed(peer: string): void {
-    for (const [id, { busy, next }] of this.#texts) if (!busy && next && peerName(next.peer) === peer) void this.#showNext(id);
+    for (const [id, { next }] of this.#texts) if (next && peerName(next.peer) === peer) void this.#showNext(id);
   }
   /** Resolves when no platform call for this delivery is under way. */
   async settled(delivery: string): Promise<void> {
@@ -103,7 +103,7 @@ export class LiveTexts {
     const entry = this.#texts.get(id);
     if (!entry) return;
     this.#texts.set(id, { ...entry, busy: false });
-    if (entry.next) void this.#showNext(id);
+    void this.#showNext(id);
   }
   async #showNow({ deliveryId, peer, text, replyToId }: LiveText): Promise<void> {
     const { db, now, after } = this.#ports;

@@ -25,6 +25,12 @@ test("[S17] a channel's log hides secrets, phone numbers and ids of people anywh
     assert.ok(!written(context, { error: `failed with ${secret} today` }).includes(secret), secret);
 });
 
+test("[S17] a long reason is cut after 500 characters", (context) => {
+  const reason = `${"so ".repeat(166)}so`;
+  const logged = (error: string): unknown => JSON.parse(written(context, { error })).error;
+  assert.equal(logged(reason), reason);
+  assert.equal(logged(`${reason}!`), `${reason}...`);
+});
 test("[S17] a channel's log hides values with a secret's name, and shows names, numbers and reasons", (context) => {
   for (const name of ["token", "botToken", "password", "qr", "pairingCode", "publicKey"])
     assert.ok(!written(context, { [name]: "plain text" }).includes("plain text"), name);

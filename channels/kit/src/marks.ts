@@ -28,10 +28,10 @@ const PLAIN: Style = { bold: "", italic: "", struck: "", link: WHATSAPP.link };
 const sameAddress = (text: string, href: string): boolean => text === "" || text === href || `mailto:${text}` === href;
 
 export function toWhatsApp(markdown: string): string {
-  return render(markdown, (tokens) => blocks(tokens, WHATSAPP, 0));
+  return render(markdown, (tokens) => blocks(tokens, WHATSAPP));
 }
 export function toPlain(markdown: string): string {
-  return render(markdown, (tokens) => blocks(tokens, PLAIN, 0));
+  return render(markdown, (tokens) => blocks(tokens, PLAIN));
 }
 export function toDiscord(markdown: string): string {
   return render(markdown, (tokens) => tokens.map(discordBlock).join(""));
@@ -54,13 +54,13 @@ function nesting(text: string): number {
 
 // ---------------------------------------------------------------- blocks
 
-function blocks(tokens: readonly Token[], style: Style, depth: number): string {
+function blocks(tokens: readonly Token[], style: Style): string {
   return tokens
-    .map((token) => block(token, style, depth))
+    .map((token) => block(token, style))
     .filter((text) => text !== "")
     .join("\n\n");
 }
-function block(token: Token, style: Style, depth: number): string {
+function block(token: Token, style: Style): string {
   switch (token.type) {
     case "space":
     case "def":
@@ -73,12 +73,12 @@ function block(token: Token, style: Style, depth: number): string {
     case "code":
       return style.bold === "" ? String(token["text"]) : `\`\`\`\n${String(token["text"])}\n\`\`\``;
     case "blockquote":
-      return blocks(token["tokens"] ?? [], style, depth + 1)
+      return blocks(token["tokens"] ?? [], style)
         .split("\n")
         .map((line) => `> ${line}`)
         .join("\n");
     case "list":
-      return list(asList(token), style, depth);
+      return list(asList(token), style);
     case "table":
       return table(asTable(token), style);
     case "hr":
@@ -90,14 +90,14 @@ function block(token: Token, style: Style, depth: number): string {
 const asList = (token: Token): Tokens.List => token as Tokens.List;
 const asTable = (token: Token): Tokens.Table => token as Tokens.Table;
 
-function list({ items, ordered, start }: Tokens.List, style: Style, depth: number): string {
+function list({ items, ordered, start }: Tokens.List, style: Style): string {
   const first = typeof start === "number" ? start : 1;
   return items
     .map((item, index) => {
       const bullet = item.task ? (item.checked ? "☑ " : "☐ ") : ordered ? `${first + index}. ` : "- ";
       const body = item.tokens
         .filter((token) => token.type !== "checkbox")
-        .map((token) => block(token, style, depth + 1))
+        .map((token) => block(token, style))
         .filter((text) => text !== "")
         .join("\n");
       const [head = "", ...rest] = body.split("\n");
@@ -159,7 +159,7 @@ function inline(token: Inline, style: Style): string {
 /** A mark works only directly beside a word. */
 function mark(sign: string, text: string): string {
   const inner = text.trim();
-  if (sign === "" || inner === "") return text;
+  if (sign === "") return text;
   const lead = text.slice(0, text.indexOf(inner));
   const tail = text.slice(lead.length + inner.length);
   // On platforms a mark ends with its line.
@@ -179,7 +179,7 @@ const unescaped = (text: string): string =>
 const MAX_TABLE_WIDTH = 60;
 function discordBlock(token: Token): string {
   const end = /\n*$/.exec(token.raw)?.[0] ?? "";
-  if (token.type === "table") return discordTable(asTable(token)) + (end || "\n");
+  if (token.type === "table") return discordTable(asTable(token)) + end;
   if (token.type === "heading" && Number(token["depth"]) > 3) return mark("**", inlines(token.tokens, DISCORD_PLAIN)) + end;
   if (token.type === "hr") return RULE + end;
   if (token.type === "paragraph" && token.tokens?.some((inner) => inner.type === "image"))

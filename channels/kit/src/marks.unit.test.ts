@@ -9,6 +9,9 @@ const cases: readonly (readonly [what: string, markdown: string, whatsApp: strin
   ["both", "***b***", "_*b*_", "***b***", "b"],
   ["struck", "~~b~~", "~b~", "~~b~~", "b"],
   ["inline code", "`a*b*c`", "`a*b*c`", "`a*b*c`", "a*b*c"],
+  ["code inside bold", "**a `b`**", "*a `b`*", "**a `b`**", "a b"],
+  ["code inside italic", "*a `b`*", "_a `b`_", "*a `b`*", "a b"],
+  ["code inside struck", "~~a `b`~~", "~a `b`~", "~~a `b`~~", "a b"],
   ["arithmetic is not emphasis", "2*3*4 and 5**6**7", "2*3*4 and 5**6**7", "2*3*4 and 5**6**7", "2*3*4 and 5**6**7"],
   ["names with underscores", "snake_case_name", "snake_case_name", "snake_case_name", "snake_case_name"],
   ["a link with a name", "[site](https://a.example)", "site (https://a.example)", "[site](https://a.example)", "site (https://a.example)"],
@@ -57,6 +60,16 @@ test("[P7] a wide table becomes a list on Discord", () => {
   assert.match(toDiscord(wide), /^- \*\*Ann\*\*\n {2}Text: word/);
 });
 
+test("[P7] quotes of 16 levels are converted, deeper ones are sent unchanged", () => {
+  assert.match(toWhatsApp(`${">".repeat(16)} **a**`), /> \*a\*$/);
+  assert.match(toWhatsApp(`${">".repeat(17)} **a**`), /> \*\*a\*\*$/);
+});
+test("[P7] text after a narrow table stays a paragraph of its own on Discord", () => {
+  assert.equal(toDiscord("| A |\n|---|\n| 1 |\n\nafter"), "```\nA\n─\n1\n```\n\nafter");
+});
+test("[P7] a heading with an image stays a heading on Discord", () => {
+  assert.equal(toDiscord("# ![a](https://a.example/c.png) b"), "# ![a](https://a.example/c.png) b");
+});
 test("[P7] very deep nesting is sent unchanged", () => {
   const deep = `${"> ".repeat(5000)}a`;
   assert.equal(toWhatsApp(deep), deep);

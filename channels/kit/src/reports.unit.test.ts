@@ -2,8 +2,36 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryDatabase } from "../test/world.ts";
 import { migrate } from "./database.ts";
+import { KIT } from "./limits.ts";
 import { DeliveryReports } from "./reports.ts";
 
+test("[P9] reports are sent one at a time, and the alarm does not come while one is under way", async () => {
+  const db = memoryDatabase();
+  migrate(db);
+  const now = 1_700_000_000_000;
+  db.query("INSERT INTO deliveries VALUES('d1', ?, 'sent', '[]', NULL, 0, 0, ?)", now, now);
+  let told = 0;
+  let release: () => void = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const reports = new DeliveryReports({
+    db,
+    now: () => now,
+    random: () => 0.5,
+    after: () => () => {},
+    report: () => {
+      told += 1;
+      return gate;
+    },
+  });
+  const first = reports.send();
+  await reports.send();
+  assert.deepEqual([told, reports.nextAt()], [1, now + KIT.leaseMs]);
+  release();
+  await first;
+  assert.deepEqual([told, reports.nextAt()], [1, undefined]);
+});
 test("[P9] a report that fails is retried after growing waits; the one after it is not held up", async () => {
   const db = memoryDatabase();
   migrate(db);

@@ -72,21 +72,20 @@ function blocksOf(text: string): Part[] {
       continue;
     }
     const fence = { opener: line, closer: lines[end] ?? mark[1] ?? "", lines: lines.slice(at + 1, end) };
-    if (prose.length > 0) flush();
+    flush();
     parts.push({ glue: parts.length === 0 ? "" : "\n", text: lines.slice(at, end + 1).join("\n"), fence });
     at = end;
   }
-  if (prose.length > 0) flush();
+  flush();
   return parts;
 }
 /** Index of the line that closes the fence; -1 when it is never closed or its info string is too long to repeat. */
 function endOfFence(lines: readonly string[], from: number, mark: string): number {
   if ((lines[from] ?? "").length > MAX_INFO + 3) return -1;
-  for (let at = from + 1; at < lines.length; at++) {
-    const line = (lines[at] ?? "").trim();
-    if (line.length >= mark.length && line === (mark[0] ?? "").repeat(line.length)) return at;
-  }
-  return -1;
+  return lines.findIndex((each, at) => {
+    const line = each.trim();
+    return at > from && line.length >= mark.length && line === (mark[0] ?? "").repeat(line.length);
+  });
 }
 function splitFence({ opener, closer, lines }: Fence, limit: number): string[] {
   const budget = limit - opener.length - closer.length - 2;

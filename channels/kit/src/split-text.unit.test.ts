@@ -59,6 +59,20 @@ test("a fence with an info string of 24 characters is repeated; a longer one is 
   assert.ok(plain.length > 1);
   assert.equal(plain.filter((piece) => piece.includes("```x")).length, 1, JSON.stringify(plain));
 });
+test("a code block whose fences leave 16 characters of a piece is repeated; with less it is ordinary text", () => {
+  const pieces = (closer: number): string[] => splitText(`\`\`\`${"x".repeat(24)}\n${"code\n".repeat(20)}${"`".repeat(closer)}`, MIN_PIECE);
+  for (const piece of pieces(19)) assert.match(piece, /^```x{24}\n[^`]+\n`{19}$/);
+  assert.equal(pieces(20).filter((piece) => piece.includes("```x")).length, 1);
+});
+test("[P7] the parts of a code block are as long as they can be", () => {
+  const line = "0123456789";
+  const pieces = splitText(`\`\`\`\n${`${line}\n`.repeat(12)}\`\`\``, MIN_PIECE);
+  // Five lines and their fences have 62 characters.
+  assert.deepEqual(
+    pieces.map((piece) => piece.split("\n").length - 2),
+    [5, 5, 2],
+  );
+});
 test("a longer code block is cut between lines, each part a block of its own", () => {
   const lines = Array.from({ length: 40 }, (_, index) => `line ${index} of the code`);
   const pieces = splitText(`Before.\n\n\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nAfter.`, 200);

@@ -43,11 +43,10 @@ export class Typing {
     this.#active.clear();
   }
   #repeat(peer: Peer, name: string): void {
-    const entry = this.#active.get(name);
-    if (!entry) return;
-    if (this.#ports.now() >= entry.until) return this.end(peer);
+    const until = this.#active.get(name)?.until ?? 0;
+    if (this.#ports.now() >= until) return this.end(peer);
     this.#ports.show(peer, true);
     const cancel = this.#ports.after(KIT.typingEveryMs, () => this.#repeat(peer, name));
-    this.#active.set(name, { until: entry.until, cancel });
+    this.#active.set(name, { until, cancel });
   }
 }

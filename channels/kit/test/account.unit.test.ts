@@ -119,6 +119,66 @@ test("[P9] a new instance connects with its first task, not only with its alarm"
   assert.equal(world.shown.length, 1);
 });
 
+test("[P7] typing is shown only while the platform is connected", async () => {
+  const world = new World();
+  world.connected = false;
+  world.account.typing({ kind: "dm", id: "anna" }, true);
+  await world.pass(MINUTE);
+  assert.deepEqual(world.typed, []);
+});
+
+test("[P10] the reaction in the gateway's answer is shown at the message; without one there is none", async () => {
+  const world = new World();
+  world.outcomeOf = ({ message }) => ({ outcome: "accepted", ...(message.id === "1" ? { reaction: "eyes" } : {}) });
+  for (const id of ["1", "2"]) world.host.take(world.item("anna", id));
+  await world.pass(MINUTE);
+  assert.deepEqual(world.reactions, ["anna/1 eyes"]);
+});
+
+test("[P10] nothing late and no flood: the status has no such numbers", async () => {
+  const world = new World();
+  await world.account.start({});
+  const status = world.account.status();
+  assert.equal("tooLate" in status, false);
+  assert.deepEqual(status.extra, { started: true });
+});
+
+test("[P10] a platform without a login says what to do instead, and whether its token works", async () => {
+  const world = new World();
+  assert.equal((await world.account.login({ force: false })).state, "connected");
+  world.authenticated = false;
+  const { state, message } = await world.account.login({ force: false });
+  assert.equal(state, "failed");
+  assert.match(message ?? "", /Set its token/);
+});
+test("[P10] a login starts the account and reaches the platform with its options", async () => {
+  const world = new World();
+  await world.account.stop();
+  world.kill();
+  world.loginState = "connected";
+  assert.equal((await world.account.login({ force: true, phone: "31612345678" })).state, "connected");
+  assert.deepEqual(world.logins, [{ force: true, phone: "31612345678" }]);
+  assert.equal(world.account.status().extra?.["started"], true);
+});
+
+test("[P12] the alarm looks after the connection in every interval", async () => {
+  const world = new World();
+  await world.account.start({});
+  const before = world.connects;
+  await world.pass(3 * KIT.residentMs + 1_000);
+  assert.ok(world.connects >= before + 3, `${world.connects - before} times`);
+});
+test("[P12] an alarm that comes early enough is not set again", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.gate = never();
+  for (let n = 0; n < 5; n++) world.host.take(world.item(`peer${n}`, "1"));
+  assert.equal(world.alarmsSet, 1);
+});
+
+test("[P12] a nonce is the same in every version: an instance of a new version repeats what an old one began", () => {
+  assert.equal(nonceOf("s1/r1/0"), "BP0fTps5ZftY4SkZ2yBrCanA");
+});
 test("nonces are distinct and short enough", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 20_000; n++) {

@@ -1,6 +1,7 @@
 /** The inbox: durable before it acknowledges, one handover in order, bounded. The test controls time and randomness. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { KIT } from "../src/limits.ts";
 import { CALM, World } from "./world.ts";
 
@@ -74,6 +75,50 @@ test("[P2] a file that cannot be fetched is given up after four attempts, and th
   );
 });
 
+test("[P2] the gateway learns the name of a file that has one", async () => {
+  const world = new World();
+  world.fetchFile = () => "bytes";
+  const item = withFiles(world, "a.txt", "b.txt");
+  const [first, second] = item.files;
+  assert.ok(first && second);
+  const { filename: _none, ...unnamed } = second;
+  world.host.take({ ...item, files: [first, unnamed] });
+  await world.pass(MINUTE);
+  assert.deepEqual(world.offered, [
+    { mimeType: "text/plain", index: 0, filename: "a.txt" },
+    { mimeType: "text/plain", index: 1 },
+  ]);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.media?.map((media) => ("filename" in media ? media.filename : "none"))),
+    [["a.txt", "none"]],
+  );
+});
+for (const [why, change] of [
+  ["the gateway does not want it any more", { wantsNoBytes: true }],
+  ["this channel cannot fetch files", { hasFiles: false }],
+] as const)
+  test(`[P2][P10] a file that is not stored is named in the message: ${why}`, async () => {
+    const world = new World();
+    Object.assign(world, change);
+    world.fetchFile = () => "bytes";
+    world.host.take(withFiles(world, "a.txt"));
+    await world.settle();
+    assert.deepEqual(
+      world.accepted.map(({ message }) => message.text),
+      [`message 1\n\n[The file "a.txt" could not be fetched: ${why}]`],
+    );
+  });
+for (const length of [150, 151])
+  test(`[P10] the notice about late messages has an id of its own for each message: a key of ${length} characters`, async () => {
+    const world = new World();
+    world.outcomeOf = () => ({ outcome: "accepted", unanswered: "late" });
+    const peer = "x".repeat(length - "dm:/1".length);
+    world.host.take(world.item(peer, "1"));
+    await world.pass(MINUTE);
+    assert.equal(world.reports.length, 1);
+    assert.equal(world.reports[0]?.deliveryId === `late:dm:${peer}/1`, length <= 150);
+  });
+
 test("[P2] the same id in another conversation is another message", async () => {
   const world = new World();
   assert.equal(world.host.take(world.item("anna", "1")), true);
@@ -102,6 +147,70 @@ test("[P2][W23] fifty messages wait while the gateway is away and arrive in orde
   // They are marked as backlog.
   assert.ok(world.accepted.every(({ backlog }) => backlog === true));
   assert.equal(world.account.status().inboxWaiting, 0);
+});
+
+test("[P3] a conversation that waits for a free slot gets it without an alarm", async () => {
+  const world = new World();
+  for (let n = 1; n <= 3 * KIT.peersAtOnce; n++) world.host.take(world.item(`peer${n}`, "1"));
+  await world.settle();
+  assert.equal(world.accepted.length, 3 * KIT.peersAtOnce);
+});
+
+for (const late of [0, 1])
+  test(`[P2] a message is backlog when it waited for more than five minutes: ${late} ms more`, async () => {
+    const world = new World();
+    const open = world.now + KIT.retryMaxMs + late;
+    world.holds = () => (world.now < open ? open - world.now : undefined);
+    world.host.take(world.item("anna", "1"));
+    await world.pass(HOUR);
+    assert.deepEqual(
+      world.accepted.map(({ backlog }) => backlog === true),
+      [late > 0],
+    );
+  });
+
+test("[F94] a gateway that asks for a retry without a time gets it after the usual wait", async () => {
+  const world = new World();
+  let busy = true;
+  world.outcomeOf = () => ({ outcome: busy ? "later" : "accepted" });
+  world.host.take(world.item("anna", "1"));
+  await world.settle();
+  busy = false;
+  await world.pass(2 * KIT.retryMinMs);
+  assert.deepEqual([world.handovers, world.account.status().inboxWaiting], [2, 0]);
+});
+
+test("[P2][P19] a file that the platform announces as too large is not fetched; one of the largest size is", async () => {
+  const world = new World();
+  const fetched: (string | undefined)[] = [];
+  world.fetchFile = ({ filename = "" }) => {
+    fetched.push(filename);
+    return filename;
+  };
+  const item = withFiles(world, "largest.txt", "larger.txt");
+  world.host.take({ ...item, files: item.files.map((file, index) => ({ ...file, sizeBytes: LIMITS.mediaBytes + index })) });
+  await world.pass(MINUTE);
+  assert.deepEqual(fetched, ["largest.txt"]);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.text),
+    [`message 1\n\n[The file "larger.txt" could not be fetched: it is larger than ${LIMITS.mediaBytes} bytes]`],
+  );
+});
+test("[P2][P19] a file whose download announces too many bytes is not read; one of the largest size is", async () => {
+  const world = new World();
+  world.fetchFile = ({ filename = "" }) => filename;
+  world.announced = ({ filename }) => LIMITS.mediaBytes + (filename === "larger.txt" ? 1 : 0);
+  world.host.take(withFiles(world, "largest.txt", "larger.txt"));
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.media?.map(({ filename, size }) => [filename, size])),
+    [
+      [
+        ["largest.txt", "largest.txt".length],
+        ["larger.txt", undefined],
+      ],
+    ],
+  );
 });
 
 test("[P3] one conversation never waits for another", async () => {
@@ -151,7 +260,10 @@ test("[P10] a conversation with a long id gets a second notice when it happens a
     world.host.take(world.item("x".repeat(200), id));
     await world.pass(HOUR);
   }
-  assert.equal(world.shown.length, 2);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text.slice(0, 17)),
+    ["A message reached", "A message reached"],
+  );
 });
 
 test("[P2] replies in the gateway's answer are sent once, also when the answer arrives twice", async () => {

@@ -90,6 +90,77 @@ test("[P9] after ten attempts a delivery fails visibly, and the next one is sent
   );
 });
 
+test("[P9] a full outbox refuses a delivery, and the gateway may repeat it", () => {
+  const world = new World();
+  world.connected = false;
+  world.db.query(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${KIT.outboxRows - 1})
+     INSERT INTO outbox(delivery, part, peer, body, state, attempts, first_at, next_at) SELECT 'k' || i, 0, 'p', '{}', 'waiting', 0, 0, 9e15 FROM n`,
+  );
+  assert.equal(world.account.send(world.message("d1", "anna", "the last one")).status, "queued");
+  assert.deepEqual(world.account.send(world.message("d2", "anna", "one too many")), {
+    status: "refused",
+    error: "too many messages are queued for the platform",
+    retryable: true,
+  });
+});
+test("[P9] a delivery with a part of unknown outcome is unknown, although its later parts are sent", async () => {
+  const world = new World();
+  world.recognisesNonceMs = 0;
+  let parts = 0;
+  world.sendOutcome = () => (++parts === 1 ? { kind: "unsure", error: "the connection broke" } : { kind: "sent", messageId: `m${parts}` });
+  world.account.send(world.message("d1", "anna", "word ".repeat(100)));
+  await world.pass(MINUTE);
+  assert.equal(parts, 3);
+  assert.deepEqual(world.reports, [{ deliveryId: "d1", state: "unknown", messageIds: ["m2", "m3"], error: "the connection broke" }]);
+});
+test("[P9] the platform learns the number of each attempt and the time of the first", async () => {
+  const world = new World();
+  const began = world.now;
+  const tries: (readonly [number, number])[] = [];
+  world.sendOutcome = ({ attempt, firstTriedAt }) => {
+    tries.push([attempt, firstTriedAt - began]);
+    return tries.length < 3 ? { kind: "retry", error: "502" } : undefined;
+  };
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(MINUTE);
+  assert.deepEqual(tries, [
+    [1, 0],
+    [2, 0],
+    [3, 0],
+  ]);
+});
+test("[P3][P9] after a lost connection nothing more is tried until it is back", async () => {
+  const world = new World();
+  let tries = 0;
+  world.sendOutcome = () => {
+    tries += 1;
+    world.connected = false;
+    return { kind: "sent", messageId: `m${tries}` };
+  };
+  for (const id of ["d1", "d2"]) world.account.send(world.message(id, "anna", id));
+  await world.pass(MINUTE);
+  assert.equal(tries, 1);
+  world.connected = true;
+  world.host.changed();
+  await world.pass(MINUTE);
+  assert.equal(tries, 2);
+});
+test("[P3] a conversation that waits for a free slot gets it without an alarm", async () => {
+  const world = new World();
+  for (let n = 1; n <= 3 * KIT.peersAtOnce; n++) world.account.send(world.message(`d${n}`, `peer${n}`, "Hello."));
+  await world.settle();
+  assert.equal(world.shown.length, 3 * KIT.peersAtOnce);
+});
+test("[P9] a platform that does not answer costs few alarms, however many messages are queued", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.gate = new Promise(() => {});
+  for (let n = 0; n < 3 * KIT.peersAtOnce; n++) world.account.send(world.message(`d${n}`, `peer${n}`, "Hello."));
+  await world.ring(25_000);
+  assert.ok(world.rings <= 5, `${world.rings} alarms`);
+});
+
 test("[P9] a refusal ends the delivery at once, with its later parts", async () => {
   const world = new World();
   let tries = 0;
@@ -241,9 +312,56 @@ test("[P7] typing that begins again lasts longer, and is not shown twice", async
   world.account.typing(anna, true);
   await world.pass(KIT.typingMaxMs - KIT.typingEveryMs);
   assert.equal(world.typed.at(-1), "anna:true");
-  await world.pass(2 * KIT.typingEveryMs);
+  await world.pass(KIT.typingEveryMs);
   assert.equal(world.typed.at(-1), "anna:false");
 });
+
+test("[P7] typing that ends and begins again at once is repeated once in each interval", async () => {
+  const world = new World();
+  const anna = { kind: "dm", id: "anna" } as const;
+  for (const active of [true, false, true]) world.account.typing(anna, active);
+  await world.pass(KIT.typingEveryMs * 5);
+  assert.equal(world.typed.filter((line) => line === "anna:true").length, 2 + 5);
+});
+
+test("[P7] a live text without words, or without a connection, is not shown", async () => {
+  const world = new World();
+  await world.account.start({});
+  const live = (text: string) => world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text });
+  live("  \n ");
+  await world.pass(MINUTE);
+  world.connected = false;
+  live("Hello");
+  await world.pass(MINUTE);
+  assert.equal(world.shown.length, 0);
+  world.connected = true;
+  live("Hello wo");
+  await world.pass(MINUTE);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello wo"],
+  );
+});
+
+for (const [late, shown] of [
+  [0, ["Hello."]],
+  [1, ["Hel", "Hello."]],
+] as const)
+  test(`[P9][K22] after a crash the platform is asked for the live text while it knows the nonce: ${late} ms after that`, async () => {
+    const world = new World();
+    await world.account.start({});
+    world.faults = { ...CALM, dies: 1 };
+    world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "Hel" });
+    await world.settle();
+    world.faults = CALM;
+    await world.pass(world.recognisesNonceMs / 2 + late);
+    world.account.send(world.message("d1", "anna", "Hello."));
+    await world.settle();
+    assert.deepEqual(
+      world.shown.map(({ text }) => text),
+      shown,
+    );
+  });
 
 test("old rows are pruned", async () => {
   const world = new World();

@@ -3,7 +3,7 @@
  * lost answers. It records what both ends have seen, so that losses and duplicates show.
  */
 import { DatabaseSync } from "node:sqlite";
-import type { ChannelInbound, ChannelInboundOutcome, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
+import type { ChannelInbound, ChannelInboundOutcome, ChannelLogin, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
 import { seeded } from "../../../test/seeded.ts";
 import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
@@ -73,6 +73,8 @@ export class World {
   logouts = 0;
   /** What a file of the platform contains. The gateway wants no files while this is undefined. */
   fetchFile: ((file: InboundFile) => string) | undefined;
+  /** The size that the platform announces with the bytes of a file. */
+  announced: ((file: InboundFile) => number) | undefined;
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   /** The gateway takes nothing for this many ms. */
   holds: (() => number | undefined) | undefined;
@@ -80,6 +82,20 @@ export class World {
   /** Outcomes of the next messages that are posted or edited on the platform, before `faults` apply. */
   readonly nextPosts: (keyof Faults)[] = [];
   readonly typed: string[] = [];
+  readonly reactions: string[] = [];
+  /** Files for which the gateway was asked for a key. */
+  readonly offered: { readonly mimeType: string; readonly filename?: string; readonly index: number }[] = [];
+  /** The gateway takes the bytes of no file any more. */
+  wantsNoBytes = false;
+  /** The platform has files that can be fetched. */
+  hasFiles = true;
+  /** What a login at the platform gives; undefined: it has none. */
+  loginState: ChannelLogin["state"] | undefined;
+  readonly logins: { readonly force: boolean; readonly phone?: string }[] = [];
+  authenticated = true;
+  /** How often the account asked the platform to connect, and how often it set its alarm. */
+  connects = 0;
+  alarmsSet = 0;
   readonly sockets = { now: 0, most: 0 };
   /** Calls to the gateway and the platform wait for this promise while it is set. */
   gate: Promise<void> | undefined;
@@ -137,8 +153,11 @@ export class World {
       },
       gateway: {
         inbound: (inbound) => (this.hangs(inbound) ? new Promise(() => {}) : this.#call(alive, () => this.#takeIn(inbound))),
-        media: async (_inbound, { index }) => (this.fetchFile ? `media/${index}` : undefined),
-        store: async (_inbound, { index }) => `media/${index}`,
+        media: async (_inbound, file) => {
+          this.offered.push(file);
+          return this.fetchFile ? `media/${file.index}` : undefined;
+        },
+        store: async (_inbound, { index }) => (this.wantsNoBytes ? undefined : `media/${index}`),
         read: () => Promise.resolve(null),
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
@@ -153,7 +172,9 @@ export class World {
         };
       },
       setAlarm: (at) => {
-        if (alive()) this.#alarmAt = at;
+        if (!alive()) return;
+        this.#alarmAt = at;
+        this.alarmsSet += 1;
       },
       keep: (work) => {
         const kept = work.catch(() => {}).finally(() => this.#work.delete(kept));
@@ -214,6 +235,7 @@ export class World {
       recognisesNonceMs: this.recognisesNonceMs,
       mark: (markdown) => markdown,
       ensureConnected: async () => {
+        this.connects += 1;
         if (open) return;
         open = true;
         this.sockets.now += 1;
@@ -227,7 +249,7 @@ export class World {
       },
       isConnected: () => this.connected,
       isAtRest: () => this.atRest,
-      status: () => ({ connected: this.connected, authenticated: true }),
+      status: () => ({ connected: this.connected, authenticated: this.authenticated }),
       send: (part) =>
         this.#post(alive, () => this.#show(part)).catch((error: unknown): SendOutcome => {
           if (error instanceof Died) throw error;
@@ -250,10 +272,23 @@ export class World {
         }),
       typing: async (peer, active) => void this.typed.push(`${peer.id}:${active}`),
       ...(this.hasLogout ? { logout: async () => void this.logouts++ } : {}),
-      fetchFile: async (file) => ({ body: new Blob([this.fetchFile?.(file) ?? ""]).stream() }),
+      ...(this.loginState === undefined ? {} : { login: (options) => this.#logIn(options, this.loginState) }),
+      ...(this.hasFiles ? { fetchFile: (file) => this.#fetch(file) } : {}),
+      react: async (peer, messageId, _senderId, emoji) => void this.reactions.push(`${peer.id}/${messageId} ${emoji}`),
       settled: ({ receipt }) => void this.settled.push(receipt),
       acknowledged: async (items) => void this.acknowledged.push(...items.map(({ receipt }) => receipt)),
     };
+  }
+  async #logIn(
+    options: { readonly force: boolean; readonly phone?: string },
+    state: ChannelLogin["state"] = "failed",
+  ): Promise<ChannelLogin> {
+    this.logins.push(options);
+    return { state };
+  }
+  async #fetch(file: InboundFile): ReturnType<NonNullable<Platform["fetchFile"]>> {
+    const body = new Blob([this.fetchFile?.(file) ?? ""]).stream();
+    return { body, ...(this.announced === undefined ? {} : { sizeBytes: this.announced(file) }) };
   }
   #show(part: OutboundPart): SendOutcome {
     const forced = this.sendOutcome?.(part);
