@@ -25,6 +25,7 @@ const cases: readonly (readonly [what: string, markdown: string, whatsApp: strin
   ],
   ["a heading", "# Title **x**", "*Title x*", "# Title **x**", "Title x"],
   ["a deep heading", "#### Deep", "*Deep*", "**Deep**", "Deep"],
+  ["a heading of the third level", "### Third", "*Third*", "### Third", "Third"],
   ["a rule", "a\n\n---\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb"],
   ["tasks", "- [x] one\n- [ ] two", "☑ one\n☐ two", "- [x] one\n- [ ] two", "☑ one\n☐ two"],
   ["numbered lists keep their first number", "3. c\n4. d", "3. c\n4. d", "3. c\n4. d", "3. c\n4. d"],

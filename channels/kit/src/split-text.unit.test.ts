@@ -42,6 +42,10 @@ test("a grapheme is never split", () => {
   for (const piece of pieces) assert.equal(piece.replaceAll(family, ""), "");
 });
 
+test("a grapheme that is as long as a piece is a piece of its own", () => {
+  const letter = `e${"\u0301".repeat(MIN_PIECE - 1)}`;
+  assert.deepEqual(splitText(`x${letter}y`, MIN_PIECE), ["x", letter, "y"]);
+});
 test("a block of code that fits stays whole", () => {
   const code = "```ts\nconst a = 1;\n\nconst b = 2;\n```";
   const pieces = splitText(`${"x ".repeat(40)}\n\n${code}\n\nafter`, 100);

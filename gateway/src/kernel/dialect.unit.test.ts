@@ -22,3 +22,9 @@ test("[C7] other events are the same in both dialects", () => {
   const event: NewEvent = { event: "session", payload: { state: "delta", text: "x" } };
   assert.equal(inDialect("reference", event), event);
 });
+test("[C7] a payload without a state is left alone", () => {
+  for (const payload of [null, undefined, "text", 5]) {
+    const event: NewEvent = { event: "chat", payload };
+    assert.equal(inDialect("reference", event), event);
+  }
+});

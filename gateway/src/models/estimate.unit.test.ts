@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Message } from "../ports/messages.ts";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { tool } from "../../test/models/support.ts";
 import { IMAGE_TOKENS, tokensOfMessage, tokensOfMessages, tokensOfText, tokensOfTool } from "./estimate.ts";
 
@@ -49,6 +50,14 @@ describe("[P5.3] tokens are characters / 4 x 1.2 when no provider has counted th
     const messages = Array.from({ length: 50 }, (_, i) => user("x".repeat(i * 10)));
     const sum = messages.reduce((all, message) => all + tokensOfMessage(message), 0);
     assert.ok(Math.abs(tokensOfMessages(messages) - sum) <= messages.length);
+  });
+  it("a text counts with 16 characters for its message; a text file with its size, up to what is shown of it", () => {
+    assert.equal(tokensOfMessage(user("x".repeat(84))), 30);
+    assert.equal(tokensOfMessage(user([{ type: "text", text: "x".repeat(84) }])), 30);
+    const file = (sizeBytes: number) =>
+      tokensOfMessage(user([{ type: "document", r2Key: "media/x/y", mimeType: "text/plain", filename: "a.txt", sizeBytes }]));
+    assert.equal(file(1_000) - file(0), 300);
+    assert.equal(file(2 * LIMITS.inlineDocumentBytes), file(LIMITS.inlineDocumentBytes));
   });
   it("a tool counts with its schema", () => assert.ok(tokensOfTool(tool("laptop__Bash")) > tokensOfText("laptop__Bash")));
 });

@@ -33,6 +33,13 @@ describe("failure messages", () => {
   it("reads the common shapes of error bodies", () => {
     assert.equal(readProviderError('{"type":"error","error":{"type":"overloaded_error","message":"m"}}').type, "overloaded_error");
     assert.deepEqual(readProviderError('{"error":{"message":"m","code":502}}'), { type: "", message: "m", status: 502 });
+    for (const [code, status] of [
+      [399, undefined],
+      [400, 400],
+      [599, 599],
+      [600, undefined],
+    ])
+      assert.equal(readProviderError(`{"error":{"message":"m","code":${code}}}`).status, status);
     assert.equal(readProviderError('[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]').message, "m");
     assert.equal(readProviderError('{"error":"model not found"}').message, "model not found");
     assert.equal(readProviderError("<html>x</html>").message, "");

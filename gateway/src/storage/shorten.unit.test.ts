@@ -39,3 +39,23 @@ test("[P19] nesting without end is cut", () => {
   for (let depth = 0; depth < 100; depth++) deep = { deep };
   assert.match(JSON.stringify(fitting({ role: "user", deep }, 2_000).message), /\[left out here\]/);
 });
+test("[P19] a message of exactly the limit is not changed; with one byte less it is", () => {
+  const message = { role: "user", content: "x".repeat(20_000) };
+  assert.equal(fitting(message, size(message)).message, message);
+  assert.notEqual(fitting(message, size(message) - 1).message, message);
+});
+test("[P19] a text of exactly the step's length is kept, and a copy of exactly the limit is used", () => {
+  const message = { role: "user", content: ["x".repeat(8_192), "y".repeat(20_000)] };
+  const cut = { role: "user", content: ["x".repeat(8_192), `${"y".repeat(8_192)} [... 11808 characters are left out here]`] };
+  assert.deepEqual(fitting(message, size(cut)), { message: cut, bytes: size(cut) });
+});
+test("[P19] 32 levels of lists and objects are kept, deeper ones are cut", () => {
+  const nested = (levels: number): unknown =>
+    levels === 0 ? "end" : levels % 2 === 0 ? [nested(levels - 1)] : { deep: nested(levels - 1) };
+  const cut = (levels: number): string =>
+    JSON.stringify(fitting({ role: "user", pad: "x".repeat(9_000), deep: nested(levels) }, 8_900).message);
+  assert.match(cut(31), /"end"/);
+  assert.doesNotMatch(cut(31), /left out here\]"[\]}]{2}/);
+  assert.match(cut(33), /"\[left out here\]"/);
+  assert.doesNotMatch(cut(33), /"end"/);
+});

@@ -23,9 +23,9 @@ export function textPage(text: string, offset: number, maxBytes: number = LIMITS
   // Control characters take six bytes each in a frame.
   for (let size = maxBytes; ; size = Math.ceil(size / 2)) {
     let end = Math.min(offset + size, bytes.length);
-    while (end > offset && isInside(bytes[end])) end--;
+    while (isInside(bytes[end])) end--;
     const content = decoder.decode(bytes.subarray(offset, end));
-    if (answerBytes(content) > ANSWER_BYTES && size > 8) continue;
+    if (answerBytes(content) > ANSWER_BYTES) continue;
     return { content, nextOffset: end < bytes.length ? end : undefined };
   }
 }

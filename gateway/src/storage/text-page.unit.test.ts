@@ -32,6 +32,11 @@ describe("[WF6][P19] long texts in parts", () => {
       assert.ok(whole(text) === text, JSON.stringify(unit));
     }
   });
+  it("a part fills an answer exactly, and no more", () => {
+    const [fits, over] = ["x".repeat(ANSWER_BYTES - 2), "x".repeat(ANSWER_BYTES - 1)];
+    assert.equal(textPage(fits, 0, 2 * ANSWER_BYTES)?.nextOffset, undefined);
+    assert.ok((textPage(over, 0, 2 * ANSWER_BYTES)?.nextOffset ?? 0) > 0);
+  });
   it("refuses an offset beyond the end or inside a character", () => {
     assert.equal(textPage("a🌍", 2), undefined);
     assert.equal(textPage("ab", 3), undefined);

@@ -27,6 +27,9 @@ describe("[G5] call times", () => {
       assert.deepEqual(times(bash, { timeout }, { configuredMs: 60_000 }), [60_000, 65_000]);
     for (const args of [null, [], "x", undefined]) assert.deepEqual(times(bash, args, { configuredMs: 60_000 }), [60_000, 65_000]);
   });
+  test("a stated time of 0 adds no round trip to a short limit", () => {
+    assert.deepEqual(times(bash, { timeout: 0 }, { configuredMs: 1_000 }), [1_000, 6_000]);
+  });
   test("only the tool that has such an argument reads it", () => {
     assert.deepEqual(times(machineEntry("lap", "Read"), { timeout: 300_000 }, { configuredMs: 60_000 }), [60_000, 65_000]);
   });

@@ -86,7 +86,8 @@ export interface MachineTools {
  * tool `Bash` give one name: in a registry the first has it, so neither can take the other's calls.
  */
 export function machineEntries(machines: readonly MachineTools[]): readonly ToolEntry[] {
-  const sorted = [...machines].sort((left, right) => (left.nodeId < right.nodeId ? -1 : left.nodeId > right.nodeId ? 1 : 0));
+  const byId = new Map(machines.map((machine) => [machine.nodeId, machine]));
+  const sorted = [...byId.keys()].sort().flatMap((nodeId) => byId.get(nodeId) ?? []);
   return sorted.flatMap(({ nodeId, tools, ledger }) =>
     tools.map(
       (definition): ToolEntry => ({

@@ -59,3 +59,19 @@ test("[P2][P10] notices of a long account have distinct ids, and a shortened id 
     assert.equal(peerOfNotice(name), undefined);
   }
 });
+test("[P10] a peer without a name is told by its id", () => {
+  assert.equal(
+    undeliveredText({ id: noticeDelivery("k"), channel: "test", peer: { kind: "group", id: "g1" }, state: "failed" }),
+    'A notice over test to {"group":"g1"} could not be delivered. (in:k)',
+  );
+});
+test("the id of a notice names peers of each kind, and only peers with an id", () => {
+  for (const kind of ["dm", "group", "channel", "thread"] as const)
+    assert.deepEqual(peerOfNotice(noticeDelivery(`test/default/["${kind}","x","m1"]`)), { kind, id: "x" });
+  for (const json of ['["dm","","m1"]', '["dm",5,"m1"]', '["dm"]', "[]"])
+    assert.equal(peerOfNotice(noticeDelivery(`test/default/${json}`)), undefined, json);
+});
+test("a notice's key of 157 characters is kept, a longer one keeps its end", () => {
+  assert.equal(noticeDelivery("k".repeat(157)), `in:${"k".repeat(157)}`);
+  assert.equal(noticeDelivery(`a${"k".repeat(157)}`), `in:#${"k".repeat(156)}`);
+});

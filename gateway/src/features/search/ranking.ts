@@ -31,7 +31,7 @@ export function ranked<C extends Candidate>(
   const valued = candidates.map((candidate) => {
     const around = [];
     for (let step = -BEFORE; step <= AFTER; step++) {
-      const id = step === 0 ? undefined : ids.get(`${candidate.source} ${candidate.ord + step}`);
+      const id = ids.get(`${candidate.source} ${candidate.ord + step}`);
       if (id !== undefined) around.push(id);
     }
     let own = 0;

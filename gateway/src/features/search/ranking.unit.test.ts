@@ -51,12 +51,25 @@ describe("[SE3] [F67] the order of hits", () => {
       [3, 2, 1],
     );
   });
+  test("the two texts before and the one after count as neighbours, no others", () => {
+    const places = [1, 2, 3, 4, 5, 6, 7].map((id) => text(id));
+    const placeOf = (neighbour: number): number =>
+      ranked([text(4), text(40)], [...places, text(40)], [new Map([[40, 1]]), new Map([[neighbour, 1]])]).find(({ id }) => id === 4)
+        ?.score ?? -1;
+    assert.deepEqual(
+      [1, 2, 3, 5, 6].map((neighbour) => placeOf(neighbour) > 0),
+      [false, true, true, true, false],
+    );
+  });
+  test("equal scores at the same time: the later text first", () => {
+    assert.deepEqual(ids(ranked([text(1, 1, 1, 5), text(3, 3, 1, 5), text(2, 2, 1, 5)], [], [])), [3, 2, 1]);
+  });
   test("without words and without candidates nothing breaks", () => {
     assert.deepEqual(ranked([], [], []), []);
     assert.deepEqual(ids(ranked([text(1, 1, 1, 5), text(2, 2, 1, 9)], [], [])), [2, 1]);
   });
   test("hits that are shown beside a better one are left out", () => {
-    const hits = [text(5), text(4), text(6), text(2), text(7), text(5, 5, 2)];
+    const hits = [text(5), text(4), text(3), text(6), text(2), text(7), text(5, 5, 2)];
     assert.deepEqual(
       apart(hits).map(({ source, ord }) => `${source}/${ord}`),
       ["1/5", "1/2", "1/7", "2/5"],
