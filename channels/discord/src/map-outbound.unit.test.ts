@@ -69,6 +69,8 @@ describe("[P9] outcomes of Discord's answers", () => {
   const rows: readonly (readonly [what: string, failure: Parameters<typeof outcomeOf>[0], kind: string, words: RegExp])[] = [
     ["no answer", { message: "AbortError" }, "unsure", /did not answer/],
     ["500", { status: 500, message: "x" }, "unsure", /failed \(500\)/],
+    ["499", { status: 499, message: "x" }, "failed", /refused the message \(499\)/],
+    ["399", { status: 399, message: "x" }, "unsure", /failed \(399\)/],
     ["503", { status: 503, message: "x" }, "unsure", /failed/],
     ["a rate limit", { retryAfterMs: 12_000, message: "x" }, "retry", /rate limit/],
     ["429", { status: 429, message: "x" }, "retry", /rate limit/],

@@ -102,6 +102,10 @@ test("[P9] the message id derives from the nonce", () => {
 test("[P19] any bytes give a duration or none", () => {
   assert.equal(oggSeconds(oggPage(0xffff_ffff_ffff_ffffn)), undefined);
   assert.equal(oggSeconds(new Uint8Array()), undefined);
+  assert.equal(oggSeconds(oggPage(48_000n * 86_400n)), 86_400);
+  assert.equal(oggSeconds(oggPage(48_000n * 86_400n + 1n)), undefined);
+  assert.equal(oggSeconds(oggPage(96_000n).subarray(0, 27)), 2);
+  assert.equal(oggSeconds(oggPage(96_000n).subarray(0, 26)), undefined);
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (tail) => {
       const seconds = oggSeconds(Buffer.concat([oggPage(48_000n), tail]));

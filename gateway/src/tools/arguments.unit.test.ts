@@ -14,6 +14,9 @@ test("[P19] arguments of a tool are read as they are meant, and a wrong one is n
   assert.deepEqual(read({ name: "a" }), NAMED);
   assert.deepEqual(read({ name: "a", count: "3", all: "true", files: "x.md" }), { name: "a", count: 3, all: true, files: ["x.md"] });
   assert.deepEqual(read({ name: "a", all: "false", files: ["x", "media:1"] }), { ...NAMED, all: false, files: ["x", "media:1"] });
+  const most = Array.from({ length: LIMITS.attachments }, () => "x".repeat(1_024));
+  assert.deepEqual(read({ name: "12345", count: 1, all: false, files: most }), { name: "12345", count: 1, all: false, files: most });
+  assert.deepEqual(read({ name: "a", count: null, all: null }), NAMED);
   for (const [args, message] of [
     [{}, /`name` is missing/],
     [{ name: 5 }, /`name` must be a string/],

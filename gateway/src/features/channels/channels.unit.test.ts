@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound } from "../../../../protocol/gen/types.ts";
 import { type Access, accessOf, type Known } from "./access.ts";
 import { envelope } from "./envelope.ts";
@@ -231,4 +232,28 @@ test("[X16] the longest and most hostile input is one line of data", () => {
   assert.ok((lines[0]?.length ?? 0) < 20_000);
   assert.doesNotMatch(lines[0] ?? "", /[\u202a-\u202e\u{e0000}-\u{e0fff}\u0000-\u001f]/u);
   assert.equal(JSON.parse(lines[0]?.slice("[message] ".length) ?? "").from.id, inbound.sender?.id);
+});
+const told = (message: Partial<ChannelInbound["message"]>): string =>
+  envelope({ channel: "whatsapp", inbound: dm(PHONE, { message: { id: "m", text: "x", ...message } }), isOwner: true, now: NOW });
+test("the head tells what is unusual about a message, and only that", () => {
+  assert.equal(told({ forwarded: true }), '[message] {"forwarded":true}\nx');
+  assert.equal(told({ forwarded: false }), "x");
+  assert.equal(told({ reaction: "+" }), '[message] {"reaction":"+"}\nx');
+  assert.equal(told({ reaction: "" }), '[message] {"reaction":"removed"}\nx');
+  assert.equal(told({ replyToText: " " }), "x");
+  assert.equal(told({ location: { latitude: 1, longitude: 2 } }), '[message] {"location":{"latitude":1,"longitude":2}}\nx');
+});
+test("a message's own time is told when it is more than ten minutes old", () => {
+  assert.equal(told({ timestamp: NOW - 600_000 }), "x");
+  assert.match(told({ timestamp: NOW - 600_001 }), /^\[message\] \{"sentAt":"[0-9TZ:.-]+"\}\nx$/);
+});
+test("[P19] a quoted text has at most 1,000 characters", () => {
+  assert.ok(told({ replyToText: "q".repeat(1_000) }).includes(`"${"q".repeat(1_000)}"`));
+  assert.ok(told({ replyToText: "q".repeat(1_001) }).includes(`"${"q".repeat(1_000)}..."`));
+});
+test("[P19] a text up to the limit is whole, and a longer one says how much is left out", () => {
+  const most = LIMITS.messageBytes - 32_768;
+  assert.equal(told({ text: "a".repeat(most) }), "a".repeat(most));
+  assert.match(told({ text: "a".repeat(most + 1) }).slice(0, 200), /its last 1 characters are left out/);
+  assert.equal(told({ text: "\u20ac".repeat(Math.floor(most / 3)) }), "\u20ac".repeat(Math.floor(most / 3)));
 });

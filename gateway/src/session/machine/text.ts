@@ -20,13 +20,13 @@ const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 /** The first `chars` characters at most. */
 export function head(text: string, chars: number): string {
   if (text.length <= chars) return text;
-  return text.slice(0, chars > 0 && isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
+  return text.slice(0, isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
 }
 /** The last `chars` characters at most. */
 export function tail(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const from = text.length - chars;
-  return text.slice(from > 0 && isHigh(text.charCodeAt(from - 1)) ? from + 1 : from);
+  return text.slice(isHigh(text.charCodeAt(from - 1)) ? from + 1 : from);
 }
 /** Cuts the middle, so that about `chars` remain; the note stands in its place. */
 export function cutMiddle(text: string, chars: number, note: (missing: number) => string): string {
