@@ -8,6 +8,7 @@ import {
   type ConnectionEvent,
   IDENTIFIES_KEPT,
   identifyWaitMs,
+  isSpent,
   retryWaitMs,
   stepConnection,
 } from "./connection.ts";
@@ -38,6 +39,10 @@ const table: readonly (readonly [what: string, from: Connection, event: Connecti
   ["does not start by itself after a stop", stopped, wanted(), "stopped", ""],
   ["starts when a person asks", stopped, wanted(NOW, true), "connecting", "connect"],
   ["times out while connecting", { ...connecting, since: NOW - CONNECTION.connectingMs }, wanted(), "waiting", "retire wake tell"],
+  ["is not timed out a moment early", { ...connecting, since: NOW - CONNECTION.connectingMs + 1 }, wanted(), "connecting", ""],
+  ["is not silent a moment early", { ...connected, since: 0 }, wanted(NOW - CONNECTION.silentMs + 1), "connected", ""],
+  ["does not count silence from before it was open", { ...connected, since: NOW - CONNECTION.silentMs + 1 }, wanted(0), "connected", ""],
+  ["waits to the last moment", { ...waiting, until: NOW + 1 }, wanted(), "waiting", "wake"],
   ["times out after silence", { ...connected, since: 0 }, wanted(NOW - CONNECTION.silentMs), "waiting", "retire wake tell"],
   ["opens", connecting, { type: "opened" }, "connected", "tell"],
   ["closes with 1000", connected, closed(1000), "waiting", "retire wake tell"],
@@ -91,6 +96,7 @@ test("[W25] backoff grows to five minutes and resets after a good connection", (
   };
   assert.equal(after({ at: "connected", since: NOW - CONNECTION.goodMs, attempt: 9 }), 500);
   assert.equal(after({ at: "connected", since: NOW - 100, attempt: 9 }), 128_000);
+  assert.equal(after({ at: "connected", since: NOW - CONNECTION.goodMs + 1, attempt: 9 }), 128_000);
 });
 
 test("[F93] reconnects that Discord asks for do not back off, and failures between them do", () => {
@@ -125,8 +131,21 @@ const budgets: readonly (readonly [what: string, waitMs: number, lastAt: number,
   ["a small grant, half used", 3_600_000, 0, { total: 20, remaining: 10 }],
 ];
 for (const [what, waitMs, lastAt, change] of budgets) {
-  test(`[P7] a new session: ${what}`, () => assert.equal(identifyWaitMs({ ...budget, ...change }, lastAt, NOW), waitMs));
+  test(`[P7] a new session: ${what}`, () => {
+    assert.equal(identifyWaitMs({ ...budget, ...change }, lastAt, NOW), waitMs);
+    assert.equal(isSpent({ ...budget, ...change }, NOW), waitMs === 3_600_000);
+  });
 }
+test("[F93] after a connection that Discord ended at once the next one waits longer, and one that held counts as good", () => {
+  const after = (openMs: number): readonly [number, number] => {
+    const [next] = stepConnection({ at: "connected", since: NOW - openMs, attempt: 9 }, closed(4200), NOW, 0.5);
+    assert.ok(next.at === "waiting");
+    return [next.until - NOW, next.attempt];
+  };
+  assert.deepEqual(after(CONNECTION.askedAgainMs - 1), [CONNECTION.askedAgainMs, 9]);
+  assert.equal(after(CONNECTION.askedAgainMs)[0], 500);
+  assert.deepEqual([after(CONNECTION.goodMs - 1)[1], after(CONNECTION.goodMs)[1]], [9, 1]);
+});
 
 const begin = (): Connection => ({ at: "idle" });
 const anyEvent: fc.Arbitrary<ConnectionEvent> = fc.oneof(

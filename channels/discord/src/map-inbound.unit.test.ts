@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { checkChannelInbound } from "../../../protocol/gen/validators/checks.js";
-import { isFileAddress } from "./map-content.ts";
+import { filesOf, isFileAddress } from "./map-content.ts";
 import { type Mapped, mapDispatch, mapMessage, type KnownChannel, type Surroundings } from "./map-inbound.ts";
 
 const BOT = "100000000000000001";
@@ -316,3 +316,15 @@ test("[P7] any input gives a valid message or none", () => {
 });
 test("[P2] messages from the history are marked as backlog", () =>
   assert.equal(mapMessage(message(), around, true)?.item.inbound.backlog, true));
+test("[X16] the address of a file has at most 4096 characters, and its type at most 100", () => {
+  const address = (length: number): string => "https://cdn.discordapp.com/".padEnd(length, "a");
+  assert.deepEqual([isFileAddress(address(4096), undefined), isFileAddress(address(4097), undefined)], [true, false]);
+  const typeOf = (contentType: unknown): string | undefined =>
+    filesOf({ attachments: [{ id: "12345", filename: "a", size: 1, url: address(40), content_type: contentType }] }, undefined).files[0]
+      ?.mimeType;
+  const long = (length: number): string => "image/".padEnd(length, "x");
+  assert.deepEqual(
+    [typeOf(long(100)), typeOf(long(101)), typeOf("Image/PNG; x=1"), typeOf("nonsense"), typeOf(5)],
+    [long(100), "application/octet-stream", "image/png", "application/octet-stream", "application/octet-stream"],
+  );
+});

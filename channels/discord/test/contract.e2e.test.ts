@@ -13,6 +13,8 @@ async function open(): Promise<Side> {
     async start() {
       await stage.call("start", { accountId: "default", config: { token: discord.token, apiBase: discord.api } });
       await stage.statusWhere("connected", ({ connected }) => connected);
+      // The account reports its state by itself too.
+      await stage.until("the gateway is told", () => stage.gateway().states.some(({ connected }) => connected));
     },
     async person(): Promise<Person> {
       const id = String(400_000_000_000_100_000 + people.length * 1_000);

@@ -75,6 +75,16 @@ test("[P2] a file that cannot be fetched is given up after four attempts, and th
   );
 });
 
+test("[P2] a file that the gateway does not want is not fetched", async () => {
+  const world = new World();
+  world.host.take(withFiles(world, "a.txt"));
+  await world.pass(MINUTE);
+  assert.deepEqual([world.offered.length, world.fetches], [1, 0]);
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.media),
+    [[{ type: "document", mimeType: "text/plain", filename: "a.txt" }]],
+  );
+});
 test("[P2] the gateway learns the name of a file that has one", async () => {
   const world = new World();
   world.fetchFile = () => "bytes";

@@ -85,6 +85,8 @@ export class World {
   readonly reactions: string[] = [];
   /** Files for which the gateway was asked for a key. */
   readonly offered: { readonly mimeType: string; readonly filename?: string; readonly index: number }[] = [];
+  /** How many files were fetched from the platform. */
+  fetches = 0;
   /** The gateway takes the bytes of no file any more. */
   wantsNoBytes = false;
   /** The platform has files that can be fetched. */
@@ -287,6 +289,7 @@ export class World {
     return { state };
   }
   async #fetch(file: InboundFile): ReturnType<NonNullable<Platform["fetchFile"]>> {
+    this.fetches += 1;
     const body = new Blob([this.fetchFile?.(file) ?? ""]).stream();
     return { body, ...(this.announced === undefined ? {} : { sizeBytes: this.announced(file) }) };
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { configWith } from "../../test/models/support.ts";
-import { classify, excerpt, parseRetryAfter, readProviderError } from "./failure.ts";
+import { classify, excerpt, parseRetryAfter, readProviderError, secretsOf } from "./failure.ts";
 import { resolveTarget } from "./resolve.ts";
 
 const resolved = resolveTarget({ provider: "openai", id: "gpt-4.1" }, configWith({ provider: "openai", id: "gpt-4.1" }), {
@@ -13,6 +13,21 @@ assert.ok(resolved.ok);
 const target = resolved.value;
 
 describe("failure messages", () => {
+  it("[P19] have at most 300 characters of the provider's text", () => {
+    const words = (length: number): string =>
+      "word "
+        .repeat(100)
+        .slice(0, length - 1)
+        .concat("x");
+    assert.equal(excerpt(words(300), []), words(300));
+    assert.equal(excerpt(words(301), []), `${words(301).slice(0, 300)}...`);
+  });
+  it("[S5] hide secrets of four characters and more, and the long parts of a pair of keys", () => {
+    assert.equal(excerpt("abc abcd", ["abcd", "abc"]).includes("abcd"), false);
+    assert.match(excerpt("abc", ["abc"]), /^abc$/);
+    const [short, long] = ["a".repeat(15), "b".repeat(16)];
+    assert.deepEqual(secretsOf({ ...target, apiKey: `${short}:${long}`, headers: { x: "h" } }), [`${short}:${long}`, long, "h"]);
+  });
   it("[S5] never contain a key, a header's value or a text that looks like a key", () => {
     const message = classify(target, {
       kind: "http",

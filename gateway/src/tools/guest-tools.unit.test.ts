@@ -102,3 +102,19 @@ describe("entries of guestTools", () => {
     for (const good of ["lap__Read", "lap__*", "*__Read", "*"]) assert.equal(guestToolProblem(good), undefined);
   });
 });
+
+test("[X7] the beginning and the end of a pattern do not overlap in a name", () => {
+  assert.deepEqual(
+    [
+      ["ab*ba", "aba"],
+      ["ab*ba", "abba"],
+      ["a*b*b", "ab"],
+      ["a*b*b", "abb"],
+      ["a*bc*c", "abc"],
+      ["*", ""],
+      ["a", "a"],
+      ["a", "ab"],
+    ].map(([pattern = "", name = ""]) => matches(pattern, name)),
+    [false, true, false, true, false, true, true, false],
+  );
+});

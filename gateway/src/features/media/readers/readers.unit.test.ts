@@ -8,7 +8,7 @@ import { documentText } from "./documents.lazy.ts";
 import { htmlText } from "./html.ts";
 import { firstFrame, imageFacts, turned } from "./image-facts.ts";
 import { TextOut, Unreadable } from "./reading.ts";
-import { unescaped, xmlParts } from "./xml.ts";
+import { attribute, unescaped, xmlParts } from "./xml.ts";
 
 describe("[P12.2][M7] documents as text", () => {
   test("Word: headings, paragraphs, tables; deleted text is left out", async () => {
@@ -235,5 +235,19 @@ describe("[P12.2][M9] image headers", () => {
       [2, 3, 6, 3, 5, 2, 4, 1],
       [2, 3, 3, 6, 2, 5, 1, 4],
     ]);
+  });
+});
+describe("[M7] characters and attributes of XML", () => {
+  test("a reference is its character, or a mark where there is none", () => {
+    const of = (code: number): string => unescaped(`&#x${code.toString(16)};`);
+    for (const code of [1, 0xd7ff, 0xe000, 0x10ffff]) assert.equal(of(code), String.fromCodePoint(code));
+    for (const code of [0, 0xd800, 0xdfff, 0x110000]) assert.equal(of(code), "\ufffd");
+    assert.equal(unescaped("&#65;&nosuch;&constructor;&amp"), "A&nosuch;&constructor;&amp");
+  });
+  test("an attribute is found by its whole name", () => {
+    assert.equal(attribute('id="1" r:id="2"', "id"), "1");
+    assert.equal(attribute(" xid=\"1\" id = '2'", "id"), "2");
+    assert.equal(attribute(" xid=1 id=3", "id"), "3");
+    assert.equal(attribute(' id2="1" valid', "id"), undefined);
   });
 });
