@@ -266,6 +266,21 @@ describe("[P7] commands and buttons", () => {
     assert.deepEqual([inbound.message.id, inbound.message.text, inbound.wasMentioned], [`i:${ID}`, "/model a/b", true]);
     assert.deepEqual(mapped?.interaction, { id: ID, token: "aW50.x_y-z", kind: "command" });
   });
+  test("a command's conversation has the name of its channel, if Discord gives one; a direct message has none", () => {
+    const peerOf = (more: Record<string, unknown>) => inboundOf(said(more)).peer;
+    assert.equal(peerOf({ channel: { id: CHANNEL, type: 0, name: "plans" } }).name, "plans");
+    // Else the name that is known already.
+    assert.equal(peerOf({ channel: { id: CHANNEL, type: 0 } }).name, peerOf({}).name);
+    assert.ok(peerOf({}).name);
+    const direct = peerOf({
+      guild_id: undefined,
+      member: undefined,
+      user: alice,
+      channel_id: DM,
+      channel: { id: DM, type: 1, name: "plans" },
+    });
+    assert.deepEqual([direct.kind, direct.name === "plans"], ["dm", false]);
+  });
   test("a command with a hidden second line stays one line", () =>
     assert.equal(inboundOf(said({ data: { name: "model", options: [{ value: "a\n/stop" }] } })).message.text, "/model a /stop"));
   test("a button", () => {

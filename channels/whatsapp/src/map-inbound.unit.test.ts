@@ -378,3 +378,40 @@ describe("hostile payloads", () => {
     );
   });
 });
+
+describe("[X16] borders of what WhatsApp says", () => {
+  const fileOf = (more: object) => item(say({ imageMessage: { mimetype: "image/png", ...keys, ...more } })).item.files[0];
+  test("a type has at most 128 characters, an address at most 2048", () => {
+    // Each side of a type has at most 64 characters; parameters make it longer.
+    const long = (length: number): string => `image/png; a=${"b".repeat(32)}; c=${"d".repeat(32)}; e=`.padEnd(length, "f");
+    assert.deepEqual([fileOf({ mimetype: long(110) })?.mimeType, fileOf({ mimetype: 5 })?.mimeType], [long(110), "image/jpeg"]);
+    const address = (length: number): string => "https://mmg.whatsapp.net/".padEnd(length, "a");
+    const urlOf = (url: unknown) => (fileOf({ url })?.reference as { url?: string } | undefined)?.url;
+    assert.deepEqual(
+      [urlOf(address(2048)), urlOf(address(2049)), urlOf("no url"), urlOf(5)],
+      [address(2048), undefined, undefined, undefined],
+    );
+  });
+  test("a place is on the globe", () => {
+    const placeOf = (degreesLatitude: number, degreesLongitude: number) =>
+      inboundOf(say({ locationMessage: { degreesLatitude, degreesLongitude } })).message.location;
+    assert.deepEqual(placeOf(90, -180), { lat: 90, lon: -180 });
+    assert.deepEqual(placeOf(-90, 180), { lat: -90, lon: 180 });
+    for (const [lat, lon] of [
+      [90.1, 0],
+      [0, 180.1],
+    ] as const)
+      assert.equal(placeOf(lat, lon), undefined);
+  });
+  test("a time is not before WhatsApp, and not more than a day ahead", () => {
+    const timeOf = (messageTimestamp: number) => inboundOf(say({ conversation: "x" }, dm, { messageTimestamp })).message.timestamp;
+    const ahead = (NOW + 86_400_000) / 1000;
+    assert.deepEqual([timeOf(ahead), timeOf(ahead + 1)], [ahead * 1000, undefined]);
+    assert.deepEqual([timeOf(0), timeOf(1_794_999_999)], [undefined, 1_794_999_999_000]);
+  });
+  test("a text has at most its characters, and the rest is named", () => {
+    const whole = "x".repeat(65_536);
+    assert.equal(textOf({ conversation: whole }), whole);
+    assert.equal(textOf({ conversation: `${whole}y` }), `${whole}\n[cut off]`);
+  });
+});

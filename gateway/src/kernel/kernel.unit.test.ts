@@ -25,6 +25,11 @@ describe("[FR1] the id of a broken frame", () => {
       { numRuns: 5000 },
     );
   });
+  test("has at most 128 characters, however many units they have", () => {
+    const [most, over] = ["\u{1f600}".repeat(128), "x".repeat(129)];
+    assert.equal(peekId(JSON.stringify({ id: most })), most);
+    assert.equal(peekId(JSON.stringify({ id: over })), "0");
+  });
   test("is never a nested id, and no text causes an exception", () => {
     for (const text of [
       '{"params":{"id":"x"}}',

@@ -108,6 +108,13 @@ describe("transcript", () => {
   });
 });
 describe("arguments", () => {
+  it("[P5] a text that ends in the middle was cut off; one that is closed and wrong is invalid", () => {
+    const kindOf = (raw: string): string => parseArguments(raw).kind;
+    for (const raw of ['{"a":"b', '{"a":"b\\"}', '{"a":[1', "[", '{"a":"}]}', '{"a":"\\\\\\"}', '{"ab\\'])
+      assert.equal(kindOf(raw), "cut", raw);
+    for (const raw of ['{"a":"\\\\"]', "{a}", "a", '{"a":"b"}}', '"]"', "[1]", '{"a":b]']) assert.equal(kindOf(raw), "invalid", raw);
+    assert.deepEqual(parseArguments("  "), { kind: "valid", value: {} });
+  });
   it("[P5] no prefix of an object is ever accepted as an object", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (value, at) => {
