@@ -286,7 +286,7 @@ export class World {
     state: ChannelLogin["state"] = "failed",
   ): Promise<ChannelLogin> {
     this.logins.push(options);
-    return { state };
+    return { state, message: "" };
   }
   async #fetch(file: InboundFile): ReturnType<NonNullable<Platform["fetchFile"]>> {
     this.fetches += 1;

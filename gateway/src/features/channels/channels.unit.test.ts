@@ -241,7 +241,7 @@ test("the head tells what is unusual about a message, and only that", () => {
   assert.equal(told({ reaction: "+" }), '[message] {"reaction":"+"}\nx');
   assert.equal(told({ reaction: "" }), '[message] {"reaction":"removed"}\nx');
   assert.equal(told({ replyToText: " " }), "x");
-  assert.equal(told({ location: { latitude: 1, longitude: 2 } }), '[message] {"location":{"latitude":1,"longitude":2}}\nx');
+  assert.equal(told({ location: { lat: 1, lon: 2 } }), '[message] {"location":{"lat":1,"lon":2}}\nx');
 });
 test("a message's own time is told when it is more than ten minutes old", () => {
   assert.equal(told({ timestamp: NOW - 600_000 }), "x");
