@@ -9,7 +9,7 @@ import { transformSync } from "esbuild";
 import { isPure } from "../check/dependency-rules.ts";
 import { ROOT } from "../lib/root.ts";
 import { inTurn } from "./choose.ts";
-import { type Fate, judgeWith } from "./judge.ts";
+import { type Fate, judgeWith, type Verdict } from "./judge.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
 import { type Area, HELP, optionsOf } from "./options.ts";
 import { type Accepted, acceptedBy, entryProblems } from "./survivors.ts";
@@ -46,19 +46,21 @@ const { sources, hash, runSuite } = await treeAt(join(folder, "tree"));
 interface Results {
   readonly hash: string;
   readonly controls: Record<string, number>;
+  readonly broken: Record<string, Verdict>;
   readonly fates: Record<string, Fate>;
 }
 const resultsFile = join(folder, "results.json");
 const kept = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, "utf8")) as Results) : undefined;
-const results: Results = kept?.hash === hash ? kept : { hash, controls: {}, fates: {} };
+const results: Results = kept?.hash === hash ? kept : { hash, controls: {}, broken: {}, fates: {} };
 const controls = new Map(Object.entries(results.controls));
+const broken = new Map(Object.entries(results.broken));
 const save = (): void => {
-  writeFileSync(resultsFile, JSON.stringify({ ...results, controls: Object.fromEntries(controls) }));
+  writeFileSync(resultsFile, JSON.stringify({ ...results, controls: Object.fromEntries(controls), broken: Object.fromEntries(broken) }));
 };
 
 const importersOf = importers(sources);
 const accepted = JSON.parse(readFileSync(join(ROOT, "scripts", "mutants", "survivors.json"), "utf8")) as readonly Accepted[];
-const judge = judgeWith(runSuite, controls);
+const judge = judgeWith(runSuite, controls, broken);
 const named = ({ file, line, change, from, to }: Mutation): string => `${file}:${line} (${change})\n      ${from}\n      ${to}`;
 
 function isScript({ file, mutant }: Mutation): boolean {
@@ -127,6 +129,7 @@ try {
 } finally {
   save();
 }
+for (const [suite, verdict] of broken) problems.push(`${suite}: ${verdict} without a mistake, so it could not judge one. Fix it.`);
 for (const problem of problems) console.log(problem);
 const failures = [...problems, ...low];
 if (report !== undefined) writeFileSync(report, JSON.stringify({ ...sum, failed: failures.length, failures }));

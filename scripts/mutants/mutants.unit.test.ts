@@ -108,7 +108,8 @@ describe("the judgement", () => {
       limits.push(limitMs);
       return { verdict: (suite.runner === "node" ? left.get(suite.file)?.shift() : undefined) ?? ("passed" as const), ms: 1_000 };
     };
-    return { ...(await judgeWith(run, new Map())(mistake, suites)), limits };
+    const broken = new Map<string, Verdict>();
+    return { ...(await judgeWith(run, new Map(), broken)(mistake, suites)), limits, broken: [...broken] };
   }
   test("a mistake is caught by the first suite that fails twice", async () => {
     assert.equal((await judged({ "two.unit.test.ts": ["failed", "failed"] })).by, "two.unit.test.ts");
@@ -123,8 +124,12 @@ describe("the judgement", () => {
     assert.deepEqual(limits, [36_000, 36_000]);
   });
   test("a suite that fails without the mistake can't judge", async () => {
-    await assert.rejects(judged({}, ["failed"]), /one\.unit\.test\.ts: failed without a mistake/);
-    assert.equal((await judged({}, ["failed", "passed"])).fate, "survived");
+    const twice: readonly Verdict[] = ["failed", "failed"];
+    const both = { "one.unit.test.ts": twice, "two.unit.test.ts": twice };
+    const { by, broken } = await judged(both, ["failed", "failed", "passed"]);
+    assert.deepEqual([by, broken], ["two.unit.test.ts", [["one.unit.test.ts", "failed"]]]);
+    assert.equal((await judged(both, ["failed"])).fate, "survived");
+    assert.equal((await judged(both, ["failed", "passed"])).by, "one.unit.test.ts");
   });
   test("what does not compile is no mistake", async () => {
     assert.equal((await judged({ "one.unit.test.ts": ["not compiled"] })).fate, "not compiled");
