@@ -40,7 +40,7 @@ interface Worker {
   /** What a cold start on the edge may have to load, gzipped. */
   readonly budgetBytes: number;
 }
-/** Of this budget, model clients take 120 KiB, the catalogue of models 17 KiB and the YAML parser 30 KiB. */
+/** Of this budget, model clients take 120 KiB, the YAML parser 30 KiB and the catalogue of models 17 KiB. */
 const GATEWAY: Worker = {
   name: "gateway",
   config: "gateway/wrangler.jsonc",
@@ -54,7 +54,7 @@ const GATEWAY: Worker = {
     "gateway/package.json",
     "scripts/bundle-gateway.ts",
   ],
-  budgetBytes: 416 * 1024,
+  budgetBytes: 450_000,
 };
 const channel = (name: string, budgetBytes: number): Worker => ({
   name,
