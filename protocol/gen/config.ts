@@ -15,7 +15,14 @@ export const CONFIG_DEFAULTS = {
   "limits": {
     "stepsPerRun": 50,
     "runMs": 1800000,
-    "runCostUsd": 1
+    "runCostUsd": 1,
+    "runTokens": 5000000,
+    "guestDayCostUsd": 1,
+    "guestDayTokens": 2000000,
+    "guestsDayCostUsd": 5,
+    "guestsDayTokens": 10000000,
+    "dayCostUsd": 10,
+    "dayTokens": 100000000
   },
   "auth": {
     "allowedOrigins": []

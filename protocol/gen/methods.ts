@@ -139,6 +139,8 @@ import type {
   TransferReceiveEvent,
   TransferSendEvent,
   TransferStartEvent,
+  UsageGetParams,
+  UsageGetResult,
   WorkspaceDeleteParams,
   WorkspaceDeleteResult,
   WorkspaceListParams,
@@ -154,7 +156,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "67c69e1955edaef2";
+export const PROTOCOL_FINGERPRINT = "8c63d873bb2455dc";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -924,6 +926,17 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
+  /** Returns what model calls used, by day, agent, session, model or guest, and how far the limits are used up. Days are those of the owner's time zone. */
+  "usage.get": {
+    params: "UsageGetParams",
+    result: "UsageGetResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
   /** Deletes one file. Its content is kept as a version. */
   "workspace.delete": {
     params: "WorkspaceDeleteParams",
@@ -1088,6 +1101,7 @@ export interface MethodTypes {
   "transfer.complete": { params: TransferCompleteParams; result: TransferCompleteResult };
   "transfer.done": { params: TransferDoneParams; result: TransferDoneResult };
   "transfer.meta": { params: TransferMetaParams; result: TransferMetaResult };
+  "usage.get": { params: UsageGetParams; result: UsageGetResult };
   "workspace.delete": { params: WorkspaceDeleteParams; result: WorkspaceDeleteResult };
   "workspace.list": { params: WorkspaceListParams; result: WorkspaceListResult };
   "workspace.log": { params: WorkspaceLogParams; result: WorkspaceLogResult };

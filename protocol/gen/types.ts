@@ -1366,7 +1366,7 @@ export type LedgerCall = {
 export type LedgerCallState = "accepted" | "started" | "finished" | "lost";
 export const LedgerCallStateValues = ["accepted", "started", "finished", "lost"] as const satisfies readonly LedgerCallState[];
 
-/** Limits of one run. */
+/** Limits of effort. `...CostUsd` counts the calls of models with a known price, `...Tokens` those of all others. Days and months are those of `userTimezone`. A limit that is absent and has no default does not exist. */
 export type LimitsConfig = {
   /** 1 to 1000. */
   stepsPerRun?: number;
@@ -1374,6 +1374,32 @@ export type LimitsConfig = {
   runMs?: number;
   /** 0 to 10000. */
   runCostUsd?: number;
+  /** 0 to 1000000000000. */
+  runTokens?: number;
+  /** 0 to 1000000. */
+  sessionDayCostUsd?: number;
+  /** 0 to 1000000000000. */
+  sessionDayTokens?: number;
+  /** 0 to 1000000. */
+  agentDayCostUsd?: number;
+  /** 0 to 1000000000000. */
+  agentDayTokens?: number;
+  /** 0 to 1000000. */
+  guestDayCostUsd?: number;
+  /** 0 to 1000000000000. */
+  guestDayTokens?: number;
+  /** 0 to 1000000. */
+  guestsDayCostUsd?: number;
+  /** 0 to 1000000000000. */
+  guestsDayTokens?: number;
+  /** 0 to 1000000. */
+  dayCostUsd?: number;
+  /** 0 to 1000000000000. */
+  dayTokens?: number;
+  /** 0 to 1000000. */
+  monthCostUsd?: number;
+  /** 0 to 1000000000000. */
+  monthTokens?: number;
 };
 
 /** The text so far of an answer that the model is writing. Each one replaces the one before; losses do no harm. */
@@ -2809,6 +2835,63 @@ export type Usage = {
   total: number;
   /** From 0. */
   costUsd?: number;
+};
+
+/** What usage is grouped by. */
+export type UsageBy = "day" | "agent" | "session" | "model" | "guest";
+export const UsageByValues = ["day", "agent", "session", "model", "guest"] as const satisfies readonly UsageBy[];
+
+/** One limit and what counts toward it, in dollars or tokens. */
+export type UsageCap = {
+  /** At most 64 characters. */
+  setting: string;
+  /** At most 512 characters. */
+  of?: string;
+  /** From 0. */
+  used: number;
+  /** From 0. */
+  reserved: number;
+  /** From 0. */
+  limit: number;
+};
+
+/** Parameters of `usage.get`. */
+export type UsageGetParams = {
+  by?: UsageBy;
+  /** 1 to 400. */
+  days?: number;
+};
+
+/** Result of `usage.get`. */
+export type UsageGetResult = {
+  /** At most 10 characters. */
+  from: string;
+  /** At most 10 characters. */
+  today: string;
+  /** At most 64 characters. */
+  timeZone: string;
+  /** At most 400 items. */
+  rows: UsageRow[];
+  more: boolean;
+  total: UsageRow;
+  /** At most 200 items. */
+  caps: UsageCap[];
+  /** At most 100 items. */
+  attention: string[];
+};
+
+/** What one group of model calls used. */
+export type UsageRow = {
+  /** At most 512 characters. */
+  key: string;
+  calls: number;
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  /** From 0. */
+  costUsd: number;
+  unpricedTokens: number;
 };
 
 /** Parameters of `workspace.delete`. */

@@ -65,11 +65,34 @@ export const TimeoutsConfig = struct("TimeoutsConfig", "Time limits.", {
   llmMs: o(t.int(1000, 3600000)),
   toolMs: o(t.int(1000, 86400000)),
 });
-export const LimitsConfig = struct("LimitsConfig", "Limits of one run.", {
-  stepsPerRun: o(t.int(1, 1000)),
-  runMs: o(t.int(1000, 86400000)),
-  runCostUsd: o(t.number(0, 10000)),
-});
+const usd = o(t.number(0, 1000000));
+const tokens = o(t.int(0, 1000000000000));
+export const LimitsConfig = struct(
+  "LimitsConfig",
+  "Limits of effort. `...CostUsd` counts the calls of models with a known price, `...Tokens` those of all others. Days and months are those of `userTimezone`. A limit that is absent and has no default does not exist.",
+  {
+    stepsPerRun: o(t.int(1, 1000)),
+    runMs: o(t.int(1000, 86400000)),
+    runCostUsd: o(t.number(0, 10000)),
+    runTokens: tokens,
+    /** Of each session, in a day. */
+    sessionDayCostUsd: usd,
+    sessionDayTokens: tokens,
+    /** Of each agent, in a day. */
+    agentDayCostUsd: usd,
+    agentDayTokens: tokens,
+    /** Of each guest, in a day: a person other than you who writes on a channel. */
+    guestDayCostUsd: usd,
+    guestDayTokens: tokens,
+    /** Of all guests together, in a day. */
+    guestsDayCostUsd: usd,
+    guestsDayTokens: tokens,
+    dayCostUsd: usd,
+    dayTokens: tokens,
+    monthCostUsd: usd,
+    monthTokens: tokens,
+  },
+);
 export const AuthConfig = struct("AuthConfig", "Browser origins that may connect. Manage tokens with `gsv token`.", {
   allowedOrigins: o(t.array(t.string(256), 64)),
 });
@@ -219,7 +242,18 @@ export const CONFIG_DEFAULTS = {
   providers: {},
   apiKeys: {},
   timeouts: { llmMs: 600000, toolMs: 60000 },
-  limits: { stepsPerRun: 50, runMs: 1800000, runCostUsd: 1 },
+  limits: {
+    stepsPerRun: 50,
+    runMs: 1800000,
+    runCostUsd: 1,
+    runTokens: 5000000,
+    guestDayCostUsd: 1,
+    guestDayTokens: 2000000,
+    guestsDayCostUsd: 5,
+    guestsDayTokens: 10000000,
+    dayCostUsd: 10,
+    dayTokens: 100000000,
+  },
   auth: { allowedOrigins: [] },
   transcription: { provider: "workers-ai" },
   channels: { whatsapp: { dmPolicy: "pairing", allowFrom: [] }, discord: { dmPolicy: "pairing", allowFrom: [] } },

@@ -252,6 +252,36 @@ row(
   "Say what it should do instead, or use another model (`/model`).",
 );
 row(
+  "budget.session",
+  { code: 466, blame: "policy", http: 429, exit: 1 },
+  "The conversation reached its limit for today.",
+  "Raise the setting `limits.sessionDayCostUsd` or `limits.sessionDayTokens`.",
+);
+row(
+  "budget.agent",
+  { code: 469, blame: "policy", http: 429, exit: 1 },
+  "The agent reached its limit for today.",
+  "Raise the setting `limits.agentDayCostUsd` or `limits.agentDayTokens`.",
+);
+row(
+  "budget.guest",
+  { code: 467, blame: "policy", http: 429, exit: 1 },
+  "The limit for guests is reached for today.",
+  "Write again tomorrow.",
+);
+row(
+  "budget.day",
+  { code: 468, blame: "policy", http: 429, exit: 1 },
+  "The limit of the day is reached.",
+  "Raise the setting `limits.dayCostUsd` or `limits.dayTokens`; `gsv usage` shows what was used.",
+);
+row(
+  "budget.month",
+  { code: 479, blame: "policy", http: 429, exit: 1 },
+  "The limit of the month is reached.",
+  "Raise the setting `limits.monthCostUsd` or `limits.monthTokens`; `gsv usage --by day` shows what was used.",
+);
+row(
   "run.no_progress",
   { code: 463, blame: "platform", http: 500, exit: 1, retryable: true },
   "The run made no progress and was ended.",

@@ -24,6 +24,7 @@ import "./pairing.ts";
 import "./heartbeat.ts";
 import "./skill.ts";
 import "./transfer.ts";
+import "./spend.ts";
 import "./health.ts";
 
 export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";

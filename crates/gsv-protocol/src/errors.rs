@@ -184,6 +184,18 @@ pub const AUTH_REQUIRED: ErrorReason = ErrorReason {
     hint: "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
 };
 
+/// The agent reached its limit for today.
+pub const BUDGET_AGENT: ErrorReason = ErrorReason {
+    reason: "budget.agent",
+    code: 469,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The agent reached its limit for today.",
+    hint: "Raise the setting `limits.agentDayCostUsd` or `limits.agentDayTokens`.",
+};
+
 /// The run reached its cost limit.
 pub const BUDGET_COST: ErrorReason = ErrorReason {
     reason: "budget.cost",
@@ -196,6 +208,30 @@ pub const BUDGET_COST: ErrorReason = ErrorReason {
     hint: "Say \"continue\" to go on, or raise the setting `limits.runCostUsd`.",
 };
 
+/// The limit of the day is reached.
+pub const BUDGET_DAY: ErrorReason = ErrorReason {
+    reason: "budget.day",
+    code: 468,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The limit of the day is reached.",
+    hint: "Raise the setting `limits.dayCostUsd` or `limits.dayTokens`; `gsv usage` shows what was used.",
+};
+
+/// The limit for guests is reached for today.
+pub const BUDGET_GUEST: ErrorReason = ErrorReason {
+    reason: "budget.guest",
+    code: 467,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The limit for guests is reached for today.",
+    hint: "Write again tomorrow.",
+};
+
 /// The model repeated the same call too often.
 pub const BUDGET_LOOP: ErrorReason = ErrorReason {
     reason: "budget.loop",
@@ -206,6 +242,30 @@ pub const BUDGET_LOOP: ErrorReason = ErrorReason {
     exit: 1,
     text: "The model repeated the same call too often.",
     hint: "Say what it should do instead, or use another model (`/model`).",
+};
+
+/// The limit of the month is reached.
+pub const BUDGET_MONTH: ErrorReason = ErrorReason {
+    reason: "budget.month",
+    code: 479,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The limit of the month is reached.",
+    hint: "Raise the setting `limits.monthCostUsd` or `limits.monthTokens`; `gsv usage --by day` shows what was used.",
+};
+
+/// The conversation reached its limit for today.
+pub const BUDGET_SESSION: ErrorReason = ErrorReason {
+    reason: "budget.session",
+    code: 466,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 429,
+    exit: 1,
+    text: "The conversation reached its limit for today.",
+    hint: "Raise the setting `limits.sessionDayCostUsd` or `limits.sessionDayTokens`.",
 };
 
 /// The run reached its limit of steps.
@@ -1401,8 +1461,13 @@ pub const ERRORS: &[ErrorReason] = &[
     AUTH_NOT_CONFIGURED,
     AUTH_ORIGIN,
     AUTH_REQUIRED,
+    BUDGET_AGENT,
     BUDGET_COST,
+    BUDGET_DAY,
+    BUDGET_GUEST,
     BUDGET_LOOP,
+    BUDGET_MONTH,
+    BUDGET_SESSION,
     BUDGET_STEPS,
     BUDGET_TIME,
     CHANNEL_FAILED,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "67c69e1955edaef2";
+pub const PROTOCOL_FINGERPRINT: &str = "8c63d873bb2455dc";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -155,6 +155,8 @@ pub enum Request {
     TransferDone(types::TransferDoneParams),
     #[serde(rename = "transfer.meta")]
     TransferMeta(types::TransferMetaParams),
+    #[serde(rename = "usage.get")]
+    UsageGet(types::UsageGetParams),
     #[serde(rename = "workspace.delete")]
     WorkspaceDelete(types::WorkspaceDeleteParams),
     #[serde(rename = "workspace.list")]
@@ -241,6 +243,7 @@ impl Request {
             Self::TransferComplete(_) => "transfer.complete",
             Self::TransferDone(_) => "transfer.done",
             Self::TransferMeta(_) => "transfer.meta",
+            Self::UsageGet(_) => "usage.get",
             Self::WorkspaceDelete(_) => "workspace.delete",
             Self::WorkspaceList(_) => "workspace.list",
             Self::WorkspaceLog(_) => "workspace.log",
@@ -1268,6 +1271,21 @@ impl Method for TransferMeta {
 
     fn request(params: Self::Params) -> Request {
         Request::TransferMeta(params)
+    }
+}
+
+/// Returns what model calls used, by day, agent, session, model or guest, and how far the limits are used up. Days are those of the owner's time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageGet;
+impl Method for UsageGet {
+    const NAME: &'static str = "usage.get";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::UsageGetParams;
+    type Result = types::UsageGetResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::UsageGet(params)
     }
 }
 

@@ -2068,7 +2068,7 @@ pub enum LedgerCallState {
 }
 impl_string_enum!(LedgerCallState { Accepted => "accepted", Started => "started", Finished => "finished", Lost => "lost" });
 
-/// Limits of one run.
+/// Limits of effort. `...CostUsd` counts the calls of models with a known price, `...Tokens` those of all others. Days and months are those of `userTimezone`. A limit that is absent and has no default does not exist.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsConfig {
@@ -2081,6 +2081,45 @@ pub struct LimitsConfig {
     /// 0 to 10000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub run_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub run_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_day_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_day_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_day_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_day_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guest_day_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guest_day_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guests_day_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guests_day_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub day_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub day_tokens: Option<u64>,
+    /// 0 to 1000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub month_cost_usd: Option<f64>,
+    /// 0 to 1000000000000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub month_tokens: Option<u64>,
 }
 
 /// The text so far of an answer that the model is writing. Each one replaces the one before; losses do no harm.
@@ -4271,6 +4310,86 @@ pub struct Usage {
     /// From 0.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+/// What usage is grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum UsageBy {
+    #[serde(rename = "day")]
+    Day,
+    #[serde(rename = "agent")]
+    Agent,
+    #[serde(rename = "session")]
+    Session,
+    #[serde(rename = "model")]
+    Model,
+    #[serde(rename = "guest")]
+    Guest,
+}
+impl_string_enum!(UsageBy { Day => "day", Agent => "agent", Session => "session", Model => "model", Guest => "guest" });
+
+/// One limit and what counts toward it, in dollars or tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageCap {
+    /// At most 64 characters.
+    pub setting: String,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// From 0.
+    pub used: f64,
+    /// From 0.
+    pub reserved: f64,
+    /// From 0.
+    pub limit: f64,
+}
+
+/// Parameters of `usage.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageGetParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub by: Option<UsageBy>,
+    /// 1 to 400.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub days: Option<u16>,
+}
+
+/// Result of `usage.get`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageGetResult {
+    /// At most 10 characters.
+    pub from: String,
+    /// At most 10 characters.
+    pub today: String,
+    /// At most 64 characters.
+    pub time_zone: String,
+    /// At most 400 items.
+    pub rows: Vec<UsageRow>,
+    pub more: bool,
+    pub total: UsageRow,
+    /// At most 200 items.
+    pub caps: Vec<UsageCap>,
+    /// At most 100 items.
+    pub attention: Vec<String>,
+}
+
+/// What one group of model calls used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageRow {
+    /// At most 512 characters.
+    pub key: String,
+    pub calls: u64,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// From 0.
+    pub cost_usd: f64,
+    pub unpriced_tokens: u64,
 }
 
 /// Parameters of `workspace.delete`.

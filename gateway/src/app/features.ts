@@ -14,6 +14,7 @@ import { nodesFeature } from "../features/nodes/index.ts";
 import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
 import { skillsFeature } from "../features/skills/index.ts";
+import { spendFeature } from "../features/spend/index.ts";
 import { tokensFeature } from "../features/tokens/index.ts";
 import { workspaceFeature } from "../features/workspace/index.ts";
 import type { Admission } from "../kernel/admission.ts";
@@ -56,5 +57,6 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(mediaFeature)
   .add(configFeature)
   .add(modelsFeature)
+  .add(spendFeature)
   .add(tokensFeature)
   .add(auditFeature);

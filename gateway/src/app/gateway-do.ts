@@ -24,6 +24,7 @@ import type { Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
+import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import { composeGateway } from "./compose.ts";
 import { FEATURES } from "./features.ts";
@@ -174,6 +175,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);
+  }
+  async reserveSpend(ask: SpendAsk): Promise<SpendAnswer> {
+    return this.#ports.spendRpc.reserve(ask);
   }
   async skillWriting(writing: SkillWriting): Promise<Result<void>> {
     return this.#ports.skillApprovals.writing(writing);

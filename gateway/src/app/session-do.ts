@@ -107,6 +107,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   note(input: SessionNote) {
     return this.#service.note(input);
   }
+  spent() {
+    return this.#service.spent();
+  }
   resume() {
     return this.#service.resume();
   }

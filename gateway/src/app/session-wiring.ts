@@ -4,6 +4,7 @@ import type { Logger } from "../platform/log.ts";
 import type { SpeechAi } from "../ports/media.ts";
 import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
+import { callTerms } from "../models/terms.ts";
 import { createModelClient, modelLimits } from "../models/model-client.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import { composePromptSource } from "./prompt-source.ts";
@@ -25,6 +26,7 @@ function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, reader
   return {
     gateway,
     model: createModelClient({ ai }),
+    terms: callTerms,
     contextWindow: (model, config) => modelLimits(model, config).contextWindow,
     prompts: composePromptSource(bucket, gateway),
     native: composeNativeTools(bucket, { readers, log }),

@@ -8,6 +8,7 @@ import { serviceAccount } from "./cloud.ts";
 import { cancelled, classify, type Fault, isOverflow, overflowed } from "./failure.ts";
 import type { Target } from "./resolve.ts";
 import { SseGuard } from "./sse-guard.ts";
+import { answerTokens } from "./terms.ts";
 import { toolNamesOf } from "./tool-names.ts";
 import type { SignedCall, TranscriptWriter } from "./transcript.ts";
 import { createTransport, type Fetch } from "./transport.ts";
@@ -25,8 +26,6 @@ export interface ProviderDeps {
   readonly ai?: ModelAi;
 }
 const USER_AGENT = "gsv/0.1";
-/** Default for the maximum answer length, in tokens; models may offer far more. */
-const USUAL_MAX_TOKENS = 32_000;
 function describe(target: Target, thinking: boolean): WireModel {
   const { info } = target;
   const price = info.price;
@@ -93,10 +92,7 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
   const level = request.thinkLevel ?? request.config.model.thinkLevel;
   const reasoning: ThinkingLevel | undefined = level === undefined || level === "none" ? undefined : level;
   const model = describe(target, reasoning !== undefined);
-  const maxTokens = Math.min(
-    request.maxTokens ?? request.config.model.maxTokens ?? Math.min(target.info.maxTokens, USUAL_MAX_TOKENS),
-    target.info.maxTokens,
-  );
+  const maxTokens = answerTokens(target.info, request.config, request.maxTokens);
   const transcript = deps.transcripts.write(request.systemPrompt, request.messages, request.tools);
   const onPayload = target.wire === "openai-completions" ? restoreExtras(deps.transcripts.signed, request.model.provider) : undefined;
   const options = async (): Promise<WireOptions> => ({

@@ -163,15 +163,18 @@ export interface ModelLimits {
 /** Window, maximum answer and price of a model, for compaction and budgets. Defaults for unknown models. */
 export function modelLimits(ref: ModelRef, config: EffectiveConfig): ModelLimits {
   if (isDemo(ref)) return { contextWindow: 1_000_000, maxTokens: 100_000, price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
-  const at = place(ref, config);
-  const info = describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
+  const info = knownModel(ref, config);
   return { contextWindow: info.contextWindow, maxTokens: info.maxTokens, ...(info.price ? { price: info.price } : {}) };
+}
+/** The properties of a model as they are in force; defaults for unknown ones. Not for the demo. */
+export function knownModel(ref: ModelRef, config: EffectiveConfig): ModelInfo {
+  const at = place(ref, config);
+  return describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
 }
 /** Whether the model accepts images. The demo accepts every file and reads none. */
 export function takesImages(ref: ModelRef, config: EffectiveConfig): boolean {
   if (isDemo(ref)) return true;
-  const at = place(ref, config);
-  return describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config).images;
+  return knownModel(ref, config).images;
 }
 function describe(ref: ModelRef, modelId: string, at: Place | undefined, config: EffectiveConfig): ModelInfo {
   const info = modelInfo(ref.provider, modelId, at?.wire ?? guessWire(ref.provider));

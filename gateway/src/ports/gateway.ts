@@ -8,6 +8,7 @@ import type { Result } from "./result.ts";
 import type { ModelAccess, RunContext } from "./run-context.ts";
 import type { SearchAnswer, SearchInput, SearchableSession } from "./search.ts";
 import type { SessionToSession, SessionToSessionSent } from "./session-to-session.ts";
+import type { SpendAnswer, SpendAsk } from "./spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "./skills.ts";
 
 /** An event for every client that follows the session. Log events carry `sessionSeq`. */
@@ -22,6 +23,8 @@ export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("
 export interface GatewayPort {
   /** Null when `knownVersion` still holds. */
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
+  /** Sets money and tokens aside for the next model calls, and settles those before them. */
+  reserveSpend(ask: SpendAsk): Promise<SpendAnswer>;
   modelAccess(providers: readonly string[]): Promise<ModelAccess>;
   /** The stored secrets, longest first: no result of a native tool may contain them (promise S5). Stay in memory. */
   secretValues(): Promise<readonly string[]>;

@@ -44,6 +44,26 @@ export type ModelOutcome =
       readonly usage?: Usage;
     };
 
+export interface TermsAsk {
+  readonly inputTokens: number;
+  /** Those of them that an earlier call of the same run has put into the provider's cache. */
+  readonly cachedTokens: number;
+  /** The session's setting. */
+  readonly maxTokens: number | undefined;
+  readonly thinkLevel: ThinkLevel | undefined;
+}
+/** What one call can cost at most. */
+export interface CallTerms {
+  /** Dollars for one token; absent: the price is not known. */
+  readonly rates?: { readonly output: number };
+  /** Of the whole input: dollars with a known price, else 0. */
+  readonly inputUsd: number;
+  /** The most tokens of an answer, thoughts included. */
+  readonly output: number;
+  /** Tokens of `output` that are for thoughts alone, beside `ModelRequest.maxTokens`. */
+  readonly thinking: number;
+}
+
 export interface ModelClient {
   /** Whether the model can be shown images. */
   takesImages(model: ModelRef, config: EffectiveConfig): boolean;

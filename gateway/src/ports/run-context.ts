@@ -35,7 +35,7 @@ export interface ModelAccess {
 export interface EffectiveConfig extends GsvConfig {
   readonly model: ModelConfig & Required<Pick<ModelConfig, "provider" | "id">>;
   readonly timeouts: Required<TimeoutsConfig>;
-  readonly limits: Required<LimitsConfig>;
+  readonly limits: LimitsConfig & Required<Pick<LimitsConfig, "stepsPerRun" | "runMs" | "runCostUsd">>;
   readonly session: SessionConfig & Required<Pick<SessionConfig, "mainKey">>;
   readonly userTimezone: string;
 }

@@ -21,6 +21,7 @@ import type { ApprovalAnswer, ApprovalTaken } from "./approvals.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SearchRows } from "./search.ts";
+import type { SpendState } from "./spend.ts";
 
 /** The identity of a session. Every `send` carries it, so that a new session can store it. */
 export interface SessionIdentity {
@@ -108,6 +109,8 @@ export interface SessionPort {
   note(input: SessionNote): Promise<void>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
+  /** What the session's model calls used since the ledger last confirmed it. Ends the session's grant. */
+  spent(): Promise<SpendState>;
   /** After a restart of the runtime: starts open effects. Cheap when there are none. */
   resume(): Promise<{ busy: boolean }>;
 }

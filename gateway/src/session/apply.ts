@@ -18,6 +18,8 @@ export interface ApplyPorts {
   readonly freshId: () => string;
   /** Clients have received every event up to here, in this incarnation. */
   readonly published: () => number;
+  /** The spend ledger has confirmed the session's model calls up to this number. */
+  readonly settled: () => number;
   /** After the commit, before `apply` returns. */
   readonly committed: (before: State | undefined, step: Step) => void;
 }
@@ -54,7 +56,7 @@ export class Applier {
   }
 
   apply(body: EventBody, { key, birth }: ApplyOptions = {}): Applied {
-    const { store, clock, random, freshId, published, committed } = this.#ports;
+    const { store, clock, random, freshId, published, settled, committed } = this.#ports;
     const before = this.state;
     if (!before && !birth) return { answer: undefined, duplicate: false };
     let stored: State | undefined = before;
@@ -71,6 +73,7 @@ export class Applier {
         jitter: random(),
         freshId: id,
         published: published(),
+        settled: settled(),
         ...front,
         named: body.type === "Abort" && body.runId !== undefined && state.queue.count > 0 ? store.queuedRun(body.runId) : undefined,
       };

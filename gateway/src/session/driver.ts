@@ -28,6 +28,7 @@ import { Pump } from "./pump.ts";
 import { RunContexts } from "./run-context.ts";
 import { modelsFor } from "./run-settings.ts";
 import type { SessionParts } from "./session-parts.ts";
+import { SpendGate } from "./spend-gate.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
 import { isOverdue, nextWake } from "./wake.ts";
@@ -67,6 +68,7 @@ export class SessionDriver {
   readonly #clock: SessionClock;
   readonly contexts: RunContexts;
   readonly #caller: ModelCaller;
+  readonly spend: SpendGate;
   readonly #view: PlatformView;
   readonly #decide: DecidePorts;
   #active: ActiveParts | undefined;
@@ -84,6 +86,7 @@ export class SessionDriver {
       clock: this.#clock,
       random: host.random,
       freshId: host.freshId,
+      settled: () => this.spend.settled,
       published: () => this.#active?.deliverer.published ?? this.#applier.state?.deliveredSeq ?? 0,
       committed: (before, step) => this.#committed(before, step),
     });
@@ -91,6 +94,13 @@ export class SessionDriver {
     this.waits = new Waits(host.after);
     this.#decide = { native: parts.native, sha256: host.sha256, ...(parts.asks ? { asks: parts.asks } : {}) };
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
+    this.spend = new SpendGate({
+      gateway: parts.gateway,
+      terms: parts.terms,
+      state: () => this.#applier.state,
+      wall: host.wall,
+      failed: (what, error) => this.#failed(what, error),
+    });
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
       history: () => this.history,
@@ -98,6 +108,7 @@ export class SessionDriver {
       contexts: this.contexts,
       prompts: parts.prompts,
       model: parts.model,
+      spend: this.spend,
       native: parts.native,
       decide: this.#decide,
       media: parts.media,
@@ -239,6 +250,7 @@ export class SessionDriver {
         history: () => this.history,
         contexts: this.contexts,
         caller: this.#caller,
+        spend: this.spend,
         waits: this.waits,
         sha256: this.#host.sha256,
         deliver: (effect, flight) => deliverer.deliver(effect, flight),

@@ -31,4 +31,5 @@ export const budgetOf = (config: EffectiveConfig): Budget => ({
   steps: config.limits.stepsPerRun,
   ms: config.limits.runMs,
   costUsd: config.limits.runCostUsd,
+  ...(config.limits.runTokens === undefined ? {} : { tokens: config.limits.runTokens }),
 });

@@ -4,7 +4,7 @@ import type { ModelRef } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
 import type { MemoryFiles } from "../ports/memory.ts";
-import type { ModelClient } from "../ports/model.ts";
+import type { CallTerms, ModelClient, TermsAsk } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { PromptSource } from "../ports/prompt.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
@@ -17,6 +17,8 @@ export interface SessionParts {
   readonly model: ModelClient;
   /** Tokens that fit the model, as far as is known. */
   readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
+  /** What a call can cost at most; undefined: it costs nothing and is not counted. */
+  readonly terms: (model: ModelRef, config: EffectiveConfig, ask: TermsAsk) => CallTerms | undefined;
   readonly prompts: PromptSource;
   readonly native: NativeTools;
   readonly archives: ArchiveStore;

@@ -35,6 +35,7 @@ import type {
   SessionSend,
   ToolResultTaken,
 } from "../ports/session.ts";
+import type { SpendState } from "../ports/spend.ts";
 import { nodeOf, sameTarget } from "../calls/open-call.ts";
 import { isProcessId } from "../calls/processes.ts";
 import { mayReport } from "../calls/rules.ts";
@@ -296,6 +297,11 @@ export class SessionService implements SessionPort {
     return Promise.resolve();
   }
 
+  spent(): Promise<SpendState> {
+    // Loads the state, and starts what an earlier incarnation has left.
+    void this.#driver.state;
+    return Promise.resolve(this.#driver.spend.spent());
+  }
   resume(): Promise<{ busy: boolean }> {
     const state = this.#driver.state;
     return Promise.resolve({ busy: state !== undefined && (state.run.phase !== "idle" || state.outbox.length > 0) });

@@ -17,8 +17,9 @@ interface Cost {
   /** Calls to the gateway's object. */
   publishes: number;
   contexts: number;
+  grants: number;
 }
-const NOTHING: Cost = { written: 0, read: 0, transactions: 0, alarms: 0, publishes: 0, contexts: 0 };
+const NOTHING: Cost = { written: 0, read: 0, transactions: 0, alarms: 0, publishes: 0, contexts: 0, grants: 0 };
 /** The object's storage, counting. */
 function counted(storage: DurableObjectStorage, cost: Cost): SessionDatabase {
   const count = <T extends Record<string, SqlStorageValue>>(cursor: SqlStorageCursor<T>): SqlStorageCursor<T> => {
@@ -54,11 +55,13 @@ function talk(
   messages: number,
   meanwhile: (cost: Cost, index: number) => void,
   answer: (request: ModelRequest) => ModelOutcome = () => says("fine"),
+  provider = "demo",
 ): Promise<void> {
   return runInDurableObject(env.SESSION.getByName(name), async (_session, ctx) => {
     const cost = { ...NOTHING };
     const stage = new Stage();
     stage.auto = answer;
+    stage.provider = provider;
     const after: DriverHost["after"] = (ms, work) => {
       const timer = setTimeout(work, ms);
       return () => clearTimeout(timer);
@@ -84,7 +87,7 @@ function talk(
     const service = new SessionService(driver, { after, freshId: host.freshId, sha256: async (text) => text });
     for (let index = 0; index < messages; index++) {
       Object.assign(cost, NOTHING);
-      const [published, asked] = [stage.publishes.length, stage.contexts];
+      const [published, asked, granted] = [stage.publishes.length, stage.contexts, stage.spendAsks.length];
       await service.send({
         identity,
         messageId: `m${index}`,
@@ -94,7 +97,15 @@ function talk(
         contextVersion,
       });
       await until("quiet", () => driver.state?.run.phase === "idle" && driver.state.outbox.length === 0);
-      meanwhile({ ...cost, publishes: stage.publishes.length - published, contexts: stage.contexts - asked }, index);
+      meanwhile(
+        {
+          ...cost,
+          publishes: stage.publishes.length - published,
+          contexts: stage.contexts - asked,
+          grants: stage.spendAsks.length - granted,
+        },
+        index,
+      );
     }
   });
 }
@@ -116,6 +127,19 @@ describe("[D2] [F62] a plain message", () => {
     await talk("cost-calls", 6, (cost) => costs.push(cost));
     for (const cost of costs.slice(1)) {
       expect(cost.publishes).toBeLessThanOrEqual(3);
+      expect(cost.contexts).toBe(0);
+    }
+  });
+  it("[SP1] of a model that costs something asks the spend ledger at the first message only, and writes no row more", async () => {
+    // Setting aside and settling per call would be two more calls of the gateway for each message. One grant covers many calls, and
+    // what they used waits in the state row, which each commit writes anyway.
+    const costs: Cost[] = [];
+    await talk("cost-spend", 30, (cost) => costs.push(cost), undefined, "openai");
+    expect(costs[0]?.grants).toBe(1);
+    expect(costs.slice(1).reduce((sum, { grants }) => sum + grants, 0)).toBe(0);
+    for (const cost of costs.slice(1)) {
+      expect(cost.written).toBeLessThanOrEqual(6);
+      expect(cost.transactions).toBeLessThanOrEqual(3);
       expect(cost.contexts).toBe(0);
     }
   });

@@ -5,6 +5,7 @@ import type { ModelOutcome } from "../../src/ports/model.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
 import { type Archiving, newborn, type State } from "../../src/session/machine/state.ts";
 import { History } from "../../src/session/history.ts";
+import type { SpendGate } from "../../src/session/spend-gate.ts";
 import type { Flight } from "../../src/session/pump.ts";
 
 export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -26,6 +27,10 @@ export const RUN = {
   step: 1,
   modelIndex: 0,
   spent: { input: 0, output: 0, total: 0 },
+};
+/** No limit, and nothing is counted. */
+export const unlimited: Pick<SpendGate, "begin"> = {
+  begin: ({ maxTokens }) => Promise.resolve({ ok: true, call: { maxTokens, end: () => undefined } }),
 };
 /** A bucket that fails on any use. */
 export const media: SessionMedia = {

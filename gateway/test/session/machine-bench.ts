@@ -37,6 +37,7 @@ export class Bench {
   readonly results = new Map<string, string>();
   now = 0;
   published = 0;
+  settled = 0;
   jitter = 0.5;
   #ids = 0;
   #queued = 0;
@@ -49,6 +50,7 @@ export class Bench {
       jitter: this.jitter,
       freshId: `id${++this.#ids}`,
       published: this.published,
+      settled: this.settled,
       ...this.#front(),
       named: body.type === "Abort" ? this.queue.find((message) => message.incoming.runId === body.runId) : undefined,
     };

@@ -14,6 +14,8 @@ import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
 import type { SessionIdentity, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
+import { callTerms } from "../../src/models/terms.ts";
+import type { SpendAnswer, SpendAsk } from "../../src/ports/spend.ts";
 import type { SessionParts } from "../../src/session/session-parts.ts";
 import type { Session } from "../../src/app/session-do.ts";
 import { wiring } from "../../src/app/session-wiring.ts";
@@ -103,6 +105,13 @@ export class Stage {
   readonly nativeRuns: string[] = [];
   contexts = 0;
   readonly approvals: ApprovalReport[] = [];
+  /** What sessions asked of the spend ledger, and its answers. */
+  readonly spendAsks: SpendAsk[] = [];
+  spend: (ask: SpendAsk) => SpendAnswer = ({ need, report }) => ({
+    ok: true,
+    settled: report.count,
+    grant: { costUsd: 100 * need.costUsd, tokens: 100 * need.tokens, calls: 64, until: Date.now() + 120_000 },
+  });
   /** Stored secrets, and how often sessions asked for them. */
   secrets: readonly string[] = [];
   secretsAsked = 0;
@@ -147,6 +156,10 @@ export class Stage {
       approvals: (report) => {
         this.approvals.push(report);
         return Promise.resolve();
+      },
+      reserveSpend: (ask) => {
+        this.spendAsks.push(ask);
+        return Promise.resolve(this.spend(ask));
       },
       secretValues: () => {
         this.secretsAsked += 1;
@@ -217,6 +230,7 @@ export class Stage {
             : archives.put(input),
       },
       files: createResultFiles(bucket),
+      terms: callTerms,
       contextWindow: () => this.window,
       memory: createMemoryFiles(bucket),
       media: createSessionMedia(bucket, this.speech),

@@ -3,6 +3,7 @@ import { sessionSeqOf } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message, textOf } from "../../src/ports/messages.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
+import type { State } from "../../src/session/machine/state.ts";
 import { historyProblem } from "./history.ts";
 import type { World } from "./world.ts";
 import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";
@@ -96,6 +97,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   const steps = rows.filter((row) => row.kind === "assistant").reduce((most, row) => Math.max(most, row.step), 0);
   if (steps > LIMITS_OF_RUN.stepsPerRun) bad(`a run took ${steps} steps`);
 
+  checkSpend(world, state);
   checkTools(world, rows);
   checkApprovals(world, rows);
   checkResults(world, rows);
@@ -120,6 +122,13 @@ function checkRecordings(world: World, rows: readonly LogRow[]): void {
     if (!textOf(row.message.content.filter((block) => block.type === "text")).startsWith(`say ${row.messageId}`))
       world.problem(`the text of ${row.messageId} was changed with its recording`);
   }
+}
+
+/** [SP2] The ledger has each model call that ended once, whatever was lost and repeated on the way. */
+function checkSpend(world: World, { spend }: State): void {
+  if (spend) world.ledger.take(spend);
+  const settled = world.ledger.sums.reduce((sum, { calls }) => sum + calls, 0);
+  if (settled !== (spend?.count ?? 0)) world.problem(`${settled} model calls were settled of ${spend?.count ?? 0}`);
 }
 
 /** [P9] [P10] [W4] The end of each run that began on a platform was sent there once, and nothing else except ends of processes. */

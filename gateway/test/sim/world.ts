@@ -12,7 +12,9 @@ import type { SessionParts } from "../../src/session/session-parts.ts";
 import { SessionService } from "../../src/session/session-service.ts";
 import type { SessionStore } from "../../src/session/store/session-store.ts";
 import type { ToolEntry } from "../../src/ports/tool-entry.ts";
+import type { SpendAnswer, SpendAsk } from "../../src/ports/spend.ts";
 import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
+import { FakeLedger } from "./ledger.ts";
 import { FakeBucket } from "./bucket.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { FakeModel } from "./model.ts";
@@ -70,6 +72,7 @@ export class World {
   readonly owner: Owner;
   /** Rises when the policy changes, or what is connected. */
   policy = 0;
+  readonly ledger: FakeLedger;
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
@@ -114,6 +117,7 @@ export class World {
       problem: (what) => this.problem(what),
       stubborn: options.stubborn ?? false,
     });
+    this.ledger = new FakeLedger(() => this.time.wall());
     this.model = new FakeModel({
       ...shared,
       disk: this.disk,
@@ -318,6 +322,15 @@ export class World {
       });
     });
   }
+  /** Grants little, so that sessions often ask; every seventh answer is lost. Takes no chance from older histories. */
+  #reserve(isDead: () => boolean, ask: SpendAsk): Promise<SpendAnswer> {
+    return new Promise((resolve, reject) => {
+      const answer = this.ledger.reserve(structuredClone(ask));
+      if (isDead()) return;
+      if (this.faulty && this.ledger.asked % 7 === 0) reject(new NetworkError("the network failed on the way back"));
+      else resolve(answer);
+    });
+  }
   /** A channel's outbox: a delivery that it knows is not sent again, and must say the same. */
   #channel({ deliveryId, text }: OutboundMessage): void {
     const known = this.said.get(deliveryId);
@@ -330,6 +343,7 @@ export class World {
     const gateway: GatewayPort = {
       runContext: (_key, known) => remote(() => (known === this.context().version ? null : this.context())),
       modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
+      reserveSpend: (ask) => this.#reserve(isDead, ask),
       secretValues: () => remote(() => []),
       approvals: (report) => remote(() => this.owner.report(report)),
       publish: (_key, news) => remote(() => void this.received.push(...news)),
@@ -388,6 +402,7 @@ export class World {
               version: ({ version }) => version,
             },
           }),
+      terms: () => ({ output: 1_000, thinking: 0, inputUsd: 0.001, rates: { output: 0.000_001 } }),
       contextWindow: () => this.#options.window ?? 1_000_000,
       archives: { put: (input) => this.#remote(isDead, () => this.bucket.putArchive(input)) },
       memory: { append: (_agent, date, text, key) => remote(() => this.bucket.appendMemory(date, text, key)) },

@@ -185,6 +185,7 @@ function usual(key: string): SessionPort {
     abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
     toolResult: async () => "taken",
     answerApproval: async () => ({ ok: true, value: { outcome: "allowed" } }),
+    spent: async () => ({ report: { base: 0, count: 0, sums: [] }, open: { costUsd: 0, tokens: 0 } }),
     nodeChanged: async ({ calls = [] }) => calls.map(({ callId }) => callId),
     execEvent: async () => "taken",
     get: async () => ({

@@ -298,6 +298,11 @@ import type {
   TransferStartEvent,
   Unanswered,
   Usage,
+  UsageBy,
+  UsageCap,
+  UsageGetParams,
+  UsageGetResult,
+  UsageRow,
   WorkspaceDeleteParams,
   WorkspaceDeleteResult,
   WorkspaceListParams,
@@ -611,6 +616,11 @@ export function checkTransferSendEvent(value: unknown): value is TransferSendEve
 export function checkTransferStartEvent(value: unknown): value is TransferStartEvent;
 export function checkUnanswered(value: unknown): value is Unanswered;
 export function checkUsage(value: unknown): value is Usage;
+export function checkUsageBy(value: unknown): value is UsageBy;
+export function checkUsageCap(value: unknown): value is UsageCap;
+export function checkUsageGetParams(value: unknown): value is UsageGetParams;
+export function checkUsageGetResult(value: unknown): value is UsageGetResult;
+export function checkUsageRow(value: unknown): value is UsageRow;
 export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDeleteParams;
 export function checkWorkspaceDeleteResult(value: unknown): value is WorkspaceDeleteResult;
 export function checkWorkspaceListParams(value: unknown): value is WorkspaceListParams;

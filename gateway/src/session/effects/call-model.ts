@@ -9,6 +9,7 @@ import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
 import type { GsvError } from "../../ports/result.ts";
+import type { SpendSum } from "../../ports/spend.ts";
 import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
@@ -18,6 +19,7 @@ import { type CutPlan, modelEffectId, type State, type Thinking } from "../machi
 import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
+import type { SpendGate } from "../spend-gate.ts";
 import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { decideCalls, type DecidePorts } from "../decided-calls.ts";
@@ -34,6 +36,7 @@ export interface CallModelPorts {
   readonly contexts: RunContexts;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
+  readonly spend: Pick<SpendGate, "begin">;
   readonly native: Pick<NativeTools, "entries">;
   readonly decide: DecidePorts;
   readonly media: SessionMedia;
@@ -58,6 +61,8 @@ interface Sized {
   /** Tokens that the messages may take, and whether they take more. */
   readonly budget: number;
   readonly tight: boolean;
+  /** Of the whole context, prompt and tools included. */
+  readonly tokens: number;
   /** There is no headroom for an answer; this is what could be compacted. */
   readonly plan?: CutPlan;
   /** Where to cut if the model refuses the size nevertheless. */
@@ -107,6 +112,7 @@ export class ModelCaller {
         readonly streamed?: boolean;
         readonly outcome?: ModelOutcome & { kind: "failed" };
         readonly plan?: CutPlan | undefined;
+        readonly spent?: SpendSum | undefined;
       } = {},
     ): EventBody => ({
       type: "ModelFailed",
@@ -119,6 +125,7 @@ export class ModelCaller {
       ...(more.outcome?.retryAfterMs === undefined ? {} : { retryAfterMs: more.outcome.retryAfterMs }),
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
       ...(more.plan ? { plan: more.plan } : {}),
+      ...(more.spent ? { spent: more.spent } : {}),
     });
     const gathered = await this.#gather(run).catch((error: unknown) => {
       this.#ports.failed("gathering what a model call needs", error);
@@ -147,7 +154,24 @@ export class ModelCaller {
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
     const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
-    if (sized.plan) return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
+    const thinkLevel = thinkLevelFor(run, state.settings, config);
+    const allowed = await this.#ports.spend.begin({
+      model,
+      config,
+      inputTokens: sized.tokens,
+      // What an earlier step has sent is in the provider's cache, where there is one.
+      cachedTokens: (run.spent.cacheRead ?? 0) + (run.spent.cacheWrite ?? 0) > 0 ? (state.context?.tokens ?? 0) : 0,
+      maxTokens: state.settings.maxTokens,
+      thinkLevel,
+      run,
+      ownBudget: true,
+    });
+    if (!allowed.ok) return failed(allowed.error, allowed.retryable, { context, models: models.length });
+    const { call } = allowed;
+    if (sized.plan) {
+      call.end(undefined, undefined);
+      return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
+    }
     let offset = 0;
     // A copy: the history grows in place, and an aborted call may continue for a while.
     const history = this.#ports.history();
@@ -156,7 +180,10 @@ export class ModelCaller {
     const whole = history.hasMedia ? await this.#ports.media.hydrate(given, view) : given;
     // Hydrated files may be larger than their estimate.
     const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
-    if (flight.signal.aborted) return undefined;
+    if (flight.signal.aborted) {
+      call.end(undefined, undefined);
+      return undefined;
+    }
     const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
       this.#ports.model.call({
         model,
@@ -165,8 +192,8 @@ export class ModelCaller {
         systemPrompt: system.value,
         messages,
         tools,
-        thinkLevel: thinkLevelFor(run, state.settings, config),
-        maxTokens: state.settings.maxTokens,
+        thinkLevel,
+        maxTokens: call.maxTokens,
         cacheKey: state.sessionId,
         timeoutMs: config.timeouts.llmMs,
         signal,
@@ -181,9 +208,13 @@ export class ModelCaller {
         },
       }),
     );
-    if (flight.signal.aborted) return undefined;
+    // A provider that was cut off counts nothing, but bills what it was sent.
+    const received = outcome.kind === "replied" || offset > 0 || flight.signal.aborted ? offset : undefined;
+    const spent = call.end(outcome.usage, received);
+    if (flight.signal.aborted) return spent && { type: "Spent", spent };
     if (outcome.kind === "failed")
       return failed(outcome.error, outcome.retryable, {
+        spent,
         context,
         models: models.length,
         streamed: offset > 0,
@@ -199,6 +230,7 @@ export class ModelCaller {
       usage: outcome.usage,
       budget: budgetOf(config),
       asked: nameOf(model),
+      ...(spent ? { spent } : {}),
     };
   }
 
@@ -218,14 +250,20 @@ export class ModelCaller {
     const overflowed = (run.overflows ?? 0) > 0;
     const allow = (allowed: number): number =>
       Math.max(Math.floor(Math.min(allowed, limits.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
-    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), tight: false, halved };
+    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), tight: false, tokens, halved };
     const enabled = config.compaction?.enabled !== false;
     const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
     const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
     // The view is cut only where nothing else helps. The whole texts return as soon as there is headroom.
     const budget = allow(overflowed ? Math.floor(Math.min(limits.threshold, tokens) / 2) : enabled ? limits.threshold : limits.window);
-    return { budget, tight: true, halved, ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}) };
+    return {
+      budget,
+      tight: true,
+      tokens: Math.min(tokens, limits.window),
+      halved,
+      ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}),
+    };
   }
   /** Tokens of the prompt and the tools; measured again when one of them changes. */
   #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {

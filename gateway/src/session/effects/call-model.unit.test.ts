@@ -7,7 +7,7 @@ import type { State } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import { RunContexts } from "../run-context.ts";
 import { ModelCaller, type CallModelPorts } from "./call-model.ts";
-import { settle, flight, RUN, media, thinking, context, history, replied } from "../../../test/session/effect-bench.ts";
+import { settle, flight, RUN, media, thinking, context, history, replied, unlimited } from "../../../test/session/effect-bench.ts";
 
 describe("CallModel", () => {
   interface Bench {
@@ -45,6 +45,7 @@ describe("CallModel", () => {
           return model(request);
         },
       },
+      spend: unlimited,
       native: { entries: [] },
       decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
       media,

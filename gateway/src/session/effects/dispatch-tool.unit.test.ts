@@ -51,6 +51,7 @@ describe("DispatchTool", () => {
     };
     const gateway: GatewayPort = {
       runContext: none,
+      reserveSpend: none,
       modelAccess: none,
       secretValues: none,
       publish: none,

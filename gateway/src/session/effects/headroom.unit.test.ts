@@ -1,5 +1,5 @@
 /** Whether a model call is made or room first, and who is asked for summaries: the interpreters against far ends that the test plays. */
-import { archiving, base, flight, media, ORIGIN, replied, RUN as RUN_BASE } from "../../../test/session/effect-bench.ts";
+import { archiving, base, flight, media, ORIGIN, replied, RUN as RUN_BASE, unlimited } from "../../../test/session/effect-bench.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
@@ -103,6 +103,7 @@ async function callModel(over: {
         return Promise.resolve(over.outcome ?? replied("fine"));
       },
     },
+    spend: unlimited,
     native: { entries: [] },
     decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
     media,
@@ -204,6 +205,7 @@ async function ask(
         return Promise.resolve(more.outcome ?? replied("<summary>gist</summary><memories># Fact\n- tea</memories>"));
       },
     },
+    spend: unlimited,
     contextWindow: () => 8_000,
     wall: () => more.wall ?? Date.UTC(2026, 2, 1, 23, 5),
     after: endless,

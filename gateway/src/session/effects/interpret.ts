@@ -7,6 +7,7 @@ import type { State } from "../machine/state.ts";
 import type { Flight, FlightEnd, StartEffect } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
 import type { SessionParts } from "../session-parts.ts";
+import type { SpendGate } from "../spend-gate.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import type { Waits } from "../waits.ts";
 import { appendMemory } from "./append-memory.ts";
@@ -28,6 +29,7 @@ export interface InterpretPorts {
   readonly history: () => History;
   readonly contexts: RunContexts;
   readonly caller: ModelCaller;
+  readonly spend: SpendGate;
   readonly waits: Waits;
   readonly sha256: (text: string) => Promise<string>;
   readonly deliver: (effect: EffectOf<"Deliver">, flight: Flight) => Promise<FlightEnd>;
@@ -38,7 +40,7 @@ export interface InterpretPorts {
 }
 
 export function interpreter(ports: InterpretPorts): StartEffect {
-  const { parts, store, state, history, contexts, caller, waits, deliver, apply, wall, after, failed } = ports;
+  const { parts, store, state, history, contexts, caller, spend, waits, deliver, apply, wall, after, failed } = ports;
   const commit = (event: EventBody): void => {
     apply(event);
   };
@@ -95,6 +97,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
             history,
             contexts,
             model: parts.model,
+            spend,
             contextWindow: parts.contextWindow,
             wall,
             after,

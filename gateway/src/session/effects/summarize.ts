@@ -8,6 +8,7 @@ import type { GsvError } from "../../ports/result.ts";
 import type { EffectiveConfig, RunContext } from "../../ports/run-context.ts";
 import type { ModelRef } from "../../../../protocol/gen/types.ts";
 import { localDay, localTime } from "../../prompt/dates.ts";
+import { tokensOfText } from "../../models/estimate.ts";
 import type { History, Item } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
@@ -17,6 +18,7 @@ import { archiveEffectId, type Archiving, type CutPlan, type MemoryDay, type Sta
 import { keepBeside, planCut, planTrim, contextBudget, summaryChars } from "../pressure.ts";
 import type { Flight } from "../pump.ts";
 import type { RunContexts } from "../run-context.ts";
+import type { SpendGate } from "../spend-gate.ts";
 import { modelAt, modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
@@ -27,6 +29,7 @@ export interface SummarizePorts {
   readonly history: () => History;
   readonly contexts: RunContexts;
   readonly model: ModelClient;
+  readonly spend: Pick<SpendGate, "begin">;
   readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
   readonly wall: () => number;
   readonly after: After;
@@ -109,6 +112,27 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
   const next = items[part.taken - 1]?.row;
   const most = summaryChars(window);
   const access = await ports.contexts.access(context, model.provider);
+  const prompt = summaryPrompt({
+    purpose,
+    memories,
+    transcript: part.transcript,
+    summary: work.summary,
+    found: work.memories,
+    summaryChars: most,
+    memoriesChars: LIMITS.memoriesChars,
+  });
+  const maxTokens = Math.min(SUMMARY_TOKENS, Math.max(256, Math.floor(window / 4)));
+  const allowed = await ports.spend.begin({
+    model,
+    config,
+    inputTokens: tokensOfText(prompt) + tokensOfText(SUMMARY_SYSTEM),
+    cachedTokens: 0,
+    maxTokens,
+    thinkLevel: undefined,
+    run: run.resume,
+    ownBudget: false,
+  });
+  if (!allowed.ok) return { type: "SummarizeFailed", effectId: effect.id, error: allowed.error, retryable: allowed.retryable };
   const guard = {
     timeoutMs: LIMITS.summarizeMs,
     signal: turn.flight.signal,
@@ -116,41 +140,33 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     late: "The model did not finish the summary in time.",
     stopped: "The summary is not wanted any more.",
   };
+  let received = 0;
   const outcome = await guardedCall(guard, (signal) =>
     ports.model.call({
       model,
       config,
       access,
       systemPrompt: SUMMARY_SYSTEM,
-      messages: [
-        {
-          role: "user",
-          content: summaryPrompt({
-            purpose,
-            memories,
-            transcript: part.transcript,
-            summary: work.summary,
-            found: work.memories,
-            summaryChars: most,
-            memoriesChars: LIMITS.memoriesChars,
-          }),
-          timestamp: ports.wall(),
-        },
-      ],
+      messages: [{ role: "user", content: prompt, timestamp: ports.wall() }],
       tools: [],
       thinkLevel: undefined,
-      maxTokens: Math.min(SUMMARY_TOKENS, Math.max(256, Math.floor(window / 4))),
+      maxTokens: allowed.call.maxTokens,
       cacheKey: `${state.sessionId}-summary`,
       timeoutMs: LIMITS.summarizeMs,
       signal,
       now: ports.wall,
-      onText: () => {},
+      onText: (text) => {
+        received += text.length;
+      },
     }),
   );
-  if (flight.signal.aborted) return undefined;
+  const counts = outcome.kind === "replied" || received > 0 || flight.signal.aborted;
+  const sum = allowed.call.end(outcome.usage, counts ? received : undefined);
+  if (flight.signal.aborted) return sum && { type: "Spent", spent: sum };
+  const spent = sum ? { spent: sum } : {};
   if (outcome.kind === "failed") {
     const { error, retryable, usage } = outcome;
-    return { type: "SummarizeFailed", effectId: effect.id, error, retryable, ...(usage ? { usage } : {}) };
+    return { type: "SummarizeFailed", effectId: effect.id, error, retryable, ...(usage ? { usage } : {}), ...spent };
   }
   const answer = readAnswer(textOf(outcome.message.content), purpose);
   if (purpose === "summary" && answer.summary === "")
@@ -160,6 +176,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
       error: { reason: "model.bad_answer", message: "The model's summary was empty." },
       retryable: true,
       usage: outcome.usage,
+      ...spent,
     };
   const found = memories ? asMemories(answer.memories, LIMITS.memoriesChars) : "";
   return {
@@ -169,6 +186,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     summary: answer.summary.slice(0, most).toWellFormed(),
     memories: [work.memories, found].filter((text) => text !== "").join("\n"),
     usage: outcome.usage,
+    ...spent,
     day: dayOf(run.kind === "reset" ? state.updatedAt : ports.wall(), config.userTimezone),
   };
 }

@@ -3,6 +3,7 @@
  * is a pure function from outside. Decides nothing about runs.
  */
 import type { Usage } from "../../../../protocol/gen/types.ts";
+import { addSum, NO_REPORT, type SpendSum } from "../../ports/spend.ts";
 import type { Answer, ArchiveEnd, Event, EventBody, Stamp } from "./event.ts";
 import type { Effect } from "./effect.ts";
 import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan, type UserRow } from "./log.ts";
@@ -127,6 +128,15 @@ export function countUsage(d: Draft, usage: Usage): void {
     total: total + usage.total,
     costUsd: (costUsd ?? 0) + (usage.costUsd ?? 0),
   };
+}
+
+/** Counts a model call for the spend ledger: once, because only the commit that ends its effect counts it (rule SP2). */
+export function countSpent(d: Draft, spent: SpendSum | undefined): void {
+  if (!spent) return;
+  const known = d.state.spend ?? NO_REPORT;
+  // The ledger has confirmed all calls so far: the sums begin again.
+  const report = d.at.settled === known.count ? { base: known.count, count: known.count, sums: [] } : known;
+  d.state.spend = { ...report, count: report.count + 1, sums: addSum(report.sums, spent) };
 }
 
 function isSame(before: State, after: State): boolean {

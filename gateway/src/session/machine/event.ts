@@ -9,6 +9,7 @@ import type { LedgerEntry } from "../../calls/rules.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
+import type { SpendSum } from "../../ports/spend.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { UserRow } from "./log.ts";
 import type { ApprovalEnd, Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
@@ -24,6 +25,8 @@ export interface Stamp {
   readonly freshId: string;
   /** Clients have received every event up to here. */
   readonly published: number;
+  /** The spend ledger has the session's model calls up to this number. */
+  readonly settled: number;
   /** The quiet messages at the front of the queue, and the first message after them, which a run answers. */
   readonly quiet: readonly QueuedMessage[];
   readonly head: QueuedMessage | undefined;
@@ -95,6 +98,7 @@ export type EventBody =
       readonly budget: Budget;
       /** `provider/id` as it was asked for; the message may name it otherwise. */
       readonly asked?: string;
+      readonly spent?: SpendSum;
     }
   | {
       readonly type: "ModelFailed";
@@ -103,6 +107,7 @@ export type EventBody =
       readonly retryable: boolean;
       readonly retryAfterMs?: number;
       readonly usage?: Usage;
+      readonly spent?: SpendSum;
       readonly budget?: Budget;
       /** Length of [chosen model, ...fallbacks]. */
       readonly models: number;
@@ -125,6 +130,7 @@ export type EventBody =
       readonly memories: string;
       readonly day?: MemoryDay;
       readonly usage?: Usage;
+      readonly spent?: SpendSum;
     }
   | {
       readonly type: "SummarizeFailed";
@@ -132,7 +138,10 @@ export type EventBody =
       readonly error: GsvError;
       readonly retryable: boolean;
       readonly usage?: Usage;
+      readonly spent?: SpendSum;
     }
+  /** A model call was stopped after it had begun: what it may have cost. */
+  | { readonly type: "Spent"; readonly spent: SpendSum }
   | {
       readonly type: "ToolResult";
       readonly callId: string;

@@ -4,7 +4,7 @@
  *
  * The completion of an effect that is no longer wanted is dropped, because its id does not fit the state.
  */
-import { appendNotice, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
+import { appendNotice, countSpent, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
@@ -60,6 +60,9 @@ function handle(d: Draft, event: Event): void {
       appendNotice(d, { notice: "note", runId: "", text: event.text, ...(event.forModel ? { forModel: event.text } : {}) });
       d.answer = { type: "taken" };
       return;
+    case "Spent":
+      take(d, "stoppedCallCounted");
+      return countSpent(d, event.spent);
     case "ContextFull":
       return contextFull(d, event);
     case "Planned":

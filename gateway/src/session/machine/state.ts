@@ -23,6 +23,7 @@ import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOut
 import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
+import type { SpendReport } from "../../ports/spend.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
@@ -33,6 +34,8 @@ export interface Budget {
   readonly steps: number;
   readonly ms: number;
   readonly costUsd: number;
+  /** Tokens of models without a known price. Absent: no limit. */
+  readonly tokens?: number;
 }
 
 export interface RunCore {
@@ -53,6 +56,8 @@ export interface RunCore {
   /** Into [chosen model, ...fallbacks]. Kept over steps, so that a model that is down is not asked at every step. */
   readonly modelIndex: number;
   readonly spent: Usage;
+  /** Tokens of models without a known price. */
+  readonly unpriced?: number;
   /** Absent until the first model call has ended. */
   readonly budget?: Budget;
   /** Files that go out with the answer. */
@@ -246,6 +251,8 @@ export interface State {
   readonly deliveredSeq: number;
   readonly queue: { readonly count: number; readonly bytes: number };
   readonly usage: TokenUsage;
+  /** What model calls used since the spend ledger last confirmed it. Absent: nothing yet. */
+  readonly spend?: SpendReport;
   readonly run: Run;
   /** Effects that are decided and have not ended. */
   readonly outbox: readonly Effect[];

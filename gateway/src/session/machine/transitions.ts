@@ -107,6 +107,7 @@ export const TRANSITIONS = {
   delivered: { from: ANY, on: ["Delivered"] },
   effectDone: { from: ANY, on: ["EffectDone"] },
   effectParked: { from: ANY, on: ["Parked"] },
+  stoppedCallCounted: { from: ANY, on: ["Spent"] },
   noted: { from: ANY, on: ["Noted"] },
   settingsPatched: { from: ANY, on: ["SettingsPatched"] },
 } as const satisfies Readonly<Record<string, Transition>>;

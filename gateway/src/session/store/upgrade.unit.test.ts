@@ -35,7 +35,7 @@ function read({ parts, log = [] }: Pick<Stored, "parts"> & Partial<Stored>): Sta
 }
 function apply(state: State, body: EventBody): State {
   const { now, wall } = state.clock;
-  const stamp: Stamp = { now, wall, jitter: 0.5, freshId: "fresh", published: 0, quiet: [], head: undefined, named: undefined };
+  const stamp: Stamp = { now, wall, jitter: 0.5, freshId: "fresh", published: 0, settled: 0, quiet: [], head: undefined, named: undefined };
   const step = reduce(state, { ...body, ...stamp });
   if (step.state !== state) checkStep(state, step);
   return step.state;

@@ -91,6 +91,9 @@ export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError
   const cost = run.spent.costUsd ?? 0;
   if (cost > budget.costUsd)
     return tell("budget.cost", `its cost budget ($${cost.toFixed(2)} of $${budget.costUsd.toFixed(2)})`, "limits.runCostUsd");
+  const tokens = run.unpriced ?? 0;
+  if (budget.tokens !== undefined && tokens > budget.tokens)
+    return tell("budget.cost", `its tokens (${tokens} of ${budget.tokens})`, "limits.runTokens");
   return undefined;
 }
 export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({

@@ -2,7 +2,7 @@
  * The stages of an archive that ask the model: the cut, the rolling summary, the memories. Each chunk is a commit of its own, so that a
  * crash repeats one call at most. A failing model never stops a compaction or a reset. Pure.
  */
-import { type Draft, addUsage, countUsage, settle, status } from "../draft.ts";
+import { type Draft, addUsage, countSpent, countUsage, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LIMITS, SUMMARY_ATTEMPTS } from "../limits.ts";
 import { archiveEffectId, type Archiving } from "../state.ts";
@@ -26,6 +26,7 @@ export function summarized(d: Draft, event: EventOf<"Summarized">): void {
   const run = current(d, event.effectId);
   if (run?.stage !== "summarize") return;
   settle(d, event.effectId);
+  countSpent(d, event.spent);
   const { work } = d.state;
   d.state.work = {
     ...work,
@@ -46,6 +47,7 @@ export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): vo
   const before = current(d, event.effectId);
   if (before?.stage !== "summarize") return;
   settle(d, event.effectId);
+  countSpent(d, event.spent);
   const failures = before.failures + 1;
   const run: Archiving = { ...spent(d, before, event.usage), failures };
   if (!event.retryable || failures >= SUMMARY_ATTEMPTS) return summaryDone(d, { ...run, plain: true });

@@ -2,7 +2,8 @@
 import { awaitApproval, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
-import { type Draft, addUsage, append, appendMessage, countUsage, open, settle, status, take } from "../draft.ts";
+import type { SpendSum } from "../../../ports/spend.ts";
+import { type Draft, addUsage, append, appendMessage, countSpent, countUsage, open, settle, status, take } from "../draft.ts";
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
@@ -28,13 +29,16 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   // Files alone are an answer.
   if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
     const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
-    failed(d, run, { error, retryable: true, usage: event.usage, budget: event.budget, models: run.modelIndex + 1, streamed: false });
+    const { usage, spent, budget } = event;
+    const models = run.modelIndex + 1;
+    failed(d, run, { error, retryable: true, usage, ...(spent ? { spent } : {}), budget, models, streamed: false });
     return;
   }
   settle(d, event.effectId);
   countUsage(d, event.usage);
+  countSpent(d, event.spent);
   const spent = addUsage(run.spent, event.usage);
-  const went: Thinking = { ...run, spent, budget: event.budget, progressAt: d.at.now };
+  const went: Thinking = { ...withUnpriced(run, event.spent), spent, budget: event.budget, progressAt: d.at.now };
   if (event.calls.length === 0) {
     const { message } = fitAssistant(
       { ...event.message, content: event.message.content.filter((block) => block.type !== "toolCall") },
@@ -228,7 +232,13 @@ function withOwnIds(message: AssistantMessage, calls: readonly ReplyCall[], run:
   return { ...message, content: [...content, ...missing] };
 }
 
-type Failure = Pick<EventOf<"ModelFailed">, "error" | "retryable" | "retryAfterMs" | "usage" | "budget" | "models" | "streamed" | "plan">;
+const withUnpriced = (run: Thinking, spent: SpendSum | undefined): Thinking =>
+  spent === undefined || spent.tokens === 0 ? run : { ...run, unpriced: (run.unpriced ?? 0) + spent.tokens };
+
+type Failure = Pick<
+  EventOf<"ModelFailed">,
+  "error" | "retryable" | "retryAfterMs" | "usage" | "spent" | "budget" | "models" | "streamed" | "plan"
+>;
 export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   const run = current(d, event.effectId);
   if (run) failed(d, run, event);
@@ -238,13 +248,15 @@ export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
 function failed(d: Draft, before: Thinking, failure: Failure): void {
   settle(d, modelEffectId(before));
   if (failure.usage) countUsage(d, failure.usage);
+  countSpent(d, failure.spent);
   const run: Thinking = {
-    ...firstTrouble(d, before),
+    ...withUnpriced(firstTrouble(d, before), failure.spent),
     ...(failure.usage ? { spent: addUsage(before.spent, failure.usage) } : {}),
     ...(failure.budget ? { budget: failure.budget } : {}),
     ...(failure.streamed ? { progressAt: d.at.now } : {}),
   };
   if (failure.error.reason === "model.context_overflow") return overflowed(d, run, failure);
+  if (failure.error.reason.startsWith("budget.")) return endWithError(d, "budgetUsedUp", run, failure.error);
   if (!failure.retryable) return endWithError(d, "modelGaveUp", run, failure.error);
   const over = overBudget(d, run, run.step);
   if (over) return endWithError(d, "budgetUsedUp", run, over);

@@ -1,0 +1,99 @@
+/**
+ * Money and tokens between a session and the spend ledger (rules SP1-SP4). A session keeps sums of what it used since the ledger last
+ * confirmed them, and sets money aside by grants: one grant covers several calls, so that a call rarely needs a question of its own.
+ */
+import type { Origin } from "./origin.ts";
+import type { GsvError } from "./result.ts";
+
+/** Dollars of models with a known price, and tokens of all other models. */
+export interface Amount {
+  readonly costUsd: number;
+  readonly tokens: number;
+}
+export const NOTHING: Amount = { costUsd: 0, tokens: 0 };
+
+/** What calls of one model used on one day, for one guest or for none. */
+export interface SpendSum extends Amount {
+  /** YYYY-MM-DD, in the owner's time zone. */
+  readonly day: string;
+  /** `provider/id` */
+  readonly model: string;
+  /** Absent: the owner. */
+  readonly guest?: string;
+  readonly calls: number;
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+/** Sums of the session's calls from `base` (exclusive) to `count`; calls are numbered in the order of their commits. */
+export interface SpendReport {
+  readonly base: number;
+  readonly count: number;
+  readonly sums: readonly SpendSum[];
+}
+export const NO_REPORT: SpendReport = { base: 0, count: 0, sums: [] };
+
+/** A session's identity, as far as the ledger needs it. */
+export interface SpendingSession {
+  readonly key: string;
+  readonly agentId: string;
+  readonly isOwnersSession: boolean;
+}
+export interface SpendAsk {
+  readonly identity: SpendingSession;
+  readonly guest?: string;
+  /** The most that the next call can cost, and the least with which it makes sense. */
+  readonly need: Amount;
+  readonly least: Amount;
+  readonly report: SpendReport;
+}
+export interface SpendGrant extends Amount {
+  readonly calls: number;
+  /** Epoch ms. No call begins under the grant after this. */
+  readonly until: number;
+}
+/** `settled`: the ledger has the session's calls up to this number. */
+export type SpendAnswer =
+  | { readonly ok: true; readonly settled: number; readonly grant: SpendGrant }
+  | { readonly ok: false; readonly settled: number; readonly error: GsvError };
+
+/** A session's answer to the ledger, which ends its grant: what it used, and what its open call may still use. */
+export interface SpendState {
+  readonly report: SpendReport;
+  readonly open: Amount;
+}
+
+/**
+ * The guest on whose behalf a run spends; undefined: the owner. What no guest's name stands for in another person's session (ends of
+ * processes, messages of sessions) counts for the session as a whole.
+ */
+export function guestOf({ isOwnersSession, key }: SpendingSession, origin: Origin | undefined): string | undefined {
+  if (origin?.kind === "client") return undefined;
+  if (origin?.kind === "channel") {
+    if (origin.role === "owner") return undefined;
+    return `${origin.channel}:${origin.accountId}:${origin.senderId ?? origin.peer?.id ?? ""}`.slice(0, 512);
+  }
+  return isOwnersSession ? undefined : key;
+}
+
+const keyOf = ({ day, model, guest }: SpendSum): string => JSON.stringify([day, model, guest ?? null]);
+const NUMBERS = ["calls", "input", "output", "cacheRead", "cacheWrite", "costUsd", "tokens"] as const;
+/** `sums` with one more. */
+export function addSum(sums: readonly SpendSum[], more: SpendSum): readonly SpendSum[] {
+  const at = sums.findIndex((sum) => keyOf(sum) === keyOf(more));
+  const known = sums[at];
+  return known === undefined ? [...sums, more] : sums.with(at, combined(known, more, 1));
+}
+/** What `sums` have more than `before`. */
+export function newIn(sums: readonly SpendSum[], before: readonly SpendSum[]): readonly SpendSum[] {
+  return sums.flatMap((sum) => {
+    const known = before.find((old) => keyOf(old) === keyOf(sum));
+    const left = known === undefined ? sum : combined(sum, known, -1);
+    return left.calls > 0 ? [left] : [];
+  });
+}
+function combined(left: SpendSum, right: SpendSum, sign: 1 | -1): SpendSum {
+  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, Math.max(0, left[name] + sign * right[name])]));
+  return { ...left, ...numbers };
+}

@@ -1,0 +1,212 @@
+/**
+ * Stands before every model call of a session (rules SP1, SP2): the call's worst cost must fit the run's own budget and what the spend
+ * ledger has granted. A grant covers several calls, so most calls ask nothing. The grant is in memory only: a session that dies loses
+ * it, and the ledger's lease ends it.
+ */
+import type { ModelRef, Usage } from "../../../protocol/gen/types.ts";
+import { tokensOfChars } from "../models/estimate.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
+import type { CallTerms, TermsAsk } from "../ports/model.ts";
+import type { GsvError } from "../ports/result.ts";
+import type { EffectiveConfig } from "../ports/run-context.ts";
+import {
+  type Amount,
+  guestOf,
+  NO_REPORT,
+  NOTHING,
+  type SpendAsk,
+  type SpendGrant,
+  type SpendState,
+  type SpendSum,
+} from "../ports/spend.ts";
+import { localDay } from "../prompt/dates.ts";
+import type { RunCore, State } from "./machine/state.ts";
+import { budgetOf } from "./run-settings.ts";
+
+/** An answer may be made shorter to fit a limit, but not shorter than this, in tokens. */
+const LEAST_ANSWER = 4_096;
+
+export interface SpendGatePorts {
+  readonly gateway: Pick<GatewayPort, "reserveSpend">;
+  readonly terms: (model: ModelRef, config: EffectiveConfig, ask: TermsAsk) => CallTerms | undefined;
+  readonly state: () => State | undefined;
+  readonly wall: () => number;
+  readonly failed: (what: string, error: unknown) => void;
+}
+export interface CallAsk extends TermsAsk {
+  readonly model: ModelRef;
+  readonly config: EffectiveConfig;
+  /** The run that the call belongs to; absent: none. Its budget counts only with `ownBudget`. */
+  readonly run: Pick<RunCore, "origin" | "spent" | "unpriced"> | undefined;
+  readonly ownBudget: boolean;
+}
+/** A call that may be made. */
+export interface AllowedCall {
+  /** For the request: smaller than the setting when a limit leaves less. */
+  readonly maxTokens: number | undefined;
+  /** What the call used, for the ledger; undefined: nothing. Without `usage` it is estimated from what was sent and received. */
+  readonly end: (usage: Usage | undefined, receivedChars: number | undefined) => SpendSum | undefined;
+}
+export type Allowed =
+  | { readonly ok: true; readonly call: AllowedCall }
+  | { readonly ok: false; readonly error: GsvError; readonly retryable: boolean };
+
+interface Purse extends SpendGrant {
+  readonly guest: string | undefined;
+}
+
+export class SpendGate {
+  readonly #ports: SpendGatePorts;
+  #purse: Purse | undefined;
+  /** What the open call may use. */
+  #open: Amount = NOTHING;
+  #settled = 0;
+
+  constructor(ports: SpendGatePorts) {
+    this.#ports = ports;
+  }
+  /** The ledger has the session's calls up to this number. */
+  get settled(): number {
+    return this.#settled;
+  }
+  /** For the ledger, which ends the grant with this. */
+  spent(): SpendState {
+    this.#purse = undefined;
+    return { report: this.#ports.state()?.spend ?? NO_REPORT, open: this.#open };
+  }
+
+  async begin(ask: CallAsk): Promise<Allowed> {
+    const { model, config, run } = ask;
+    const state = this.#ports.state();
+    const terms = this.#ports.terms(model, config, ask);
+    if (terms === undefined || state === undefined) return { ok: true, call: { maxTokens: ask.maxTokens, end: () => undefined } };
+    const guest = guestOf(state.identity, run?.origin);
+    const costOf = (output: number): Amount =>
+      terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
+    const whole = costOf(terms.output);
+    const least = costOf(Math.min(terms.output, LEAST_ANSWER + terms.thinking));
+    const over = ask.ownBudget && run ? overRun(run, config, least) : undefined;
+    if (over !== undefined) return { ok: false, error: over, retryable: false };
+    const need = ask.ownBudget && run ? smaller(whole, leftOf(run, config)) : whole;
+    if (!this.#covers(need, guest)) {
+      const refused = await this.#reserve({ identity: state.identity, ...(guest === undefined ? {} : { guest }), need, least });
+      if (refused) return refused;
+    }
+    const purse = this.#purse;
+    // Ended by the ledger meanwhile: what was granted for this call is still set aside there, with the next question.
+    const amount = purse ? smaller(need, purse) : need;
+    if (purse)
+      this.#purse = { ...purse, costUsd: purse.costUsd - amount.costUsd, tokens: purse.tokens - amount.tokens, calls: purse.calls - 1 };
+    this.#open = amount;
+    const output = outputFor(terms, ask.inputTokens, amount);
+    return {
+      ok: true,
+      call: {
+        maxTokens: output < terms.output ? Math.max(1, output - terms.thinking) : ask.maxTokens,
+        end: (usage, receivedChars) => {
+          const sum = this.#sumOf(ask, terms, guest, usage, receivedChars);
+          this.#close(amount, sum ?? NOTHING);
+          return sum;
+        },
+      },
+    };
+  }
+
+  #covers(need: Amount, guest: string | undefined): boolean {
+    const purse = this.#purse;
+    return (
+      purse !== undefined &&
+      purse.guest === guest &&
+      purse.calls > 0 &&
+      this.#ports.wall() < purse.until &&
+      purse.costUsd >= need.costUsd &&
+      purse.tokens >= need.tokens
+    );
+  }
+  async #reserve(ask: Omit<SpendAsk, "report">): Promise<Allowed | undefined> {
+    const { gateway, state, failed } = this.#ports;
+    this.#purse = undefined;
+    const answer = await gateway.reserveSpend({ ...ask, report: state()?.spend ?? NO_REPORT }).catch((error: unknown) => {
+      failed("asking whether the limits allow a model call", error);
+      return undefined;
+    });
+    if (answer === undefined)
+      return {
+        ok: false,
+        error: { reason: "internal", message: "The gateway did not say whether the limits allow the model call. The log has the details." },
+        retryable: true,
+      };
+    this.#settled = answer.settled;
+    if (!answer.ok) return { ok: false, error: answer.error, retryable: false };
+    this.#purse = { ...answer.grant, guest: ask.guest };
+    return undefined;
+  }
+  /** Gives back what the call did not use. */
+  #close(reserved: Amount, used: Amount): void {
+    this.#open = NOTHING;
+    const purse = this.#purse;
+    if (!purse) return;
+    this.#purse = {
+      ...purse,
+      costUsd: Math.max(0, purse.costUsd + reserved.costUsd - used.costUsd),
+      tokens: Math.max(0, purse.tokens + reserved.tokens - used.tokens),
+    };
+  }
+  #sumOf(
+    { model, config, inputTokens }: CallAsk,
+    terms: CallTerms,
+    guest: string | undefined,
+    usage: Usage | undefined,
+    receivedChars: number | undefined,
+  ): SpendSum | undefined {
+    const known = usage !== undefined && usage.total > 0 ? usage : estimated(terms, inputTokens, receivedChars);
+    if (known === undefined) return undefined;
+    return {
+      day: localDay(this.#ports.wall(), config.userTimezone).today,
+      model: `${model.provider}/${model.id}`,
+      ...(guest === undefined ? {} : { guest }),
+      calls: 1,
+      input: known.input,
+      output: known.output,
+      cacheRead: known.cacheRead ?? 0,
+      cacheWrite: known.cacheWrite ?? 0,
+      costUsd: known.costUsd ?? 0,
+      tokens: known.costUsd === undefined ? known.total : 0,
+    };
+  }
+}
+
+/** For a call whose provider counted nothing: what was sent, and what had arrived. */
+function estimated({ rates, inputUsd }: CallTerms, input: number, receivedChars: number | undefined): Usage | undefined {
+  if (receivedChars === undefined) return undefined;
+  const output = tokensOfChars(receivedChars);
+  const usage = { input: Math.ceil(input), output, total: Math.ceil(input) + output };
+  return rates ? { ...usage, costUsd: inputUsd + output * rates.output } : usage;
+}
+const smaller = (left: Amount, right: Amount): Amount => ({
+  costUsd: Math.min(left.costUsd, right.costUsd),
+  tokens: Math.min(left.tokens, right.tokens),
+});
+function outputFor({ rates, inputUsd, output }: CallTerms, input: number, { costUsd, tokens }: Amount): number {
+  if (!rates) return Math.min(output, Math.floor(tokens - input));
+  return rates.output === 0 ? output : Math.min(output, Math.floor((costUsd - inputUsd) / rates.output + 1e-6));
+}
+function leftOf({ spent, unpriced = 0 }: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
+  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config);
+  return { costUsd: Math.max(0, costUsd - (spent.costUsd ?? 0)), tokens: Math.max(0, tokens - unpriced) };
+}
+/** The run's own budget leaves less than the least that the next call may cost (rule R1). */
+function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, least: Amount): GsvError | undefined {
+  const left = leftOf(run, config);
+  const { costUsd, tokens = 0 } = budgetOf(config);
+  const [spentUsd, spentTokens] = [run.spent.costUsd ?? 0, run.unpriced ?? 0];
+  const tell = (used: string, needs: string, setting: string, isFirst: boolean): GsvError => ({
+    reason: "budget.cost",
+    message: `The run has used ${used}, and its next model call may need ${needs} or more. ${isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on'}, or raise \`limits.${setting}\`.`,
+  });
+  if (least.costUsd > left.costUsd)
+    return tell(`$${spentUsd.toFixed(2)} of its $${costUsd.toFixed(2)}`, `$${least.costUsd.toFixed(2)}`, "runCostUsd", spentUsd === 0);
+  if (least.tokens > left.tokens)
+    return tell(`${spentTokens} of its ${tokens} tokens`, `${Math.ceil(least.tokens)} tokens`, "runTokens", spentTokens === 0);
+  return undefined;
+}

@@ -1,0 +1,167 @@
+/** What a session sets aside for a model call, when it asks, and what it counts. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { base, context, RUN } from "../../test/session/effect-bench.ts";
+import { callTerms } from "../models/terms.ts";
+import type { CallTerms } from "../ports/model.ts";
+import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
+import { type Allowed, type CallAsk, SpendGate } from "./spend-gate.ts";
+
+/** $0.01 of input and $0.10 of output at most. */
+const PRICED: CallTerms = { output: 10_000, thinking: 0, inputUsd: 0.01, rates: { output: 0.000_01 } };
+const config = { ...context.config, limits: { ...context.config.limits, runTokens: 50_000 } };
+
+class Far {
+  readonly asks: SpendAsk[] = [];
+  now = 1_000;
+  answer: (ask: SpendAsk) => SpendAnswer | Promise<SpendAnswer> = ({ need, report }) => ({
+    ok: true,
+    settled: report.count,
+    grant: { costUsd: 3 * need.costUsd, tokens: 3 * need.tokens, calls: 64, until: this.now + 1_000 },
+  });
+  gate(terms: CallTerms | undefined = PRICED): SpendGate {
+    return new SpendGate({
+      gateway: {
+        reserveSpend: async (ask) => {
+          this.asks.push(ask);
+          return this.answer(ask);
+        },
+      },
+      terms: () => terms,
+      state: () => base,
+      wall: () => this.now,
+      failed: () => {},
+    });
+  }
+}
+const ask = (over: Partial<CallAsk> = {}): CallAsk => ({
+  model: { provider: "p", id: "m" },
+  config,
+  inputTokens: 1_000,
+  cachedTokens: 0,
+  maxTokens: undefined,
+  thinkLevel: undefined,
+  run: RUN,
+  ownBudget: true,
+  ...over,
+});
+function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {
+  assert.ok(result.ok, result.ok ? "" : result.error.message);
+  return result.call;
+}
+const usage = (costUsd?: number) => ({ input: 100, output: 50, total: 150, ...(costUsd === undefined ? {} : { costUsd }) });
+
+describe("a model call", () => {
+  test("[SP1] sets its worst cost aside; calls under one grant ask once, as long as they use less", async () => {
+    const far = new Far();
+    const gate = far.gate();
+    for (let call = 0; call < 20; call++) allowed(await gate.begin(ask())).end(usage(0.001), 10);
+    assert.equal(far.asks.length, 1);
+    assert.ok(Math.abs((far.asks[0]?.need.costUsd ?? 0) - 0.11) < 1e-9);
+    assert.ok(Math.abs((far.asks[0]?.least.costUsd ?? 0) - 0.05096) < 1e-9);
+    for (let call = 0; call < 4; call++) allowed(await gate.begin(ask())).end(usage(0.11), 10);
+    assert.equal(far.asks.length, 2);
+  });
+  test("[SP1] asks again when the grant's time is over, and for another guest", async () => {
+    const far = new Far();
+    const gate = far.gate();
+    allowed(await gate.begin(ask())).end(usage(0), 1);
+    far.now += 1_000;
+    allowed(await gate.begin(ask())).end(usage(0), 1);
+    assert.equal(far.asks.length, 2);
+    const guest = { kind: "channel", channel: "c", accountId: "a", senderId: "7", role: "guest" } as const;
+    allowed(await gate.begin(ask({ run: { ...RUN, origin: guest } }))).end(usage(0), 1);
+    assert.deepEqual(
+      far.asks.map((asked) => asked.guest),
+      [undefined, undefined, "c:a:7"],
+    );
+  });
+  test("[SP1] gets a shorter answer when less is granted", async () => {
+    const far = new Far();
+    far.answer = () => ({ ok: true, settled: 0, grant: { costUsd: 0.07, tokens: 0, calls: 1, until: 9_999 } });
+    assert.equal(allowed(await far.gate().begin(ask())).maxTokens, 6_000);
+    assert.equal(allowed(await new Far().gate().begin(ask())).maxTokens, undefined);
+    const thinking = new Far();
+    thinking.answer = far.answer;
+    assert.equal(allowed(await thinking.gate({ ...PRICED, thinking: 1_000 }).begin(ask())).maxTokens, 5_000);
+  });
+  test("[SP1] [R1] is refused, without a question, when the run's own budget leaves less than its least", async () => {
+    const far = new Far();
+    const refused = await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.96 } } }));
+    assert.ok(!refused.ok && !refused.retryable);
+    assert.equal(refused.error.reason, "budget.cost");
+    assert.match(refused.error.message, /used \$0\.96 of its \$1\.00.*Say "continue".*limits\.runCostUsd/);
+    const near = allowed(await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.9 } } })));
+    assert.equal(near.maxTokens, 9_000);
+    assert.equal(far.asks.length, 1);
+  });
+  test("[SP1] [F17] of a model without a price counts tokens, toward the run's budget too", async () => {
+    const far = new Far();
+    const unpriced: CallTerms = { output: 10_000, thinking: 0, inputUsd: 0 };
+    const sum = allowed(await far.gate(unpriced).begin(ask())).end(usage(), 10);
+    assert.deepEqual(far.asks[0]?.need, { costUsd: 0, tokens: 11_000 });
+    assert.deepEqual([sum?.costUsd, sum?.tokens], [0, 150]);
+    const refused = await far.gate(unpriced).begin(ask({ run: { ...RUN, unpriced: 46_000 } }));
+    assert.ok(!refused.ok);
+    assert.match(refused.error.message, /46000 of its 50000 tokens.*limits\.runTokens/);
+  });
+  test("[SP2] that its provider did not count is estimated from what was sent and received; one that was not made is nothing", async () => {
+    const gate = new Far().gate();
+    const stopped = allowed(await gate.begin(ask())).end(undefined, 4_000);
+    assert.deepEqual([stopped?.input, stopped?.output], [1_000, 1_200]);
+    assert.ok(Math.abs((stopped?.costUsd ?? 0) - 0.022) < 1e-9);
+    assert.equal(allowed(await gate.begin(ask())).end(undefined, undefined), undefined);
+  });
+  test("[SP1] an answer of the ledger that is lost can be tried again; a refusal cannot", async () => {
+    const far = new Far();
+    far.answer = () => Promise.reject(new Error("lost"));
+    const lost = await far.gate().begin(ask());
+    assert.ok(!lost.ok && lost.retryable);
+    far.answer = () => ({ ok: false, settled: 0, error: { reason: "budget.day", message: "Full." } });
+    const refused = await far.gate().begin(ask());
+    assert.ok(!refused.ok && !refused.retryable && refused.error.reason === "budget.day");
+  });
+  test("[SP1] the ledger's question ends the grant and names what the open call may use", async () => {
+    const far = new Far();
+    const gate = far.gate();
+    const call = allowed(await gate.begin(ask()));
+    assert.ok(Math.abs(gate.spent().open.costUsd - 0.11) < 1e-9);
+    call.end(usage(0.01), 10);
+    assert.deepEqual(gate.spent().open, { costUsd: 0, tokens: 0 });
+    allowed(await gate.begin(ask()));
+    assert.equal(far.asks.length, 2);
+  });
+});
+
+describe("[SP1] the terms of a call", () => {
+  const of = (over: Partial<CallAsk>, price?: { input: number; output: number; cacheRead?: number; cacheWrite?: number }) =>
+    callTerms(
+      { provider: "own", id: "m" },
+      {
+        ...config,
+        providers: { own: { baseUrl: "http://127.0.0.1:1", wire: "openai-completions", maxTokens: 2_000, ...(price ? { price } : {}) } },
+      },
+      ask(over),
+    );
+  test("are the configured price, the dearest rate for input, and the longest answer", () => {
+    const terms = of({ inputTokens: 1_000_000 }, { input: 2, output: 10, cacheRead: 0.5, cacheWrite: 3 });
+    assert.deepEqual(terms, { output: 2_000, thinking: 0, inputUsd: 3, rates: { output: 0.000_01 } });
+    assert.equal(of({ maxTokens: 500 })?.output, 500);
+  });
+  test("count cached input at the rate of the cache", () => {
+    const price = { input: 2, output: 10, cacheRead: 0.5, cacheWrite: 3 };
+    assert.equal(of({ inputTokens: 1_000_000, cachedTokens: 400_000 }, price)?.inputUsd, 0.2 + 1.8);
+    assert.equal(of({ inputTokens: 1_000_000, cachedTokens: 5_000_000 }, price)?.inputUsd, 0.5);
+  });
+  test("have no rates when the price is not known; the demo has none at all", () => {
+    assert.equal(of({})?.rates, undefined);
+    assert.equal(callTerms({ provider: "demo", id: "demo" }, config, ask()), undefined);
+  });
+  test("include the thoughts of a model that thinks within a budget, and the dearer rates of a long request", () => {
+    const claude = callTerms({ provider: "anthropic", id: "claude-haiku-4-5" }, config, ask({ thinkLevel: "high", maxTokens: 1_000 }));
+    assert.deepEqual([claude?.output, claude?.thinking], [17_384, 16_384]);
+    const rates = (inputTokens: number) =>
+      callTerms({ provider: "anthropic", id: "claude-sonnet-4-5" }, config, ask({ inputTokens }))?.rates?.output ?? 0;
+    assert.ok(rates(300_000) >= rates(1_000) && rates(1_000) > 0);
+  });
+});
