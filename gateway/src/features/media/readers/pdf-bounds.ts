@@ -4,6 +4,7 @@
  * methods count from then on. A PDF.js with other classes is refused, so an update cannot lose a bound.
  */
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
+import { mappedCodes } from "./font-file.ts";
 import { COST, type PdfWork } from "./pdf-work.ts";
 
 /** A property that one class of PDF.js sets on its objects, and a method of that class. */
@@ -13,6 +14,8 @@ const CAUGHT_BY = {
   evaluator: ["_fetchBuiltInCMapBound", "translateFont"],
   font: ["type3Dependencies", "loadType3Data"],
   characters: ["numCodespaceRanges", "mapCidRange"],
+  cff: ["seacAnalysisEnabled", "parseCharString"],
+  type1: ["seacAnalysisEnabled", "extractFontProgram"],
 } as const;
 type Caught = keyof typeof CAUGHT_BY;
 type Classes = Readonly<Record<Caught, object>>;
@@ -36,15 +39,17 @@ export async function boundPdfjs(read: () => Promise<void>): Promise<void> {
   boundStreams(classes.stream);
   boundPauses(classes.clock);
   boundFonts(classes.evaluator, classes.font, classes.characters);
+  boundFontFiles(classes.font, classes.cff, classes.type1);
 }
 
 async function caught(read: () => Promise<void>): Promise<Classes> {
   const found = new Map<string, object>();
-  for (const [name, method] of Object.values(CAUGHT_BY))
+  for (const [name] of Object.values(CAUGHT_BY))
     Object.defineProperty(Object.prototype, name, {
       configurable: true,
       set(this: object, value: unknown) {
-        if (!found.has(name) && typeof Reflect.get(this, method) === "function") found.set(name, this);
+        for (const [kind, [property, method]] of Object.entries(CAUGHT_BY))
+          if (property === name && !found.has(kind) && typeof Reflect.get(this, method) === "function") found.set(kind, this);
         Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
       },
     });
@@ -53,8 +58,16 @@ async function caught(read: () => Promise<void>): Promise<Classes> {
   } finally {
     for (const [name] of Object.values(CAUGHT_BY)) Reflect.deleteProperty(Object.prototype, name);
   }
-  const of = (name: Caught): object => found.get(CAUGHT_BY[name][0]) ?? unknownPdfjs();
-  return { stream: of("stream"), clock: of("clock"), evaluator: of("evaluator"), font: of("font"), characters: of("characters") };
+  const of = (kind: Caught): object => found.get(kind) ?? unknownPdfjs();
+  return {
+    stream: of("stream"),
+    clock: of("clock"),
+    evaluator: of("evaluator"),
+    font: of("font"),
+    characters: of("characters"),
+    cff: of("cff"),
+    type1: of("type1"),
+  };
 }
 const unknownPdfjs = (): never => {
   throw new Error("this is not the PDF.js that this file was written for");
@@ -126,9 +139,11 @@ function isCounted(prototype: object, base: object): boolean {
 
 function boundPauses(instance: object): void {
   replace(instance, "check", () => () => {
-    take("steps", 1);
     const reading = work;
-    if (reading?.needsPause !== true) return false;
+    if (reading?.needsPause !== true) {
+      take("steps", 1);
+      return false;
+    }
     // PDF.js now waits, in the same turn, for two promises; the pause is the third.
     const { all } = Promise;
     Promise.all = (<T>(promises: Iterable<T | PromiseLike<T>>) => {
@@ -138,6 +153,40 @@ function boundPauses(instance: object): void {
     return true;
   });
 }
+/** Programs of letters call each other, and tables of codes have ranges. After an error PDF.js goes on without the font's file. */
+function boundFontFiles(font: object, cff: object, type1: object): void {
+  const { font: inner } = font as { readonly font: object };
+  before(inner, "checkAndRepair", ([, file]) => {
+    const source = file as { pos: number; readonly start?: number; getBytes(): Uint8Array };
+    const codes = mappedCodes(source.getBytes());
+    source.pos = source.start ?? 0;
+    if (codes > 4 * CODES) refuse();
+    take("steps", codes >> 2);
+  });
+  before(cff, "parseCharString", ([, program]) => {
+    if (program instanceof Uint8Array) take("steps", 1 + (program.length >> 4));
+  });
+  /** Its length is asked once for each call. */
+  class LetterProgram extends Uint8Array {
+    override get length(): number {
+      take("steps", 1 + (this.byteLength >> 4));
+      return this.byteLength;
+    }
+  }
+  replace(
+    type1,
+    "readCharStrings",
+    (original) =>
+      function (...args) {
+        const program: unknown = original.apply(this, args);
+        if (!(program instanceof Uint8Array)) return refuse();
+        const counted = new LetterProgram(program.byteLength);
+        counted.set(program);
+        return counted;
+      },
+  );
+}
+
 interface FontDict {
   get(key: string): unknown;
   readonly xref?: { fetchIfRef(value: unknown): unknown };

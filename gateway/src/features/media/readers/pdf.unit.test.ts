@@ -7,6 +7,7 @@ import { LIMITS } from "../../../../../protocol/gen/limits.ts";
 import { pdf } from "../../../../test/support/documents.ts";
 import { pdfText } from "./pdf.lazy.ts";
 import { PdfWork, WORK_LIMITS } from "./pdf-work.ts";
+import { mappedCodes } from "./font-file.ts";
 import { Unreadable } from "./reading.ts";
 
 const latin1 = (text: string): Uint8Array => Uint8Array.from(text, (sign) => sign.charCodeAt(0));
@@ -108,6 +109,42 @@ describe("[F41][TH16] a PDF ends within a bounded number of steps", () => {
     assert.match(await pdfText(wide("/Encoding/Identity-H/ToUnicode 7 0 R", "", [range("000000", "FFFFF0")]), small()), /Page 1 of 1/);
     const names = stream("", "1 begincodespacerange <0000><FFFF> endcodespacerange 2 beginbfchar <0041><0058> <0042><0059> endbfchar");
     assert.match(await pdfText(wide("/Encoding/Identity-H/ToUnicode 7 0 R", "/W[65 66 500]", [names])), /XY/);
+  });
+  test("a font whose letters call each other without end is left out, and the text is read", async () => {
+    // Eleven programs; each calls the next one fifty times.
+    const calls = (next: number): string => String.fromCharCode(next + 139, 10).repeat(50);
+    const programs = Array.from({ length: 11 }, (_, n) => (n === 10 ? "\x0b" : calls(n + 1)));
+    const subrs = programs.map((code, n) => `dup ${n} ${code.length} RD ${code} NP\n`).join("");
+    const letter = `${String.fromCharCode(139, 10)}\x0e`;
+    const secret = `xxxxdup /Private 9 dict dup begin /lenIV -1 def /Subrs 11 array\n${subrs}ND\n2 index /CharStrings 1 dict dup begin\n/a ${letter.length} RD ${letter} ND\nend\n`;
+    let key = 55_665;
+    const eexec = Array.from(secret, (sign) => {
+      const packed = sign.charCodeAt(0) ^ (key >> 8);
+      key = ((packed + key) * 52_845 + 22_719) & 65_535;
+      return String.fromCharCode(packed);
+    }).join("");
+    const head = "%!PS-AdobeFont-1.0: X\ncurrentfile eexec\n";
+    const font =
+      "<</Type/Font/Subtype/Type1/BaseFont/X/Encoding/WinAnsiEncoding/FirstChar 97/LastChar 98/Widths[500 500]/FontDescriptor<</Type/FontDescriptor/FontName/X/Flags 32/FontFile 6 0 R>>>>";
+    const file = stream(`/Length1 ${head.length}/Length2 ${eexec.length}/Length3 0`, head + eexec);
+    const page = latin(onePage(stream("", "BT /F 9 Tf 1 0 0 1 9 9 Tm (ab) Tj ET"), [file]));
+    const work = new PdfWork();
+    assert.match(await pdfText(latin1(page.replace("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>", font)), work), /ab/);
+    assert.equal(work.refused, true);
+  });
+  test("tables of characters in a font's file: their codes are counted before they are read", () => {
+    const sfnt = (...words: readonly number[]): Uint8Array => {
+      const bytes = new Uint8Array(40 + 2 * words.length);
+      const view = new DataView(bytes.buffer);
+      const head = [1, 0, 1, 0, 0, 0, 0x636d, 0x6170, 0, 0, 0, 28, 0, 100, 0, 1, 3, 1, 0, 12, ...words];
+      for (const [at, word] of head.entries()) view.setUint16(2 * at, word);
+      return bytes;
+    };
+    assert.equal(mappedCodes(sfnt(12, 0, 0, 0, 0, 0, 0, 2, 0, 5, 0, 9, 0, 0, 0, 0, 65_535, 65_535, 0, 0)), 5 + 2 ** 32);
+    assert.equal(mappedCodes(sfnt(4, 0, 0, 4, 0, 0, 0, 9, 65_535, 0, 5, 65_000)), 5 + 536);
+    assert.equal(mappedCodes(sfnt(6, 0, 0, 32, 700)), 700);
+    assert.equal(mappedCodes(latin1("ttcf and more")), Number.POSITIVE_INFINITY);
+    assert.equal(mappedCodes(new Uint8Array(3)), 0);
   });
   test("other work has its turn while a page is read", async () => {
     let turns = 0;
