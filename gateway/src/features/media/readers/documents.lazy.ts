@@ -25,7 +25,7 @@ export async function documentText(kind: Exclude<DocumentKind, "pdf">, bytes: Ui
       return mailText(bytes);
     case "html": {
       const out = new TextOut();
-      out.add(htmlText(new TextDecoder().decode(bytes)));
+      out.add(await htmlText(new TextDecoder().decode(bytes)));
       return out.toString();
     }
   }

@@ -1,4 +1,5 @@
-/** HTML as plain text: paragraphs, list items, table cells and the addresses of links. PURE. Runs nothing and loads nothing. */
+/** HTML as plain text: paragraphs, list items, table cells and the addresses of links. Runs nothing and loads nothing. */
+import { eachInTurns } from "./reading.ts";
 import { attribute, unescaped, xmlParts } from "./xml.ts";
 
 const LEFT_OUT = new Set(["script", "style", "noscript", "template", "svg", "head", "title"]);
@@ -46,22 +47,22 @@ const BLOCK = new Set([
   "figure",
 ]);
 
-export function htmlText(source: string): string {
+export async function htmlText(source: string): Promise<string> {
   const out: string[] = [];
   let hidden = "";
   let link: string | undefined;
   let isPre = false;
   const title = /<title[^>]*>([^<]{1,512})<\/title/i.exec(source.slice(0, 8_192))?.[1];
-  for (const part of xmlParts(withoutRaw(source))) {
+  await eachInTurns(xmlParts(withoutRaw(source)), (part) => {
     if (part.kind === "text") {
       if (hidden === "") out.push(isPre ? part.text : part.text.replace(/\s+/g, " "));
-      continue;
+      return;
     }
     const name = part.name.toLowerCase();
     const isOpen = part.kind === "open";
     if (hidden !== "") {
       if (!isOpen && name === hidden) hidden = "";
-      continue;
+      return;
     }
     if (isOpen && !part.isEmpty && LEFT_OUT.has(name)) hidden = name;
     else if (name === "br") out.push("\n");
@@ -73,13 +74,13 @@ export function htmlText(source: string): string {
       const alt = attribute(part.attributes, "alt")?.trim();
       if (alt !== undefined && alt !== "") out.push(`[Image: ${alt}]`);
     }
-    if (name !== "a") continue;
+    if (name !== "a") return;
     if (isOpen) link = attribute(part.attributes, "href");
     else if (link !== undefined) {
       if (/^(?:https?:|mailto:)/i.test(link)) out.push(` (${link})`);
       link = undefined;
     }
-  }
+  });
   return tidy([title === undefined ? "" : `${unescaped(title).trim()}\n\n`, ...out].join(""));
 }
 /** No spaces around lines, at most one empty line. */

@@ -61,6 +61,6 @@ export async function mailText(bytes: Uint8Array): Promise<string> {
     const size = typeof content === "string" ? content.length : content.byteLength;
     header("Attachment", `${JSON.stringify(filename ?? "")} (${mimeType}, ${size} bytes)`);
   }
-  out.add(`\n${mail.text?.trim() ? mail.text.trim() : htmlText(mail.html ?? "")}`);
+  out.add(`\n${mail.text?.trim() ? mail.text.trim() : await htmlText(mail.html ?? "")}`);
   return out.toString();
 }

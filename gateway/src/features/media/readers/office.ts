@@ -4,14 +4,15 @@
  */
 import { Unzip, UnzipInflate } from "fflate";
 import { LIMITS } from "../../../../../protocol/gen/limits.ts";
-import { TextOut, tooMuch, Unreadable } from "./reading.ts";
+import { inTurns, pause, TextOut, tooMuch, Unreadable } from "./reading.ts";
 import { attribute, type XmlPart, xmlParts } from "./xml.ts";
 
 /** A small piece expands to at most a thousand times its size, so what is in memory at once stays small. */
 const PIECE_BYTES = 16_384;
+const PAUSE_BYTES = 4_194_304;
 
 /** The unpacked texts by name. Throws `Unreadable`. */
-export function unpacked(bytes: Uint8Array, isWanted: (name: string) => boolean): ReadonlyMap<string, string> {
+export async function unpacked(bytes: Uint8Array, isWanted: (name: string) => boolean): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
   let total = 0;
   let files = 0;
@@ -33,8 +34,13 @@ export function unpacked(bytes: Uint8Array, isWanted: (name: string) => boolean)
   });
   unzip.register(UnzipInflate);
   try {
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES)
+    let paused = 0;
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
       unzip.push(bytes.subarray(at, at + PIECE_BYTES), at + PIECE_BYTES >= bytes.length);
+      if (total - paused < PAUSE_BYTES) continue;
+      paused = total;
+      await pause();
+    }
   } catch (error) {
     throw error instanceof Unreadable ? error : new Unreadable("It is damaged, or it is encrypted with a password.");
   }
@@ -46,22 +52,22 @@ const local = (name: string): string => name.slice(name.indexOf(":") + 1);
 
 const WORD_PARTS = ["word/document.xml", "word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"];
 
-export function wordText(bytes: Uint8Array): string {
-  const files = unpacked(bytes, (name) => WORD_PARTS.includes(name));
+export async function wordText(bytes: Uint8Array): Promise<string> {
+  const files = await unpacked(bytes, (name) => WORD_PARTS.includes(name));
   if (!files.has("word/document.xml")) throw new Unreadable("It is damaged, or it is not a Word document.");
   const out = new TextOut();
   for (const name of WORD_PARTS) {
     const source = files.get(name);
     if (source === undefined || out.isFull) continue;
-    const text = wordPart(source).trim();
+    const text = (await wordPart(source)).trim();
     if (text === "") continue;
     out.add(name === "word/document.xml" ? text : `\n\n[${name.slice(5, -4)}]\n${text}`);
   }
   return out.toString();
 }
-function wordPart(source: string): string {
+async function wordPart(source: string): Promise<string> {
   const reader = new WordReader();
-  for (const part of xmlParts(source)) reader.take(part);
+  for await (const parts of inTurns(xmlParts(source))) for (const part of parts) reader.take(part);
   return lines(reader.out.join("")).replace(/\n{3,}/g, "\n\n");
 }
 class WordReader {
@@ -137,33 +143,34 @@ function heading(style: string | undefined): string {
 const SLIDE = /^ppt\/slides\/slide(\d{1,5})\.xml$/;
 const NOTES = /^ppt\/notesSlides\/notesSlide(\d{1,5})\.xml$/;
 
-export function slidesText(bytes: Uint8Array): string {
-  const files = unpacked(bytes, (name) => SLIDE.test(name) || NOTES.test(name));
+export async function slidesText(bytes: Uint8Array): Promise<string> {
+  const files = await unpacked(bytes, (name) => SLIDE.test(name) || NOTES.test(name));
   const numbers = [...files.keys()].flatMap((name) => SLIDE.exec(name)?.[1] ?? []).sort((left, right) => Number(left) - Number(right));
   if (numbers.length === 0) throw new Unreadable("It is damaged, or it is not a PowerPoint file.");
   const out = new TextOut();
   for (const number of numbers) {
     if (out.isFull) break;
-    out.add(`[Slide ${number}]\n${drawingText(files.get(`ppt/slides/slide${number}.xml`) ?? "")}\n`);
-    const notes = drawingText(files.get(`ppt/notesSlides/notesSlide${number}.xml`) ?? "").trim();
+    out.add(`[Slide ${number}]\n${await drawingText(files.get(`ppt/slides/slide${number}.xml`) ?? "")}\n`);
+    const notes = (await drawingText(files.get(`ppt/notesSlides/notesSlide${number}.xml`) ?? "")).trim();
     if (notes !== "" && notes !== number) out.add(`[Notes] ${notes}\n`);
     out.add("\n");
   }
   return out.toString().trim();
 }
-function drawingText(source: string): string {
+async function drawingText(source: string): Promise<string> {
   const out: string[] = [];
   let isText = false;
-  for (const part of xmlParts(source)) {
-    if (part.kind === "text") {
-      if (isText) out.push(part.text);
-      continue;
+  for await (const parts of inTurns(xmlParts(source)))
+    for (const part of parts) {
+      if (part.kind === "text") {
+        if (isText) out.push(part.text);
+        continue;
+      }
+      const name = local(part.name);
+      if (name === "t") isText = part.kind === "open" && !part.isEmpty;
+      else if (name === "br" || (name === "p" && part.kind === "close")) out.push("\n");
+      else if (name === "tc" && part.kind === "close") out.push(" | ");
     }
-    const name = local(part.name);
-    if (name === "t") isText = part.kind === "open" && !part.isEmpty;
-    else if (name === "br" || (name === "p" && part.kind === "close")) out.push("\n");
-    else if (name === "tc" && part.kind === "close") out.push(" | ");
-  }
   return out
     .join("")
     .replace(/\n \| /g, " | ")
@@ -180,17 +187,17 @@ const DATE_FORMATS = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47]);
 /** A cell can have no more (Excel's own limit), and many cells may refer to one long text. */
 const CELL_CHARS = 32_767;
 
-export function sheetsText(bytes: Uint8Array): string {
-  const files = unpacked(bytes, (name) => WORKBOOK.includes(name) || SHEET.test(name));
-  const sheets = sheetList(files);
+export async function sheetsText(bytes: Uint8Array): Promise<string> {
+  const files = await unpacked(bytes, (name) => WORKBOOK.includes(name) || SHEET.test(name));
+  const sheets = await sheetList(files);
   if (sheets.length === 0) throw new Unreadable("It is damaged, or it is not an Excel workbook.");
-  const shared = sharedStrings(files.get("xl/sharedStrings.xml") ?? "");
-  const dates = dateStyles(files.get("xl/styles.xml") ?? "");
+  const shared = await sharedStrings(files.get("xl/sharedStrings.xml") ?? "");
+  const dates = await dateStyles(files.get("xl/styles.xml") ?? "");
   const out = new TextOut();
   for (const { name, file } of sheets) {
     if (out.isFull) break;
     out.add(`[Sheet ${JSON.stringify(name)}]\n`);
-    for (const row of sheetRows(files.get(file) ?? "", shared, dates)) {
+    for await (const row of sheetRows(files.get(file) ?? "", shared, dates)) {
       if (out.isFull) break;
       out.add(`${row.map(csvField).join(",")}\n`);
     }
@@ -200,64 +207,68 @@ export function sheetsText(bytes: Uint8Array): string {
 }
 const csvField = (value: string): string => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
-function sheetList(files: ReadonlyMap<string, string>): readonly { readonly name: string; readonly file: string }[] {
+async function sheetList(files: ReadonlyMap<string, string>): Promise<readonly { readonly name: string; readonly file: string }[]> {
   const targets = new Map<string, string>();
-  for (const part of xmlParts(files.get("xl/_rels/workbook.xml.rels") ?? ""))
-    if (part.kind === "open" && local(part.name) === "Relationship") {
-      const target = attribute(part.attributes, "Target") ?? "";
-      targets.set(attribute(part.attributes, "Id") ?? "", target.startsWith("/") ? target.slice(1) : `xl/${target}`);
-    }
+  for await (const parts of inTurns(xmlParts(files.get("xl/_rels/workbook.xml.rels") ?? "")))
+    for (const part of parts)
+      if (part.kind === "open" && local(part.name) === "Relationship") {
+        const target = attribute(part.attributes, "Target") ?? "";
+        targets.set(attribute(part.attributes, "Id") ?? "", target.startsWith("/") ? target.slice(1) : `xl/${target}`);
+      }
   const named: { name: string; file: string }[] = [];
-  for (const part of xmlParts(files.get("xl/workbook.xml") ?? ""))
-    if (part.kind === "open" && local(part.name) === "sheet") {
-      const file = targets.get(attribute(part.attributes, "r:id") ?? "");
-      if (file !== undefined && files.has(file)) named.push({ name: attribute(part.attributes, "name") ?? "", file });
-    }
+  for await (const parts of inTurns(xmlParts(files.get("xl/workbook.xml") ?? "")))
+    for (const part of parts)
+      if (part.kind === "open" && local(part.name) === "sheet") {
+        const file = targets.get(attribute(part.attributes, "r:id") ?? "");
+        if (file !== undefined && files.has(file)) named.push({ name: attribute(part.attributes, "name") ?? "", file });
+      }
   if (named.length > 0) return named;
   return [...files.keys()].filter((file) => SHEET.test(file)).map((file) => ({ name: file.slice(14, -4), file }));
 }
-function sharedStrings(source: string): readonly string[] {
+async function sharedStrings(source: string): Promise<readonly string[]> {
   const strings: string[] = [];
   let text: string | undefined;
   let isText = false;
   // Phonetic guides repeat the text for the eye.
   let isPhonetic = false;
-  for (const part of xmlParts(source)) {
-    if (part.kind === "text") {
-      if (text !== undefined && isText && !isPhonetic) text += part.text;
-      continue;
-    }
-    const name = local(part.name);
-    const isOpen = part.kind === "open" && !part.isEmpty;
-    if (name === "t") isText = isOpen;
-    else if (name === "rPh") isPhonetic = isOpen;
-    else if (name === "si") {
-      if (part.kind === "open") text = "";
-      if (!isOpen) {
-        strings.push(text ?? "");
-        text = undefined;
+  for await (const parts of inTurns(xmlParts(source)))
+    for (const part of parts) {
+      if (part.kind === "text") {
+        if (text !== undefined && isText && !isPhonetic) text += part.text;
+        continue;
+      }
+      const name = local(part.name);
+      const isOpen = part.kind === "open" && !part.isEmpty;
+      if (name === "t") isText = isOpen;
+      else if (name === "rPh") isPhonetic = isOpen;
+      else if (name === "si") {
+        if (part.kind === "open") text = "";
+        if (!isOpen) {
+          strings.push(text ?? "");
+          text = undefined;
+        }
       }
     }
-  }
   return strings;
 }
 /** For each cell style, whether it shows a date. */
-function dateStyles(source: string): readonly boolean[] {
+async function dateStyles(source: string): Promise<readonly boolean[]> {
   const custom = new Set<number>();
   const styles: boolean[] = [];
   let isCells = false;
-  for (const part of xmlParts(source)) {
-    if (part.kind === "text") continue;
-    const name = local(part.name);
-    if (name === "cellXfs") isCells = part.kind === "open";
-    if (part.kind !== "open") continue;
-    if (name === "numFmt" && isDateFormat(attribute(part.attributes, "formatCode") ?? ""))
-      custom.add(Number(attribute(part.attributes, "numFmtId")));
-    if (name === "xf" && isCells) {
-      const format = Number(attribute(part.attributes, "numFmtId") ?? 0);
-      styles.push(DATE_FORMATS.has(format) || custom.has(format));
+  for await (const parts of inTurns(xmlParts(source)))
+    for (const part of parts) {
+      if (part.kind === "text") continue;
+      const name = local(part.name);
+      if (name === "cellXfs") isCells = part.kind === "open";
+      if (part.kind !== "open") continue;
+      if (name === "numFmt" && isDateFormat(attribute(part.attributes, "formatCode") ?? ""))
+        custom.add(Number(attribute(part.attributes, "numFmtId")));
+      if (name === "xf" && isCells) {
+        const format = Number(attribute(part.attributes, "numFmtId") ?? 0);
+        styles.push(DATE_FORMATS.has(format) || custom.has(format));
+      }
     }
-  }
   return styles;
 }
 /** Excel's own limit is 255. */
@@ -269,7 +280,7 @@ const FORMAT_CHARS = 256;
 const isDateFormat = (code: string): boolean =>
   /[ymdhs]/i.test(code.slice(0, FORMAT_CHARS).replace(/"[^"]*(?:"|$)|\[[^\]]*(?:\]|$)|\\./g, ""));
 
-function* sheetRows(source: string, shared: readonly string[], dates: readonly boolean[]): Generator<readonly string[]> {
+async function* sheetRows(source: string, shared: readonly string[], dates: readonly boolean[]): AsyncGenerator<readonly string[]> {
   let row: string[] = [];
   let cell: { readonly column: number; readonly type: string; readonly style: number; value: string } | undefined;
   let isValue = false;
@@ -278,28 +289,29 @@ function* sheetRows(source: string, shared: readonly string[], dates: readonly b
     while (row.length < cell.column) row.push("");
     row[cell.column] = shownCell(cell.type, cell.value, shared, dates[cell.style] === true).slice(0, CELL_CHARS);
   };
-  for (const part of xmlParts(source)) {
-    if (part.kind === "text") {
-      if (cell !== undefined && isValue) cell.value += part.text;
-      continue;
+  for await (const parts of inTurns(xmlParts(source)))
+    for (const part of parts) {
+      if (part.kind === "text") {
+        if (cell !== undefined && isValue) cell.value += part.text;
+        continue;
+      }
+      const name = local(part.name);
+      if (name === "v" || name === "t") isValue = isOpened(part);
+      else if (name === "c" && part.kind === "open")
+        cell = {
+          column: columnOf(attribute(part.attributes, "r")) ?? row.length,
+          type: attribute(part.attributes, "t") ?? "n",
+          style: Number(attribute(part.attributes, "s") ?? -1),
+          value: "",
+        };
+      else if (name === "c") {
+        put();
+        cell = undefined;
+      } else if (name === "row" && part.kind === "close") {
+        if (row.length > 0) yield row;
+        row = [];
+      }
     }
-    const name = local(part.name);
-    if (name === "v" || name === "t") isValue = isOpened(part);
-    else if (name === "c" && part.kind === "open")
-      cell = {
-        column: columnOf(attribute(part.attributes, "r")) ?? row.length,
-        type: attribute(part.attributes, "t") ?? "n",
-        style: Number(attribute(part.attributes, "s") ?? -1),
-        value: "",
-      };
-    else if (name === "c") {
-      put();
-      cell = undefined;
-    } else if (name === "row" && part.kind === "close") {
-      if (row.length > 0) yield row;
-      row = [];
-    }
-  }
 }
 const isOpened = (part: XmlPart): boolean => part.kind === "open" && !part.isEmpty;
 /** `C7` is column 2. */

@@ -44,3 +44,22 @@ export class TextOut {
     return this.#parts.join("") + note;
   }
 }
+
+/** Other work of this thread has its turn. */
+export const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+const PARTS = 20_000;
+/** The same parts in order, some at a time, with a pause after each group. */
+export async function* inTurns<T>(parts: Iterable<T>): AsyncGenerator<readonly T[]> {
+  let group: T[] = [];
+  for (const part of parts) {
+    group.push(part);
+    if (group.length < PARTS) continue;
+    yield group;
+    group = [];
+    await pause();
+  }
+  yield group;
+}
+export async function eachInTurns<T>(parts: Iterable<T>, take: (part: T) => void): Promise<void> {
+  for await (const group of inTurns(parts)) for (const part of group) take(part);
+}
