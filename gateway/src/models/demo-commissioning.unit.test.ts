@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, test } from "node:test";
 import fc from "fast-check";
 import { configWith, tool } from "../../test/models/support.ts";
 import type { Message } from "../ports/messages.ts";
@@ -138,4 +138,23 @@ describe("[P5.2] the first meeting with the demo model", () => {
       { numRuns: 3000 },
     );
   });
+});
+
+test("who are you: the answer is what the prompt says; a field that is empty or a hint in parentheses says nothing", () => {
+  const prompt = (identity: string, user: string): string => `# Agent\n\n## Your Identity\n${identity}\n\n## About Your Human\n${user}\n`;
+  const says = (text: string, identity: string, user: string) => fromIdentity(text, prompt(identity, user));
+  assert.equal(
+    says("Who are you?", "- **Name:** Ada\n- **Class:** a cat", "- **What to call them:** Sam"),
+    "I am Ada, a cat. I am here for Sam. So says IDENTITY.md in my prompt.",
+  );
+  assert.equal(
+    says("who are you", "- Name: Ada\n- Class: (choose one)\n- Emoji: !", "- Name: (ask)"),
+    "I am Ada !. So says IDENTITY.md in my prompt.",
+  );
+  for (const name of ["(not yet)", " ", ""]) assert.equal(says("who are you", `- Name: ${name}`, ""), undefined, name);
+  assert.equal(says("who am I?", "", "- Name: Sam"), "You are Sam. So says USER.md in my prompt.");
+  assert.equal(says("who am I?", "- Name: Ada", "- Name: (ask)"), undefined);
+  assert.equal(says("what is the time?", "- Name: Ada", "- Name: Sam"), undefined);
+  assert.equal(fromIdentity("who are you", "# Agent"), undefined);
+  assert.equal(says("who are you", `- Name: ${"a".repeat(250)}`, ""), `I am ${"a".repeat(200)}. So says IDENTITY.md in my prompt.`);
 });

@@ -102,6 +102,15 @@ describe("[S7][X15] session keys", () => {
     );
   });
 
+  test("[S8] of the command line's conversations only the direct ones are the owner's own", () => {
+    const of = (channel: string, kind: "dm" | "group") => {
+      const named = canonicalKey(`agent:main:${channel}:${kind}:x`, "main");
+      assert.ok(named.ok);
+      return isOwnersOwn(named.address);
+    };
+    assert.deepEqual([of("cli", "dm"), of("cli", "group"), of("chat", "dm")], [true, false, false]);
+  });
+
   test("canonicalising is idempotent and never throws, for any text", () => {
     const anything = fc.oneof(
       fc.string({ unit: "binary", maxLength: 60 }),
