@@ -21,7 +21,8 @@ pub use self::channel::{
 };
 pub use self::cli::{Cli, Command, Global};
 pub use self::gateway::{
-    Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, TokenCreate, ToolCall, ToolsCommand, Up,
+    Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
+    ToolsCommand, Up,
 };
 pub use self::parse::try_parse_from;
 pub use self::session::{Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow};

@@ -23,6 +23,7 @@ mod exit;
 mod import;
 mod in_place;
 mod markdown;
+mod node_policy;
 mod output;
 mod paths;
 mod private_file;
@@ -41,16 +42,19 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, Node, NodeCommand};
 use crate::commands::context::{Context, block_on, run_on};
 use crate::exit::Outcome;
 use crate::output::Output;
 
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
-    if typed.next().is_some_and(|first| first == commands::node::SUPERVISE) {
-        // Internal: a node starts this to watch one command, and passes paths that must not be parsed.
-        return gsv_node::supervise_main(typed);
+    // Internal: a node starts these for one command each, and passes paths that must not be parsed.
+    match typed.next() {
+        Some(first) if first == commands::node::SUPERVISE => return gsv_node::supervise_main(typed),
+        Some(first) if first == commands::node::CONFINE => return gsv_node::sandbox::confine_main(typed),
+        Some(first) if first == commands::node::CANARY => return gsv_node::sandbox::canary_main(typed),
+        _ => {}
     }
     // clap prints its own errors and help, and ends with 2 or 0.
     let typed: Vec<_> = std::env::args_os().collect();
@@ -86,6 +90,10 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Down => commands::gateway::down(&context),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
         Command::Status => block_on(commands::status::run(&context)),
+        Command::Node(Node {
+            command: Some(NodeCommand::Sandbox(args)),
+            ..
+        }) => commands::node_sandbox::run(&context, &args),
         Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),

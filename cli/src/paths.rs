@@ -18,7 +18,7 @@ fn from_env(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn home() -> Outcome<PathBuf> {
+pub fn home() -> Outcome<PathBuf> {
     from_env("HOME").ok_or_else(|| {
         Failure::usage(
             "HOME is not set, so GSV has no folder for its files.",
@@ -43,6 +43,14 @@ pub fn state_dir() -> Outcome<PathBuf> {
     match from_env("GSV_HOME") {
         Some(dir) => absolute(&dir),
         None => Ok(home()?.join(".gsv")),
+    }
+}
+
+/// `$XDG_CACHE_HOME/gsv`, else `~/.cache/gsv`. Holds nothing that can't be made again.
+pub fn cache_dir() -> Outcome<PathBuf> {
+    match from_env("XDG_CACHE_HOME").filter(|dir| dir.is_absolute()) {
+        Some(dir) => Ok(dir.join("gsv")),
+        None => Ok(home()?.join(".cache").join("gsv")),
     }
 }
 
@@ -117,6 +125,23 @@ pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a file that decides what may be done here and that others can read or change.
+pub fn check_policy_file(path: &Path, meta: &Metadata) -> Outcome<()> {
+    check_owner(path, meta)?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS_ANY == 0 {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!(
+            "{} is open to other users (mode {:04o}).",
+            path.display(),
+            mode & 0o7777
+        ),
+        format!("Check that its content is yours, then run `chmod 600 {}`.", shell(path)),
+    ))
 }
 
 /// Refuses a file without secrets that others can change.

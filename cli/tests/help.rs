@@ -27,6 +27,7 @@ fn help_texts() {
         &["local-config"],
         &["session"],
         &["session", "set"],
+        &["node", "sandbox"],
         &["session", "list"],
         &["tools"],
         &["tools", "call"],

@@ -1619,6 +1619,7 @@ export type NodeEntry = {
   clientPlatform?: string;
   /** At most 64 characters. */
   clientVersion?: string;
+  sandbox?: NodeSandbox;
 };
 
 /** Parameters of `node.exec.event`. */
@@ -1677,6 +1678,15 @@ export type NodeRuntime = {
   /** At most 64 items. */
   hostCapabilities: Capability[];
   toolCapabilities: Record<string, Capability[]>;
+  sandbox?: NodeSandbox;
+};
+
+/** The sandbox that a machine really has for its commands, as the node has tested it. */
+export type NodeSandbox = {
+  profile: SandboxProfile;
+  tier?: SandboxTier;
+  /** At most 32 items. */
+  gaps?: string[];
 };
 
 /** Result of `nodes.list`. */
@@ -1913,6 +1923,14 @@ export const asRunId = (text: string): RunId => text as RunId;
 /** The current activity of a session. */
 export type RunState = "idle" | "thinking" | "acting" | "archiving";
 export const RunStateValues = ["idle", "thinking", "acting", "archiving"] as const satisfies readonly RunState[];
+
+/** What commands on a machine may do. `off`: what the user of the node may do. `workspace+net`: as `workspace`, with listed hosts. */
+export type SandboxProfile = "off" | "workspace" | "workspace+net" | "strict";
+export const SandboxProfileValues = ["off", "workspace", "workspace+net", "strict"] as const satisfies readonly SandboxProfile[];
+
+/** What enforces a profile. */
+export type SandboxTier = "bubblewrap" | "landlock" | "seatbelt";
+export const SandboxTierValues = ["bubblewrap", "landlock", "seatbelt"] as const satisfies readonly SandboxTier[];
 
 /** One match. */
 export type SearchHit = {

@@ -12,9 +12,24 @@ export const ClientInfo = struct("ClientInfo", "The program that connects. Its r
   accountId: t.optional(t.string(128)),
 });
 
+export const SandboxProfile = enumOf(
+  "SandboxProfile",
+  "What commands on a machine may do. `off`: what the user of the node may do. `workspace+net`: as `workspace`, with listed hosts.",
+  ["off", "workspace", "workspace+net", "strict"],
+);
+export const SandboxTier = enumOf("SandboxTier", "What enforces a profile.", ["bubblewrap", "landlock", "seatbelt"]);
+export const NodeSandbox = struct("NodeSandbox", "The sandbox that a machine really has for its commands, as the node has tested it.", {
+  profile: SandboxProfile,
+  /** Absent without a sandbox. */
+  tier: t.optional(SandboxTier),
+  /** What a command could still do, in words. */
+  gaps: t.optional(t.array(t.string(200), 32)),
+});
 export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and those that each tool uses.", {
   hostCapabilities: t.array(Capability, 64),
   toolCapabilities: t.map(t.array(Capability, 64)),
+  /** Absent from nodes of earlier versions, which have none. */
+  sandbox: t.optional(NodeSandbox),
 });
 
 export const LedgerCallState = enumOf(

@@ -1,5 +1,6 @@
 /** Nodes: machines that run tools. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
+import { NodeSandbox } from "./connect.ts";
 import { CallId, Capability, NodeId } from "./ids.ts";
 
 export const NodeEntry = struct("NodeEntry", "A machine that is or was connected.", {
@@ -15,6 +16,8 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   lastDisconnectedAt: t.optional(t.time()),
   clientPlatform: t.optional(t.string(64)),
   clientVersion: t.optional(t.string(64)),
+  /** As the node reported it when it connected. */
+  sandbox: t.optional(NodeSandbox),
 });
 method("nodes.list", {
   doc: "Lists the machines that are or were connected.",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use gsv_node::sandbox::Profile;
 use gsv_protocol::types::{TokenKind, ToolName};
 
 use super::values::{lifetime, one_of};
@@ -27,18 +28,47 @@ pub struct Up {
 
 #[derive(Debug, Args)]
 #[command(
+    args_conflicts_with_subcommands = true,
     after_help = "It reconnects by itself and ends only when waiting does not help. Exit status: 2 wrong arguments, 3 the gateway refuses the node's token; a service manager should not restart it after these (systemd: RestartPreventExitStatus=2 3)."
 )]
 pub struct Node {
     /// Name of this machine, the prefix of its tools [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// Folder that the agent works in; commands that it runs are not confined to it [default: `node.workspace` of the local config, else the current folder]
+    /// Folder that the agent works in; commands that it runs are not confined to it unless node.toml sets a sandbox [default: `node.workspace` of the local config, else the current folder]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Let the file tools use files outside the workspace too; the workspace never confines commands
+    /// Let the file tools use files outside the workspace too; the workspace never confines commands, a sandbox does
     #[arg(long)]
     pub allow_outside: bool,
+    #[command(subcommand)]
+    pub command: Option<NodeCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    /// Test what the sandbox of this machine stops, and show what is missing
+    #[command(
+        after_help = "The profile is set in node.toml in the configuration folder: `sandbox = \"off\"`, `\"workspace\"` or `\"strict\"`. Exit status 1: this machine can't enforce it."
+    )]
+    Sandbox(NodeSandbox),
+}
+
+#[derive(Debug, Args)]
+pub struct NodeSandbox {
+    /// Profile to test [default: the one in node.toml; when that is `off`, `workspace`]
+    #[arg(long, value_name = "PROFILE", value_parser = sandbox_profile)]
+    pub profile: Option<Profile>,
+    /// Folder that the agent works in [default: `node.workspace` of the local config, else the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+}
+
+fn sandbox_profile(name: &str) -> Result<Profile, String> {
+    match Profile::parse(name)? {
+        Profile::Off => Err("there is nothing to test without a sandbox".to_owned()),
+        profile => Ok(profile),
+    }
 }
 
 #[derive(Debug, Subcommand)]

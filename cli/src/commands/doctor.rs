@@ -16,6 +16,7 @@ use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::local::Local;
+use super::node::{private_folders, sandbox_settings};
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
@@ -25,9 +26,11 @@ use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
 use crate::embedded::up::is_loopback;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::node_policy::NodePolicy;
 use crate::output::{Output, Style};
 use crate::paths;
 use crate::units::{duration, now_ms};
+use gsv_node::sandbox::{Profile, Tier, describe, examine};
 
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
@@ -139,6 +142,7 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
         }
         Err(failure) => report.failure("address", failure),
     }
+    check_sandbox(&mut report, &layout);
     match config.map(|config| Account::find(&context.global, &config)) {
         Some(Ok(account)) => check_gateway(&mut report, &account, stopped, offline).await,
         Some(Err(failure)) => report.failure("token", failure),
@@ -157,6 +161,34 @@ fn check_config(report: &mut Report) -> Option<Config> {
             report.failure("config", failure);
             None
         }
+    }
+}
+
+/// What the agent's commands may do on this machine, when it was ever a node.
+fn check_sandbox(report: &mut Report, layout: &Layout) {
+    const NAME: &str = "sandbox";
+    if !layout.home.join("node").is_dir() {
+        return;
+    }
+    let settings = NodePolicy::load().and_then(|policy| sandbox_settings(policy, "sandbox-test"));
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(failure) => return report.failure(NAME, failure),
+    };
+    if settings.profile == Profile::Off {
+        let found = "off: the agent's commands on this machine can do what you can";
+        return report.ok(NAME, found);
+    }
+    let (temp, tested) = (std::env::temp_dir(), private_folders());
+    let tested = tested.map(|private| examine(&settings, &temp, &private, &Tier::ALL));
+    let (level, problem) = match tested {
+        Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
+        Ok(Err(error)) => (None, error.to_string()),
+        Err(failure) => return report.failure(NAME, failure),
+    };
+    match level {
+        Some(level) => report.ok(NAME, describe(&level)),
+        None => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
     }
 }
 

@@ -20,6 +20,7 @@ mod login_view;
 pub mod messages;
 pub mod models;
 pub mod node;
+pub mod node_sandbox;
 pub mod pair;
 pub mod prompt;
 pub mod search;

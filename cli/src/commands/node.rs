@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gsv_link::{AddressProvider, LinkError};
+use gsv_node::sandbox::{Program, SandboxSettings};
 use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
@@ -24,6 +25,7 @@ use crate::config::{Config, Key, check_node_id};
 use crate::embedded::layout::Layout;
 use crate::embedded::up::is_loopback;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::node_policy::NodePolicy;
 use crate::output::{Output, Style};
 use crate::units::now_ms;
 use crate::width::cut;
@@ -31,9 +33,14 @@ use crate::{paths, private_file};
 
 /// The first argument of the process that supervises one command of the agent; see `main`.
 pub const SUPERVISE: &str = "__supervise";
+/// The one of the process that becomes a confined command.
+pub const CONFINE: &str = "__confine";
+/// The one of the process that tests a sandbox from inside.
+pub const CANARY: &str = "__canary";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
     let out = context.out;
+    let policy = NodePolicy::load()?;
     let mut config = Config::load()?;
     let stored = |key| config.get(key).map(str::to_owned);
     let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
@@ -49,8 +56,8 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         )
     })?;
     let workspace = workspace(args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from)))?;
-    let (home, config_dir) = (paths::state_dir()?, paths::config_dir()?);
-    let private = vec![home.clone(), config_dir];
+    let home = paths::state_dir()?;
+    let private = private_folders()?;
     check_workspace(&workspace, &private).map_err(|error| fatal(&error))?;
     let url = find_url(&context.global, &config)?;
     let state_dir = home.join("node").join(&id);
@@ -85,6 +92,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
             args: vec![OsString::from(SUPERVISE)],
         },
         private,
+        sandbox: Some(sandbox_settings(policy, &id)?),
         ..NodeConfig::new(id.as_str(), url, workspace, state_dir)
     };
     let signals = Signals::listen()?;
@@ -95,6 +103,29 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     )
     .await;
     ended.map_err(|error| refused(&error, &id, is_given, has_admin).unwrap_or_else(|| fatal(&error)))
+}
+
+/// GSV's own folders.
+pub fn private_folders() -> Outcome<Vec<PathBuf>> {
+    Ok(vec![paths::state_dir()?, paths::config_dir()?])
+}
+
+/// What the owner wants for commands; `name`: of the sandbox's own folder.
+pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettings> {
+    Ok(SandboxSettings {
+        profile: policy.sandbox,
+        writable: policy.writable,
+        readable: policy.readable,
+        caches: policy.caches,
+        env: policy.env,
+        home: paths::home()?,
+        own: paths::cache_dir()?.join("node").join(name),
+        program: Program {
+            path: env::current_exe().or_fail("find the gsv program", "Install it again.")?,
+            confine: CONFINE.into(),
+            canary: CANARY.into(),
+        },
+    })
 }
 
 /// The gateway does not accept the node's token: waiting does not help.
@@ -179,7 +210,7 @@ impl Signals {
     }
 }
 
-fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
+pub fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
     let dir = given.unwrap_or_else(|| PathBuf::from("."));
     let next = "Name an existing folder: `gsv node --workspace DIR`.";
     let dir = fs::canonicalize(&dir).or_fail(format_args!("use the workspace {}", dir.display()), next)?;

@@ -217,6 +217,17 @@ impl Report {
     }
 }
 
+/// The level that the machine reported, such as `workspace (landlock)`.
+fn sandbox_words(node: &NodeEntry) -> String {
+    let Some(sandbox) = &node.sandbox else {
+        return "none".to_owned();
+    };
+    match &sandbox.tier {
+        Some(tier) => format!("{} ({})", sandbox.profile.as_str(), tier.as_str()),
+        None => sandbox.profile.as_str().to_owned(),
+    }
+}
+
 impl Remote {
     fn print(&self, out: Output, now: u64) {
         out.line("");
@@ -230,9 +241,15 @@ impl Remote {
                 } else {
                     ("offline", seen.unwrap_or_default())
                 };
-                [node.node_id.to_string(), state.to_owned(), seen, node.tools.join(" ")]
+                [
+                    node.node_id.to_string(),
+                    state.to_owned(),
+                    seen,
+                    sandbox_words(node),
+                    node.tools.join(" "),
+                ]
             });
-            out.table(&Table::new(["MACHINE", "STATE", "SEEN", "TOOLS"], rows));
+            out.table(&Table::new(["MACHINE", "STATE", "SEEN", "SANDBOX", "TOOLS"], rows));
         }
         if let Some(overview) = &self.channels {
             print_channels(out, overview, now);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gsv_link::LinkError;
 use gsv_link::ledger::LedgerError;
+use gsv_sandbox::Profile;
 use gsv_tools::ToolError;
 
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,11 @@ pub enum NodeError {
         folder.display()
     )]
     PrivateWorkspace { workspace: PathBuf, folder: PathBuf },
+    #[error(
+        "The sandbox profile `{}` of node.toml can't be had, so the node does not start: {reason} Or set `sandbox = \"off\"` in node.toml: the agent's commands can do what you can then.",
+        profile.name()
+    )]
+    Sandbox { profile: Profile, reason: String },
     #[error("the tools can't be set up: {0}")]
     Tools(#[from] ToolError),
     #[error(transparent)]
@@ -33,7 +39,7 @@ impl NodeError {
     /// Exit status of a program that ends with this.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::BadId { .. } | Self::PrivateWorkspace { .. } => 2,
+            Self::BadId { .. } | Self::PrivateWorkspace { .. } | Self::Sandbox { .. } => 2,
             Self::Link(error) => error.exit_status(),
             Self::Folder { .. } | Self::Tools(_) | Self::Ledger(_) => 1,
         }

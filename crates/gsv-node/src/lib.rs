@@ -25,6 +25,7 @@ mod progress;
 mod recover;
 mod report;
 mod run_call;
+pub mod sandbox;
 mod scrub;
 mod service;
 mod shared_ledger;

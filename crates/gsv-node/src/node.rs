@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
 use gsv_link::{AddressProvider, Link, Mode, Options};
-use gsv_protocol::types::{Capability, NodeRuntime, ToolDefinition};
+use gsv_protocol::types::{Capability, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition};
 use gsv_tools::beneath::{Scope, overlaps};
-use gsv_tools::{Config, Supervisor, ToolBox};
+use gsv_tools::{Config, Sandbox, Supervisor, ToolBox};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -24,6 +24,7 @@ use crate::mask::Mask;
 use crate::progress::ProgressFeed;
 use crate::recover;
 use crate::report::{Reporter, StatusSink};
+use crate::sandbox::{self, Profile, SandboxSettings, Tier, clear_temporary, describe, set_up};
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
@@ -50,6 +51,8 @@ pub struct NodeConfig {
     pub allow_outside: bool,
     pub version: String,
     pub supervisor: Supervisor,
+    /// `None`: commands may do what the user of the node may do.
+    pub sandbox: Option<SandboxSettings>,
     /// Runs commands; by default the user's login shell.
     pub shell: Option<PathBuf>,
     /// Writes the ledger's files.
@@ -74,6 +77,7 @@ impl NodeConfig {
             allow_outside: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             supervisor: Supervisor::default(),
+            sandbox: None,
             shell: None,
             disk: Arc::new(RealDisk),
         }
@@ -131,6 +135,8 @@ async fn start(
     })?;
     let ledger = SharedLedger::new(ledger, Arc::clone(&log));
     let scrub = Scrub::new(config.token.clone());
+    let sandbox = confine(&config).await?;
+    let level = sandbox.as_ref().map(|sandbox| sandbox.level.clone());
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
     let tools = Arc::new(ToolBox::new(Config {
         scope: if config.allow_outside {
@@ -140,12 +146,13 @@ async fn start(
         },
         supervisor: config.supervisor.clone(),
         shell: config.shell.clone(),
+        sandbox,
         events: Some(exec_sink),
         private: private_folders(&config),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
     let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
-    let (link, events) = Link::connect(options(&config, &tools, ledger.clone())).await?;
+    let (link, events) = Link::connect(options(&config, &tools, level.as_ref(), ledger.clone())).await?;
     let (online_sink, online) = watch::channel(false);
     let uploader = Uploader {
         url: config.url.clone(),
@@ -173,11 +180,19 @@ async fn start(
     });
     context.tasks.spawn(store_events(Arc::clone(&context), exec_events));
     // Before any call: it removes unfinished folders, and a new call could be making one.
-    if let Err(error) = context.tools.recover().await {
-        reporter.report(
+    match context.tools.recover().await {
+        Ok(0) if survivors.is_empty() => {
+            if let Some(settings) = config.sandbox.clone() {
+                let cleared = tokio::task::spawn_blocking(move || clear_temporary(&settings));
+                // Files that are left are removed at the next start.
+                let _ = cleared.await;
+            }
+        }
+        Ok(_) => {}
+        Err(error) => reporter.report(
             Level::Error,
             &format!("Background commands of an earlier start can't be recovered: {error}"),
-        );
+        ),
     }
     for survivor in survivors {
         context.follow(survivor);
@@ -191,12 +206,53 @@ async fn start(
             config.workspace.display()
         ),
     );
+    match &level {
+        Some(level) => reporter.report(
+            Level::Info,
+            &format!("Commands run in the sandbox {}.", describe(level)),
+        ),
+        None => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
+    }
     let outcome = dispatch(&context, reporter, events, online_sink, shutdown).await;
     context.tasks.end().await;
     outcome
 }
 
-fn options(config: &NodeConfig, tools: &ToolBox, ledger: SharedLedger) -> Options {
+/// Tests the sandbox before any command can run.
+async fn confine(config: &NodeConfig) -> Result<Option<Sandbox>, NodeError> {
+    let Some(settings) = config.sandbox.clone() else {
+        return Ok(None);
+    };
+    let (profile, workspace, private) = (settings.profile, config.workspace.clone(), private_folders(config));
+    let file = config.state_dir.join("sandbox.json");
+    let made = tokio::task::spawn_blocking(move || set_up(&settings, &workspace, &private, &file)).await;
+    made.unwrap_or_else(|error| {
+        Err(NodeError::Sandbox {
+            profile,
+            reason: format!("its test was stopped: {error}."),
+        })
+    })
+}
+
+/// The level as the gateway gets it.
+fn reported(level: Option<&sandbox::Level>) -> NodeSandbox {
+    let profile = level.map_or(Profile::Off, |level| level.profile);
+    NodeSandbox {
+        profile: match profile {
+            Profile::Off => SandboxProfile::Off,
+            Profile::Workspace => SandboxProfile::Workspace,
+            Profile::Strict => SandboxProfile::Strict,
+        },
+        tier: level.map(|level| match level.tier {
+            Tier::Bubblewrap => SandboxTier::Bubblewrap,
+            Tier::Landlock => SandboxTier::Landlock,
+            Tier::Seatbelt => SandboxTier::Seatbelt,
+        }),
+        gaps: level.map(|level| level.gaps.iter().map(|gap| gap.words().to_owned()).collect()),
+    }
+}
+
+fn options(config: &NodeConfig, tools: &ToolBox, level: Option<&sandbox::Level>, ledger: SharedLedger) -> Options {
     let definitions = tools.definitions().into_iter().map(|tool| ToolDefinition {
         name: tool.name,
         description: tool.description,
@@ -221,6 +277,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, ledger: SharedLedger) -> Option
             .into_iter()
             .map(|(tool, names)| (tool, capabilities(names)))
             .collect(),
+        sandbox: Some(reported(level)),
     };
     Options {
         address: config.address.clone(),

@@ -2488,6 +2488,8 @@ pub struct NodeEntry {
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<NodeSandbox>,
 }
 
 /// Parameters of `node.exec.event`.
@@ -2567,6 +2569,20 @@ pub struct NodeRuntime {
     /// At most 64 items.
     pub host_capabilities: Vec<Capability>,
     pub tool_capabilities: BTreeMap<String, Vec<Capability>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<NodeSandbox>,
+}
+
+/// The sandbox that a machine really has for its commands, as the node has tested it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSandbox {
+    pub profile: SandboxProfile,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tier: Option<SandboxTier>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<Vec<String>>,
 }
 
 /// Result of `nodes.list`.
@@ -2933,6 +2949,32 @@ pub enum RunState {
     Archiving,
 }
 impl_string_enum!(RunState { Idle => "idle", Thinking => "thinking", Acting => "acting", Archiving => "archiving" });
+
+/// What commands on a machine may do. `off`: what the user of the node may do. `workspace+net`: as `workspace`, with listed hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SandboxProfile {
+    #[serde(rename = "off")]
+    Off,
+    #[serde(rename = "workspace")]
+    Workspace,
+    #[serde(rename = "workspace+net")]
+    WorkspaceNet,
+    #[serde(rename = "strict")]
+    Strict,
+}
+impl_string_enum!(SandboxProfile { Off => "off", Workspace => "workspace", WorkspaceNet => "workspace+net", Strict => "strict" });
+
+/// What enforces a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SandboxTier {
+    #[serde(rename = "bubblewrap")]
+    Bubblewrap,
+    #[serde(rename = "landlock")]
+    Landlock,
+    #[serde(rename = "seatbelt")]
+    Seatbelt,
+}
+impl_string_enum!(SandboxTier { Bubblewrap => "bubblewrap", Landlock => "landlock", Seatbelt => "seatbelt" });
 
 /// One match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -83,6 +83,10 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     for path in survey.sockets.iter().filter(|path| is_visible(path)) {
         list.cover(path, plan);
     }
+    if plan.readable.is_some() {
+        // The folders above the mounts lie in a file system of the sandbox, which is not writable either.
+        list.path("--remount-ro", Path::new("/"));
+    }
     list.path("--chdir", &survey.workdir);
     list.words(&["--seccomp", &seccomp.to_string(), "--"]);
     list.0
@@ -196,6 +200,7 @@ mod tests {
             text.contains("--ro-bind /usr /usr --ro-bind /etc /etc --symlink /usr/bin /bin"),
             "{text}"
         );
+        assert!(text.contains("--remount-ro / --chdir"), "{text}");
         assert!(!text.contains(".netrc"), "what is not there is not covered: {text}");
     }
 }

@@ -45,7 +45,9 @@ pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Vec<Grant> {
         roots.extend([PathBuf::from("/proc"), PathBuf::from("/sys")]);
     }
     for root in roots {
-        split(&root, &hidden, look, &mut all);
+        // A folder that was named may lie in a shared place; a plan has none that lies in a secret one.
+        let inside: BTreeSet<PathBuf> = hidden.iter().filter(|path| !root.starts_with(path)).cloned().collect();
+        split(&root, &inside, look, &mut all);
     }
     let mut add = |path: &Path, access| {
         if look.kind(path).is_some() {
@@ -150,6 +152,15 @@ mod tests {
         );
         let writable: Vec<_> = grants.iter().filter(|grant| grant.access == Access::Write).collect();
         assert_eq!(writable.len(), 1);
+    }
+
+    #[test]
+    fn sb3_a_named_folder_in_a_shared_place_is_readable_and_its_neighbours_are_not() {
+        let disk = Fake::of(&["/tmp/named/file", "/tmp/other", "/home/u/ws/"]);
+        let mut plan = plan(&[], &["/home/u/ws"]);
+        plan.readable = Some(vec!["/tmp/named".into()]);
+        let grants = grants(&plan, &disk);
+        assert!(may_read(&grants, "/tmp/named/file") && !may_read(&grants, "/tmp/other"));
     }
 
     proptest! {

@@ -164,6 +164,7 @@ import type {
   NodeId,
   NodeLedger,
   NodeRuntime,
+  NodeSandbox,
   NodesListResult,
   OutboundAction,
   OutboundKind,
@@ -191,6 +192,8 @@ import type {
   ResumePoint,
   RunId,
   RunState,
+  SandboxProfile,
+  SandboxTier,
   SearchHit,
   SearchQueryParams,
   SearchQueryResult,
@@ -482,6 +485,7 @@ export function checkNodeForgetResult(value: unknown): value is NodeForgetResult
 export function checkNodeId(value: unknown): value is NodeId;
 export function checkNodeLedger(value: unknown): value is NodeLedger;
 export function checkNodeRuntime(value: unknown): value is NodeRuntime;
+export function checkNodeSandbox(value: unknown): value is NodeSandbox;
 export function checkNodesListResult(value: unknown): value is NodesListResult;
 export function checkOutboundAction(value: unknown): value is OutboundAction;
 export function checkOutboundKind(value: unknown): value is OutboundKind;
@@ -509,6 +513,8 @@ export function checkResetPolicyPatch(value: unknown): value is ResetPolicyPatch
 export function checkResumePoint(value: unknown): value is ResumePoint;
 export function checkRunId(value: unknown): value is RunId;
 export function checkRunState(value: unknown): value is RunState;
+export function checkSandboxProfile(value: unknown): value is SandboxProfile;
+export function checkSandboxTier(value: unknown): value is SandboxTier;
 export function checkSearchHit(value: unknown): value is SearchHit;
 export function checkSearchQueryParams(value: unknown): value is SearchQueryParams;
 export function checkSearchQueryResult(value: unknown): value is SearchQueryResult;

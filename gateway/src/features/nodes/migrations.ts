@@ -108,4 +108,10 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`);
     },
   },
+  {
+    name: "the sandbox of each machine",
+    up: (sql) => {
+      sql.exec("ALTER TABLE nodes ADD COLUMN sandbox TEXT");
+    },
+  },
 ];

@@ -10,6 +10,7 @@ import {
   type ClientInfo,
   type NodeEntry,
   type NodeRuntime,
+  type NodeSandbox,
   type ToolDefinition,
 } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -32,6 +33,8 @@ type Row = {
   host_capabilities: string;
   tool_capabilities: string;
   waiting: string;
+  /** JSON; null when the machine did not report it. */
+  sandbox: string | null;
 };
 
 /** The largest number of sessions that wait for one machine. */
@@ -75,11 +78,11 @@ export class Nodes {
   connected(client: ClientInfo, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined, ledger: boolean, now: number): void {
     run(
       this.#db.sql,
-      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting)
-       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]')
+      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?)
        ON CONFLICT(id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_connected_at = excluded.last_connected_at, platform = excluded.platform,
          version = excluded.version, ledger = excluded.ledger, tools = excluded.tools, host_capabilities = excluded.host_capabilities,
-         tool_capabilities = excluded.tool_capabilities, waiting = '[]'`,
+         tool_capabilities = excluded.tool_capabilities, waiting = '[]', sandbox = excluded.sandbox`,
       client.id,
       now,
       now,
@@ -90,6 +93,7 @@ export class Nodes {
       JSON.stringify(tools),
       JSON.stringify(runtime?.hostCapabilities ?? []),
       JSON.stringify(runtime?.toolCapabilities ?? {}),
+      runtime?.sandbox === undefined ? null : JSON.stringify(runtime.sandbox),
     );
     run(this.#db.sql, "DELETE FROM nodes WHERE id IN (SELECT id FROM nodes ORDER BY last_seen_at DESC, id LIMIT -1 OFFSET ?)", MAX_NODES);
     this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
@@ -153,6 +157,7 @@ export class Nodes {
       ...(row.last_disconnected_at === null ? {} : { lastDisconnectedAt: row.last_disconnected_at }),
       ...(row.platform === null ? {} : { clientPlatform: row.platform }),
       ...(row.version === null ? {} : { clientVersion: row.version }),
+      ...(row.sandbox === null ? {} : { sandbox: JSON.parse(row.sandbox) as NodeSandbox }),
     }));
   }
 

@@ -47,6 +47,19 @@ describe("nodes.list and node.forget", () => {
   });
 });
 
+test("[SB12] [S12] nodes.list shows the sandbox that a machine reported, and forgets it with the next report", async () => {
+  const runtime = { hostCapabilities: [], toolCapabilities: {} };
+  const sandbox = { profile: "workspace", tier: "landlock", gaps: ["read it"] };
+  const shown = async (): Promise<unknown> => (await admin.ok<{ nodes: { sandbox?: unknown }[] }>("nodes.list")).nodes[0]?.sandbox;
+  const first = await node("lap", ADMIN, { nodeRuntime: { ...runtime, sandbox } });
+  expect(await shown()).toEqual(sandbox);
+  first.socket.close(1000);
+  await admin.event("presence", ({ online }) => online === false);
+  expect(await shown()).toEqual(sandbox);
+  await node("lap", ADMIN, { nodeRuntime: runtime });
+  expect(await shown()).toBeUndefined();
+});
+
 describe("tools.list", () => {
   test("[G4] native tools and tools of connected machines, each under its full name, sorted", async () => {
     const lap = await node("lap");

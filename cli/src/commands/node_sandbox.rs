@@ -1,0 +1,105 @@
+//! `gsv node sandbox`: tests what the sandbox of this machine really stops, and says what is missing.
+
+use gsv_node::sandbox::{Finding, Profile, Report, SandboxSettings, Tier, describe, examine};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::node::{private_folders, sandbox_settings, workspace};
+use crate::args::NodeSandbox;
+use crate::config::{Config, Key};
+use crate::exit::{Failure, Outcome};
+use crate::node_policy::NodePolicy;
+use crate::table::Table;
+
+pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
+    let out = context.out;
+    let policy = NodePolicy::load()?;
+    let config = Config::load()?;
+    let stored = config.get(Key::NodeWorkspace).map(std::path::PathBuf::from);
+    let workspace = workspace(args.workspace.clone().or(stored))?;
+    let private = private_folders()?;
+    let configured = policy.sandbox;
+    let tested = match (args.profile, configured) {
+        (Some(profile), _) => profile,
+        (None, Profile::Off) => Profile::Workspace,
+        (None, profile) => profile,
+    };
+    let settings = SandboxSettings {
+        profile: tested,
+        ..sandbox_settings(policy, "sandbox-test")?
+    };
+    let refused = |error: gsv_node::NodeError| Failure::usage(error.to_string(), "Change node.toml or --workspace.");
+    let mut reports: Vec<Report> = Vec::new();
+    for tier in Tier::ALL {
+        reports.push(
+            examine(&settings, &workspace, &private, &[tier])
+                .map_err(refused)?
+                .report,
+        );
+    }
+    // A folder that is left behind is used again.
+    let _ = std::fs::remove_dir_all(&settings.own);
+    let level = reports.iter().find_map(Report::level);
+    let advice = reports.first().and_then(Report::advice);
+    let data = json!({
+        "configured": configured.name(),
+        "tested": tested.name(),
+        "tier": level.as_ref().map(|level| level.tier.name()),
+        "gaps": level.as_ref().map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
+        "tiers": reports.iter().flat_map(|report| &report.findings).map(tier_json).collect::<Vec<_>>(),
+        "advice": advice,
+    });
+    out.show(data, |_| {
+        out.fields([
+            ("configured", Some(configured_words(configured))),
+            ("tested", Some(tested.name().to_owned())),
+            (
+                "level",
+                Some(level.as_ref().map_or_else(|| "none".to_owned(), describe)),
+            ),
+        ]);
+        out.line("");
+        let rows = reports.iter().flat_map(|report| &report.findings).map(tier_row);
+        out.table(&Table::new(["TIER", "STATE", "A COMMAND COULD STILL"], rows));
+    });
+    if let Some(advice) = advice {
+        out.aside(advice);
+    }
+    if level.is_some() {
+        return Ok(());
+    }
+    Err(Failure::failed(
+        format!("This machine can't enforce the profile `{}`.", tested.name()),
+        "Without it, the agent's commands can do what you can: run the node as a user of its own, or in a container.",
+    ))
+}
+
+fn configured_words(profile: Profile) -> String {
+    match profile {
+        Profile::Off => {
+            "off: the agent's commands can do what you can; set `sandbox = \"workspace\"` in node.toml".to_owned()
+        }
+        profile => profile.name().to_owned(),
+    }
+}
+
+fn tier_json((tier, finding): &(Tier, Finding)) -> Value {
+    match finding {
+        Finding::Holds { gaps } => {
+            json!({"tier": tier.name(), "holds": true, "gaps": gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()})
+        }
+        Finding::Fails { why } => json!({"tier": tier.name(), "holds": false, "why": why}),
+    }
+}
+
+fn tier_row((tier, finding): &(Tier, Finding)) -> [String; 3] {
+    let (state, rest) = match finding {
+        Finding::Holds { gaps } if gaps.is_empty() => ("holds".to_owned(), "-".to_owned()),
+        Finding::Holds { gaps } => {
+            let words: Vec<&str> = gaps.iter().map(|gap| gap.words()).collect();
+            ("holds".to_owned(), words.join("; "))
+        }
+        Finding::Fails { why } => (format!("not available: {why}"), String::new()),
+    };
+    [tier.name().to_owned(), state, rest]
+}

@@ -1,0 +1,249 @@
+//! `node.toml`: what the owner of this machine lets the agent's commands do. Local, and the last word: the gateway can't
+//! change it. Every key has an effect; a key that does not exist, or has the wrong type, stops the node.
+//!
+//! ```toml
+//! sandbox = "workspace"            # off (the default), workspace or strict
+//! env = ["MY_SETTING"]             # variables that commands get besides the usual ones
+//! caches = ["~/.cargo/registry"]   # package caches that commands may write; this replaces the default list
+//! [roots]
+//! rw = ["~/data"]                  # further folders that commands may write
+//! ro = ["~/reference"]             # further folders that commands may read in `strict`
+//! ```
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use gsv_node::sandbox::{DEFAULT_CACHES, Profile, is_reserved};
+use toml_edit::{Document, Item, Table};
+
+use crate::exit::{Failure, Outcome};
+use crate::{paths, private_file};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodePolicy {
+    pub sandbox: Profile,
+    pub writable: Vec<PathBuf>,
+    pub readable: Vec<PathBuf>,
+    pub caches: Vec<PathBuf>,
+    pub env: Vec<String>,
+}
+
+const FOLDERS: usize = 100;
+
+impl NodePolicy {
+    pub fn path() -> Outcome<PathBuf> {
+        Ok(paths::config_dir()?.join("node.toml"))
+    }
+
+    /// A file that does not exist means: no sandbox.
+    pub fn load() -> Outcome<Self> {
+        let path = Self::path()?;
+        let repair = "Fix it with an editor.";
+        let text = private_file::read_checked(&path, repair, |meta, _| paths::check_policy_file(&path, meta))?;
+        Self::parse(&text.unwrap_or_default(), &paths::home()?).map_err(|problem| {
+            Failure::usage(
+                format!("{} is not valid: {problem}.", path.display()),
+                format!("{repair} The node does not start with a policy that it can't read."),
+            )
+        })
+    }
+
+    /// # Errors
+    /// The line and the reason.
+    pub fn parse(text: &str, home: &Path) -> Result<Self, String> {
+        let document = Document::parse(text).map_err(|error| {
+            let message: Vec<&str> = error.message().lines().collect();
+            at(text, error.span(), &message.join("; "))
+        })?;
+        let caches = DEFAULT_CACHES.map(|cache| expand(cache, home)).into_iter().flatten();
+        let mut policy = Self {
+            sandbox: Profile::Off,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            caches: caches.collect(),
+            env: Vec::new(),
+        };
+        for (key, item) in entries(document.as_table()) {
+            let problem = |problem: &str| at(text, key.span.clone(), &format!("`{}`: {problem}", key.name));
+            match key.name.as_str() {
+                "sandbox" => {
+                    let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
+                    policy.sandbox = Profile::parse(name).map_err(|error| problem(&error))?;
+                }
+                "env" => {
+                    policy.env = strings(item).ok_or_else(|| problem("it must be a list of strings"))?;
+                    if let Some(name) = policy.env.iter().find(|name| is_reserved(name) || !is_name(name)) {
+                        return Err(problem(&format!("{name:?} can't be passed to commands")));
+                    }
+                }
+                "caches" => {
+                    policy.caches = folders(item, home).map_err(|error| problem(&error))?;
+                    if let Some(cache) = policy.caches.iter().find(|cache| holds_programs(cache, home)) {
+                        return Err(problem(&format!(
+                            "{} holds programs, settings or credentials; name the folder of the packages in it",
+                            cache.display()
+                        )));
+                    }
+                }
+                "roots" => {
+                    let table = item
+                        .as_table()
+                        .ok_or_else(|| problem("it must be a section: `[roots]`"))?;
+                    for (key, item) in entries(table) {
+                        let problem =
+                            |problem: &str| at(text, key.span.clone(), &format!("`roots.{}`: {problem}", key.name));
+                        let list = match key.name.as_str() {
+                            "rw" => &mut policy.writable,
+                            "ro" => &mut policy.readable,
+                            _ => return Err(problem("there is no such key; `roots` has `rw` and `ro`")),
+                        };
+                        *list = folders(item, home).map_err(|error| problem(&error))?;
+                    }
+                }
+                _ => {
+                    return Err(problem(
+                        "there is no such key; there are `sandbox`, `env`, `caches` and `roots`",
+                    ));
+                }
+            }
+        }
+        Ok(policy)
+    }
+}
+
+struct Key {
+    name: String,
+    span: Option<Range<usize>>,
+}
+
+fn entries(table: &Table) -> impl Iterator<Item = (Key, &Item)> {
+    table.iter().map(|(name, item)| {
+        let span = table.key(name).and_then(toml_edit::Key::span);
+        let key = Key {
+            name: name.to_owned(),
+            span: span.or_else(|| item.span()),
+        };
+        (key, item)
+    })
+}
+
+fn at(text: &str, span: Option<Range<usize>>, problem: &str) -> String {
+    let Some(before) = span.and_then(|span| text.get(..span.start)) else {
+        return problem.to_owned();
+    };
+    format!("line {}: {problem}", before.matches('\n').count() + 1)
+}
+
+fn strings(item: &Item) -> Option<Vec<String>> {
+    let values = item.as_array()?.iter();
+    values.map(|value| value.as_str().map(str::to_owned)).collect()
+}
+
+fn folders(item: &Item, home: &Path) -> Result<Vec<PathBuf>, String> {
+    let names = strings(item).ok_or("it must be a list of strings")?;
+    if names.len() > FOLDERS {
+        return Err(format!("it has more than {FOLDERS} folders"));
+    }
+    names
+        .iter()
+        .map(|name| expand(name, home).ok_or_else(|| format!("{name:?} must begin with `/` or `~/`")))
+        .collect()
+}
+
+fn expand(name: &str, home: &Path) -> Option<PathBuf> {
+    match name.strip_prefix("~/") {
+        Some(rest) => Some(home.join(rest)),
+        None => Some(PathBuf::from(name)).filter(|path| path.is_absolute()),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// What no command may write, because the user's own programs run or obey it.
+fn holds_programs(cache: &Path, home: &Path) -> bool {
+    const NEVER: [&str; 14] = [
+        ".cargo/bin",
+        ".cargo/config.toml",
+        ".cargo/credentials.toml",
+        ".rustup",
+        ".npmrc",
+        ".npm/_npx",
+        ".local/bin",
+        ".local/share/applications",
+        ".config",
+        ".gradle/gradle.properties",
+        ".gradle/init.d",
+        ".m2/settings.xml",
+        "go/bin",
+        ".profile",
+    ];
+    let is_bin = cache.components().any(|part| part.as_os_str() == "bin");
+    is_bin
+        || NEVER
+            .iter()
+            .map(|name| home.join(name))
+            .any(|never| never.starts_with(cache) || cache.starts_with(&never))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<NodePolicy, String> {
+        NodePolicy::parse(text, Path::new("/home/u"))
+    }
+
+    #[test]
+    fn sb11_an_empty_policy_is_no_sandbox_and_the_default_caches() {
+        let policy = parse("").unwrap();
+        assert_eq!(policy.sandbox, Profile::Off);
+        assert!(policy.caches.contains(&PathBuf::from("/home/u/.cargo/registry")));
+        assert!(
+            !policy
+                .caches
+                .iter()
+                .any(|cache| holds_programs(cache, Path::new("/home/u")))
+        );
+    }
+
+    #[test]
+    fn sb11_every_key_is_read() {
+        let text = "sandbox = \"strict\"\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
+        let want = NodePolicy {
+            sandbox: Profile::Strict,
+            writable: vec!["/home/u/data".into()],
+            readable: vec!["/srv".into()],
+            caches: vec!["/srv/cache".into()],
+            env: vec!["MINE".into()],
+        };
+        assert_eq!(parse(text), Ok(want));
+    }
+
+    #[test]
+    fn sb11_a_mistake_is_refused_with_its_line() {
+        for (text, line, word) in [
+            ("\nsandbax = \"off\"", 2, "`sandbox`"),
+            ("sandbox = true", 1, "string"),
+            ("\n\nsandbox = \"workspace+net\"", 3, "not available"),
+            ("sandbox = \"on\"", 1, "`strict`"),
+            ("env = \"A\"", 1, "list"),
+            ("env = [1]", 1, "list"),
+            ("env = [\"GSV_TOKEN\"]", 1, "can't be passed"),
+            ("env = [\"A=B\"]", 1, "can't be passed"),
+            ("caches = [\"~/.cargo\"]", 1, "programs"),
+            ("caches = [\"~/go/bin\"]", 1, "programs"),
+            ("caches = [\"relative\"]", 1, "`/`"),
+            ("roots = []", 1, "section"),
+            ("[roots]\nrx = []", 2, "`rw`"),
+            ("[roots]\n\nrw = \"/x\"", 3, "list"),
+            ("sandbox = \"off\nx", 1, ""),
+            ("sandbox = \"off\"\nsandbox = \"off\"", 2, "duplicate"),
+        ] {
+            let problem = parse(text).unwrap_err();
+            assert!(problem.starts_with(&format!("line {line}: ")), "{text}: {problem}");
+            assert!(problem.contains(word), "{text}: {problem}");
+        }
+    }
+}

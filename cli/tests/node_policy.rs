@@ -1,0 +1,227 @@
+//! node.toml and the sandbox of the built binary.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use common::fake_gateway::{Connection, FakeGateway};
+use common::{Home, signal};
+use serde_json::{Value, json};
+
+/// A node that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Machine {
+    gateway: FakeGateway,
+    home: Home,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let (gateway, home) = (FakeGateway::new(), Home::new());
+        home.write_config(&format!(
+            "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+            gateway.url()
+        ));
+        fs::create_dir_all(home.root().join("work")).unwrap();
+        Self { gateway, home }
+    }
+
+    fn policy(&self, text: &str, mode: u32) {
+        let file = self.home.config_dir().join("node.toml");
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn workspace(&self) -> String {
+        self.home.root().join("work").to_str().unwrap().to_owned()
+    }
+
+    /// The tier of this machine for the profile `workspace`; `None` is said aloud.
+    fn tier(&self) -> Option<String> {
+        let run = self
+            .home
+            .gsv(["node", "sandbox", "--json", "--workspace", &self.workspace()]);
+        let tier = run.json()["tier"].as_str().map(str::to_owned);
+        if tier.is_none() {
+            eprintln!("skipped: this machine has no tier: {}", run.json());
+        }
+        tier
+    }
+
+    fn start(&self) -> (Running, Connection) {
+        let child = self
+            .home
+            .command()
+            .args(["node", "--workspace", &self.workspace()])
+            .env("MINE", "passed on")
+            .env("API_KEY", "secret")
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        (Running(child), self.gateway.accept())
+    }
+
+    fn refused(&self) -> String {
+        self.home
+            .gsv(["node", "--workspace", &self.workspace()])
+            .failed(2)
+            .stderr
+    }
+}
+
+/// Runs one command on the node and returns its result.
+fn bash(node: &mut Connection, id: &str, command: &str) -> Value {
+    let call = json!({"callId": id, "tool": "Bash", "args": {"command": command}});
+    node.event("tool.invoke", &call);
+    loop {
+        let request = node.request();
+        node.answer(&request, &json!({"ok": true}));
+        if request.method == "tool.result" {
+            return request.params;
+        }
+    }
+}
+
+fn end(mut child: Running, node: Connection) {
+    signal(&child.0, "-TERM");
+    drop(node);
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn sb11_a_policy_that_is_open_or_wrong_stops_the_node() {
+    let machine = Machine::new();
+    machine.policy("sandbox = \"off\"\n", 0o644);
+    let open = machine.refused();
+    assert!(open.contains("0644") && open.contains("chmod 600"), "{open}");
+    machine.policy("\nsandbax = \"off\"\n", 0o600);
+    let wrong = machine.refused();
+    assert!(
+        wrong.contains("node.toml") && wrong.contains("line 2") && wrong.contains("sandbax"),
+        "{wrong}"
+    );
+    machine.policy("sandbox = \"workspace\"\n[roots]\nrw = [\"/\"]\n", 0o600);
+    let wide = machine.refused();
+    assert!(wide.contains("whole system"), "{wide}");
+}
+
+#[test]
+fn sb12_without_a_policy_the_node_reports_that_it_has_no_sandbox() {
+    let machine = Machine::new();
+    let (child, node) = machine.start();
+    assert_eq!(node.hello["nodeRuntime"]["sandbox"], json!({"profile": "off"}));
+    end(child, node);
+    assert!(!machine.home.root().join(".cache").exists());
+}
+
+#[test]
+fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is_reported() {
+    let machine = Machine::new();
+    let Some(tier) = machine.tier() else { return };
+    let root = machine.home.root();
+    for folder in ["data", "cache", "elsewhere", ".ssh"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::write(root.join(".ssh/id"), "PRIVATE").unwrap();
+    machine.policy(
+        "sandbox = \"workspace\"\nenv = [\"MINE\"]\ncaches = [\"~/cache\"]\n[roots]\nrw = [\"~/data\"]\n",
+        0o600,
+    );
+    let (child, mut node) = machine.start();
+    let reported = &node.hello["nodeRuntime"]["sandbox"];
+    assert_eq!(
+        (&reported["profile"], &reported["tier"]),
+        (&json!("workspace"), &json!(tier)),
+        "{reported}"
+    );
+    let done = bash(
+        &mut node,
+        "a/1",
+        "echo x >in-work && echo x >~/data/d && echo x >~/cache/c && echo \"[$MINE][$API_KEY]\"",
+    );
+    assert!(done.to_string().contains("[passed on][]"), "{done}");
+    for file in ["work/in-work", "data/d", "cache/c"] {
+        assert!(root.join(file).exists(), "{file}");
+    }
+    let stopped = bash(&mut node, "a/2", "cat ~/.ssh/id; echo x >~/elsewhere/e").to_string();
+    assert!(
+        !stopped.contains("PRIVATE") && stopped.contains("the sandbox of this node"),
+        "{stopped}"
+    );
+    let config = machine.home.config_file();
+    let own = bash(
+        &mut node,
+        "a/3",
+        &format!("cat {}; ls {}", config.display(), machine.home.state().display()),
+    );
+    assert!(
+        !own.to_string().contains("gsv_node_a_lap") && !own.to_string().contains("ledger"),
+        "{own}"
+    );
+    assert!(!root.join("elsewhere/e").exists());
+    end(child, node);
+}
+
+#[test]
+fn sb12_strict_reads_only_what_the_policy_names() {
+    let machine = Machine::new();
+    if machine.tier().is_none() {
+        return;
+    }
+    let root = machine.home.root();
+    for folder in ["reference", "other"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+        fs::write(root.join(folder).join("file"), format!("from {folder}")).unwrap();
+    }
+    machine.policy("sandbox = \"strict\"\n[roots]\nro = [\"~/reference\"]\n", 0o600);
+    let (child, mut node) = machine.start();
+    assert_eq!(node.hello["nodeRuntime"]["sandbox"]["profile"], "strict");
+    let read = bash(&mut node, "a/1", "cat ~/reference/file ~/other/file").to_string();
+    assert!(
+        read.contains("from reference") && !read.contains("from other"),
+        "{read}"
+    );
+    end(child, node);
+}
+
+#[test]
+fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
+    let machine = Machine::new();
+    let run = machine
+        .home
+        .gsv(["node", "sandbox", "--json", "--workspace", &machine.workspace()]);
+    let found = run.json();
+    assert_eq!(
+        (&found["configured"], &found["tested"]),
+        (&json!("off"), &json!("workspace"))
+    );
+    let tiers = found["tiers"].as_array().unwrap();
+    assert_eq!(tiers.len(), 3, "{found}");
+    for tier in tiers {
+        assert!(
+            tier["holds"] == json!(true) || tier["why"].as_str().is_some_and(|why| !why.is_empty()),
+            "{tier}"
+        );
+    }
+    assert_eq!(run.code, Some(if found["tier"].is_null() { 1 } else { 0 }));
+    machine
+        .home
+        .gsv(["node", "sandbox", "--profile", "workspace+net"])
+        .failed(2);
+}

@@ -1,0 +1,148 @@
+//! The sandbox of a node: what its owner wants, the level that the machine really has, and how commands get into it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, Level, Profile, Program, Report, Tier, is_reserved};
+use gsv_sandbox::{Disk, Plan, Request, environment, prepare, probe};
+pub use gsv_sandbox::{canary_main, confine_main};
+use gsv_tools::Sandbox;
+
+use crate::error::NodeError;
+
+/// What the owner of the machine wants for the agent's commands.
+#[derive(Debug, Clone)]
+pub struct SandboxSettings {
+    pub profile: Profile,
+    pub writable: Vec<PathBuf>,
+    pub readable: Vec<PathBuf>,
+    pub caches: Vec<PathBuf>,
+    /// Names of variables that commands get besides the usual ones.
+    pub env: Vec<String>,
+    /// The user's home.
+    pub home: PathBuf,
+    /// The sandbox's own folder, outside GSV's private ones.
+    pub own: PathBuf,
+    pub program: Program,
+}
+
+/// What was found, and what was planned.
+pub struct Examined {
+    pub report: Report,
+    plan: Plan,
+}
+
+/// Plans the profile and runs its canaries.
+///
+/// # Errors
+/// A folder of the settings can't be used.
+pub fn examine(
+    settings: &SandboxSettings,
+    workspace: &Path,
+    private: &[PathBuf],
+    tiers: &[Tier],
+) -> Result<Examined, NodeError> {
+    let refused = |reason: String| NodeError::Sandbox {
+        profile: settings.profile,
+        reason,
+    };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.own);
+    made.map_err(|error| refused(format!("its folder {} can't be made: {error}.", settings.own.display())))?;
+    let mut homes = vec![settings.home.clone()];
+    homes.extend(system_home().filter(|home| *home != settings.home && home.is_dir()));
+    let request = Request {
+        profile: settings.profile,
+        workspace: workspace.to_owned(),
+        writable: settings.writable.clone(),
+        readable: settings.readable.clone(),
+        caches: settings.caches.clone(),
+        private: private.to_vec(),
+        homes,
+        own: settings.own.clone(),
+    };
+    let plan = Plan::new(&request, &Disk).map_err(|problem| refused(format!("{}.", problem.0)))?;
+    let search: Vec<PathBuf> = env::var_os("PATH")
+        .map(|path| env::split_paths(&path).filter(|folder| folder.is_absolute()).collect())
+        .unwrap_or_default();
+    let report = probe(&request, &plan, &settings.program, tiers, &search);
+    Ok(Examined { report, plan })
+}
+
+/// The sandbox for a node's commands. `file`: where the plan is stored, in a private folder.
+///
+/// # Errors
+/// The machine can't enforce the profile, or a folder can't be used.
+pub(crate) fn set_up(
+    settings: &SandboxSettings,
+    workspace: &Path,
+    private: &[PathBuf],
+    file: &Path,
+) -> Result<Option<Sandbox>, NodeError> {
+    if settings.profile == Profile::Off {
+        return Ok(None);
+    }
+    let refused = |reason: String| NodeError::Sandbox {
+        profile: settings.profile,
+        reason,
+    };
+    let Examined { report, plan } = examine(settings, workspace, private, &Tier::ALL)?;
+    let (Some(level), Some(confinement)) = (report.level(), &report.confinement) else {
+        let advice = report.advice().unwrap_or_default();
+        return Err(refused(format!("{}. {advice}", report.problem())));
+    };
+    prepare(&plan, &settings.home)
+        .and_then(|()| confinement.write(file))
+        .map_err(|error| refused(format!("its files can't be written: {error}.")))?;
+    let program = &settings.program;
+    let wrapper: [OsString; 4] = [
+        program.path.clone().into(),
+        program.confine.clone(),
+        file.into(),
+        "--".into(),
+    ];
+    Ok(Some(Sandbox {
+        level,
+        wrapper: wrapper.into(),
+        environment: environment(&plan, env::vars_os(), &settings.env),
+    }))
+}
+
+/// Removes temporary files of earlier commands. Only while no command runs.
+pub(crate) fn clear_temporary(settings: &SandboxSettings) {
+    // What can't be removed now is tried again at the next start.
+    for entry in std::fs::read_dir(settings.own.join("tmp"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = entry.path();
+        let _ = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+    }
+}
+
+/// What a person should know about a level, in one line.
+pub fn describe(level: &Level) -> String {
+    let mut text = format!("{} ({})", level.profile.name(), level.tier.name());
+    if !level.gaps.is_empty() {
+        let gaps: Vec<&str> = level.gaps.iter().map(|canary| canary.words()).collect();
+        text += &format!("; a command could still {}", gaps.join(", "));
+    }
+    text
+}
+
+/// The home that the system knows for this user; `HOME` may name another one.
+fn system_home() -> Option<PathBuf> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let me = rustix::process::getuid().as_raw().to_string();
+    users.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
+    })
+}
