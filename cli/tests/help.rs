@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 40] = [
+    let commands: [&[&str]; 41] = [
         &[],
         &["chat"],
         &["up"],
