@@ -132,7 +132,8 @@ pub fn describe(level: &Level) -> String {
     let mut text = format!("{} ({})", level.profile.name(), level.tier.name());
     if !level.gaps.is_empty() {
         let gaps: Vec<&str> = level.gaps.iter().map(|canary| canary.words()).collect();
-        text += &format!("; a command could still {}", gaps.join(", "));
+        text.push_str("; a command could still ");
+        text.push_str(&gaps.join(", "));
     }
     text
 }
