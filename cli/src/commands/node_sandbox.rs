@@ -20,9 +20,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let private = private_folders()?;
     let configured = policy.sandbox;
     let tested = match (args.profile, configured) {
-        (Some(profile), _) => profile,
         (None, Profile::Off) => Profile::Workspace,
-        (None, profile) => profile,
+        (Some(profile), _) | (None, profile) => profile,
     };
     let settings = SandboxSettings {
         profile: tested,
