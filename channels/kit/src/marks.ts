@@ -159,7 +159,6 @@ function inline(token: Inline, style: Style): string {
 /** A mark works only directly beside a word. */
 function mark(sign: string, text: string): string {
   const inner = text.trim();
-  if (sign === "") return text;
   const lead = text.slice(0, text.indexOf(inner));
   const tail = text.slice(lead.length + inner.length);
   // On platforms a mark ends with its line.

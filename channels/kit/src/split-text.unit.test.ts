@@ -77,6 +77,17 @@ test("[P7] the parts of a code block are as long as they can be", () => {
     [5, 5, 2],
   );
 });
+test("[P7] lines that fill a piece exactly stay in it", () => {
+  // Three lines of 18 characters, their line ends and the fences have 64 characters.
+  const pieces = splitText(`\`\`\`\n${`${"x".repeat(18)}\n`.repeat(6)}\`\`\``, MIN_PIECE);
+  assert.deepEqual(
+    pieces.map((piece) => [piece.length, piece.split("\n").length - 2]),
+    [
+      [64, 3],
+      [64, 3],
+    ],
+  );
+});
 test("a longer code block is cut between lines, each part a block of its own", () => {
   const lines = Array.from({ length: 40 }, (_, index) => `line ${index} of the code`);
   const pieces = splitText(`Before.\n\n\`\`\`sh\n${lines.join("\n")}\n\`\`\`\n\nAfter.`, 200);
