@@ -156,7 +156,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "0ec58d99a1f35a12";
+export const PROTOCOL_FINGERPRINT = "336c01e888854a29";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -110,6 +110,7 @@ export type ApprovalCondition = {
 
 /** Which tool calls need your approval. */
 export type ApprovalConfig = {
+  mode?: PolicyMode;
   defaultDecision?: ApprovalDecision;
   /** At most 256 items. */
   rules?: ApprovalRule[];
@@ -1047,6 +1048,8 @@ export type ConfigSetResult = {
   ok: true;
   /** At most 512 characters. */
   path: string;
+  /** At most 64 items. */
+  warnings?: string[];
 };
 
 /** Parameters of `config.unset`. */
@@ -1810,6 +1813,13 @@ export type PendingPair = {
 export type PolicyClass = "read_private" | "read_public" | "write_workspace" | "write_protected" | "write_files" | "exec" | "egress" | "control";
 export const PolicyClassValues = ["read_private", "read_public", "write_workspace", "write_protected", "write_files", "exec", "egress", "control"] as const satisfies readonly PolicyClass[];
 
+/**
+ * What happens to a tool call that no rule decides. `plan`: only reads run. `ask`: programs, changes of a machine's files, sending and
+ * changes of the gateway ask. `auto`: what stays inside the workspace or a sandbox runs, all else asks. `full`: everything runs.
+ */
+export type PolicyMode = "plan" | "ask" | "auto" | "full";
+export const PolicyModeValues = ["plan", "ask", "auto", "full"] as const satisfies readonly PolicyMode[];
+
 /** Payload of the `presence` event. */
 export type PresenceEvent = {
   nodeId: NodeId;
@@ -2222,6 +2232,9 @@ export type SessionSettings = {
   systemPrompt?: string;
   /** 1 to 10000000. */
   maxTokens?: number;
+  mode?: PolicyMode;
+  /** Epoch ms. */
+  modeUntil?: number;
 };
 
 /** Settings to change. */
@@ -2232,6 +2245,9 @@ export type SessionSettingsPatch = {
   systemPrompt?: string;
   /** 1 to 10000000. */
   maxTokens?: number;
+  mode?: PolicyMode;
+  /** 60000 to 86400000. */
+  modeMs?: number;
 };
 
 /** Parameters of `session.stats`. */

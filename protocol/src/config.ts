@@ -2,6 +2,7 @@
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, ThinkLevel } from "./ids.ts";
 import { ModelRef } from "./chat.ts";
+import { PolicyMode } from "./policy.ts";
 import { ResetMode } from "./session.ts";
 
 const o = t.optional;
@@ -154,9 +155,12 @@ export const SkillEntryConfig = struct("SkillEntryConfig", "Your settings for a 
 export const SkillsConfig = struct("SkillsConfig", "Skills.", { entries: o(t.map(SkillEntryConfig)) });
 export const ApprovalDecision = enumOf("ApprovalDecision", "The decision of a rule.", ["allow", "ask", "deny"]);
 export const ApprovalCondition = struct("ApprovalCondition", "A condition on a call's arguments.", {
+  /** An argument, such as `path` or `command`. Of a Bash call `command` is compared as argument vectors. */
   path: t.string(256),
   op: enumOf("ApprovalOp", "How to compare.", ["equals", "contains", "startsWith", "regex"]),
+  /** A text; for `equals` any value. For `command` also a list of words, such as ["git", "status"]. */
   value: t.json(),
+  /** Of `regex`: i, m and s. */
   flags: o(t.string(8)),
 });
 export const ApprovalRule = struct("ApprovalRule", "One rule; the first that matches wins.", {
@@ -167,6 +171,9 @@ export const ApprovalRule = struct("ApprovalRule", "One rule; the first that mat
   reason: o(t.string(1024)),
 });
 export const ApprovalConfig = struct("ApprovalConfig", "Which tool calls need your approval.", {
+  /** For calls that no rule decides. Absent: `defaultDecision`. `full` is not for the configuration: it is set for one session. */
+  mode: o(PolicyMode),
+  /** For calls that no rule decides, where no mode is set. Absent: they run. */
   defaultDecision: o(ApprovalDecision),
   rules: o(t.array(ApprovalRule, 256)),
 });
@@ -269,7 +276,7 @@ export const SECRET_PATHS = ["apiKeys.*", "model.headers.*"] as const;
  * Settings that no part of GSV reads yet, with all below them. They cannot be set; stored ones are kept and are not in force.
  * `npm run check` compares this list with the readers.
  */
-export const NOT_SERVED_PATHS = ["toolApproval", "cron", "agents.defaultHeartbeat", "agents.list.*.heartbeat"] as const;
+export const NOT_SERVED_PATHS = ["cron", "agents.defaultHeartbeat", "agents.list.*.heartbeat"] as const;
 
 method("config.get", {
   doc: "Returns the effective configuration, or one path of it. Secrets are masked.",
@@ -290,7 +297,12 @@ method("config.get", {
 method("config.set", {
   doc: "Sets one path. An unknown path, an invalid value and a setting that nothing reads are refused; the error names the nearest valid path or value.",
   params: { path: t.string(512, { minLength: 1 }), value: t.json() },
-  result: { ok: t.literal(true), path: t.string(512) },
+  result: {
+    ok: t.literal(true),
+    path: t.string(512),
+    /** What the new value does not do at present, such as a rule for a machine that is not known. */
+    warnings: t.optional(t.array(t.string(1024), 64)),
+  },
   callers: ["client"],
   scope: "admin",
   audit: { target: "path" },

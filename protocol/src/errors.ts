@@ -119,6 +119,20 @@ row(
   "Close some connections, or try again in a minute.",
 );
 
+// Policy.
+row(
+  "policy.denied",
+  { code: 505, blame: "policy", http: 403, exit: 3 },
+  "The policy of the owner does not allow this tool call.",
+  "Show the rules: `gsv config get toolApproval`. Change the mode of a conversation: `/mode`.",
+);
+row(
+  "policy.error",
+  { code: 506, blame: "bug", http: 500, exit: 1 },
+  "The policy could not decide about this tool call, so it was denied.",
+  "Show the rules: `gsv config get toolApproval`. Remove the newest one with `gsv config unset`, and report this.",
+);
+
 // Sessions and chat.
 row(
   "session.not_found",

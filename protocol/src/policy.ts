@@ -11,6 +11,13 @@ export const PolicyClass = enumOf(
   ["read_private", "read_public", "write_workspace", "write_protected", "write_files", "exec", "egress", "control"],
 );
 
+export const PolicyMode = enumOf(
+  "PolicyMode",
+  `What happens to a tool call that no rule decides. \`plan\`: only reads run. \`ask\`: programs, changes of a machine's files, sending and
+changes of the gateway ask. \`auto\`: what stays inside the workspace or a sandbox runs, all else asks. \`full\`: everything runs.`,
+  ["plan", "ask", "auto", "full"],
+);
+
 lookup("policyClassOf", {
   doc: `The policy class of a machine's tool, by the name that the machine knows (\`Bash\`, not \`laptop__Bash\`).
 Every name without a row is \`exec\`, the most dangerous class of a machine's tool: an unknown tool is a program that runs with all rights

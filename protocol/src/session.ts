@@ -2,12 +2,17 @@
 import { enumOf, event, method, struct, t } from "./dsl.ts";
 import { AgentId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
 import { ChatMessage, ModelRef, Usage } from "./chat.ts";
+import { PolicyMode } from "./policy.ts";
 
 export const SessionSettings = struct("SessionSettings", "Settings of one session. They override the configuration.", {
   model: t.optional(ModelRef),
   thinkingLevel: t.optional(ThinkLevel),
   systemPrompt: t.optional(t.string(65536)),
   maxTokens: t.optional(t.int(1, 10000000)),
+  /** Which tool calls run and which ask. Absent: as configured. */
+  mode: t.optional(PolicyMode),
+  /** When the mode ends. Absent: it stays. */
+  modeUntil: t.optional(t.time()),
 });
 export const ModelPatch = struct("ModelPatch", "Fields of a model's name.", {
   provider: t.optional(t.string(64, { minLength: 1 })),
@@ -19,6 +24,10 @@ export const SessionSettingsPatch = struct("SessionSettingsPatch", "Settings to 
   thinkingLevel: t.optional(ThinkLevel),
   systemPrompt: t.optional(t.string(65536)),
   maxTokens: t.optional(t.int(1, 10000000)),
+  /** Only in the owner's sessions. */
+  mode: t.optional(PolicyMode),
+  /** How long the mode holds. Absent: until it is changed; for `full` an hour. */
+  modeMs: t.optional(t.int(60000, 86400000)),
 });
 export const ResetMode = enumOf("ResetMode", "When a session is reset automatically.", ["manual", "daily", "idle"]);
 export const ResetPolicy = struct("ResetPolicy", "When a session is reset automatically.", {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use gsv_protocol::types::{AgentId, ModelRef, ResetMode, SearchSource, SessionKey, ThinkLevel};
+use gsv_protocol::types::{AgentId, ModelRef, PolicyMode, ResetMode, SearchSource, SessionKey, ThinkLevel};
 
 use super::values::{agent_id, model_ref, one_of};
 use super::workspace::OfAgent;
@@ -144,6 +144,12 @@ pub struct SessionSet {
     /// Longest answer, in tokens
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
+    /// Which tool calls run and which ask
+    #[arg(long, value_name = "MODE", value_parser = one_of(PolicyMode::ALL, PolicyMode::as_str))]
+    pub mode: Option<PolicyMode>,
+    /// How long the mode holds (30m, 2h), at most 24h [default: until it is changed; full: 1h]
+    #[arg(long, value_name = "TIME", requires = "mode", value_parser = parse_duration)]
+    pub mode_for: Option<Duration>,
     /// When it is reset automatically
     #[arg(long, value_name = "WHEN", value_parser = one_of(ResetMode::ALL, ResetMode::as_str))]
     pub reset: Option<ResetMode>,
@@ -153,7 +159,7 @@ pub struct SessionSet {
     /// Minutes without a message before an idle reset
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=525_600))]
     pub idle_minutes: Option<u32>,
-    /// Reset a setting to the configured one (model, thinkingLevel, systemPrompt, maxTokens, label, resetPolicy)
+    /// Reset a setting to the configured one (model, thinkingLevel, systemPrompt, maxTokens, mode, label, resetPolicy)
     #[arg(long, value_name = "SETTING")]
     pub clear: Vec<String>,
 }

@@ -10,7 +10,7 @@ use rustyline::{Context, Helper};
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 11] = [
+const COMMANDS: [(&str, &str); 12] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/stop", "stop the run"),
@@ -18,6 +18,7 @@ const COMMANDS: [(&str, &str); 11] = [
     ("/reset", "archive this conversation and start a new one"),
     ("/compact ", "archive older messages and keep the last ones"),
     ("/model ", "show or change the model"),
+    ("/mode ", "show or set which tool calls run and which ask"),
     ("/think ", "set how long the model thinks"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),

@@ -32,6 +32,9 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
             let text = context.value_or_stdin("gsv config set", &path, value)?;
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
             let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
+                for warning in result.warnings.iter().flatten() {
+                    out.warn(&one_line(warning, 500));
+                }
                 format!("{} is set", one_line(&result.path, 200))
             });
             set.await?;

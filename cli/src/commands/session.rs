@@ -122,6 +122,16 @@ fn described(out: Output, session: SessionGetResult) {
             "thinking",
             settings.thinking_level.map(|level| level.as_str().to_owned()),
         ),
+        (
+            "mode",
+            settings
+                .mode
+                .filter(|_| settings.mode_until.is_none_or(|end| end > now))
+                .map(|mode| match settings.mode_until {
+                    Some(end) => format!("{} until {}", mode.as_str(), time(end)),
+                    None => mode.as_str().to_owned(),
+                }),
+        ),
         ("max tokens", settings.max_tokens.map(|max| grouped(max.into()))),
         (
             "system prompt",
@@ -263,6 +273,10 @@ fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {
         thinking_level: args.think,
         system_prompt: args.system_prompt,
         max_tokens: args.max_tokens,
+        mode: args.mode,
+        mode_ms: args
+            .mode_for
+            .map(|time| u32::try_from(time.as_millis()).unwrap_or(u32::MAX)),
     };
     let reset_policy = ResetPolicyPatch {
         mode: args.reset,

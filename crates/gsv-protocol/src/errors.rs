@@ -880,6 +880,30 @@ pub const PATH_OUTSIDE_WORKSPACE: ErrorReason = ErrorReason {
     hint: "Use a path inside the workspace, or start the node with `gsv node --allow-outside`.",
 };
 
+/// The policy of the owner does not allow this tool call.
+pub const POLICY_DENIED: ErrorReason = ErrorReason {
+    reason: "policy.denied",
+    code: 505,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The policy of the owner does not allow this tool call.",
+    hint: "Show the rules: `gsv config get toolApproval`. Change the mode of a conversation: `/mode`.",
+};
+
+/// The policy could not decide about this tool call, so it was denied.
+pub const POLICY_ERROR: ErrorReason = ErrorReason {
+    reason: "policy.error",
+    code: 506,
+    blame: Blame::Bug,
+    retryable: false,
+    http: 500,
+    exit: 1,
+    text: "The policy could not decide about this tool call, so it was denied.",
+    hint: "Show the rules: `gsv config get toolApproval`. Remove the newest one with `gsv config unset`, and report this.",
+};
+
 /// There is no such process.
 pub const PROCESS_UNKNOWN: ErrorReason = ErrorReason {
     reason: "process.unknown",
@@ -1519,6 +1543,8 @@ pub const ERRORS: &[ErrorReason] = &[
     PATH_NOT_A_FILE,
     PATH_NOT_FOUND,
     PATH_OUTSIDE_WORKSPACE,
+    POLICY_DENIED,
+    POLICY_ERROR,
     PROCESS_UNKNOWN,
     PROTOCOL_ALREADY_CONNECTED,
     PROTOCOL_BAD_CONNECT,

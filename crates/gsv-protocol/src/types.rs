@@ -176,6 +176,8 @@ pub struct ApprovalCondition {
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub default_decision: Option<ApprovalDecision>,
     /// At most 256 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1531,6 +1533,9 @@ pub struct ConfigSetResult {
     pub ok: bool,
     /// At most 512 characters.
     pub path: String,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `config.unset`.
@@ -2781,6 +2786,21 @@ pub enum PolicyClass {
 }
 impl_string_enum!(PolicyClass { ReadPrivate => "read_private", ReadPublic => "read_public", WriteWorkspace => "write_workspace", WriteProtected => "write_protected", WriteFiles => "write_files", Exec => "exec", Egress => "egress", Control => "control" });
 
+/// What happens to a tool call that no rule decides. `plan`: only reads run. `ask`: programs, changes of a machine's files, sending and
+/// changes of the gateway ask. `auto`: what stays inside the workspace or a sandbox runs, all else asks. `full`: everything runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PolicyMode {
+    #[serde(rename = "plan")]
+    Plan,
+    #[serde(rename = "ask")]
+    Ask,
+    #[serde(rename = "auto")]
+    Auto,
+    #[serde(rename = "full")]
+    Full,
+}
+impl_string_enum!(PolicyMode { Plan => "plan", Ask => "ask", Auto => "auto", Full => "full" });
+
 /// Payload of the `presence` event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3393,6 +3413,11 @@ pub struct SessionSettings {
     /// 1 to 10000000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode_until: Option<u64>,
 }
 
 /// Settings to change.
@@ -3409,6 +3434,11 @@ pub struct SessionSettingsPatch {
     /// 1 to 10000000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    /// 60000 to 86400000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode_ms: Option<u32>,
 }
 
 /// Parameters of `session.stats`.

@@ -63,6 +63,8 @@ export interface Closing {
     | "tool.unknown"
     | "tool.bad_args"
     | "auth.forbidden"
+    | "policy.denied"
+    | "policy.error"
     | "approval.denied"
     | "approval.expired";
   /** What happened, then what to do; for a model and for a person. */

@@ -3,7 +3,7 @@
  * params, handler. A caller that may not call a method learns nothing about its params. A failing handler becomes an error answer.
  */
 
-import type { Failure } from "../ports/result.ts";
+import type { Failure, GsvError } from "../ports/result.ts";
 import { isMethodName, METHODS, type MethodInfo, type MethodName, type ParamsOf } from "../../../protocol/gen/methods.ts";
 import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
@@ -101,10 +101,11 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
       ports,
       caller,
       method,
-      failed ? "failed" : "allowed",
+      failed ? (isDenial(outcome.error) ? "denied" : "failed") : "allowed",
       audit.target === null ? undefined : recordedTarget(method, textAt(given, audit.target)),
-      failed ? outcome.error.reason : undefined,
+      failed ? (isDenial(outcome.error) ? outcome.error.message : outcome.error.reason) : undefined,
       argsHash,
+      failed ? outcome.error.reason : undefined,
     );
     return outcome;
   } catch (error) {
@@ -113,6 +114,9 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
     return newer === undefined ? fail("internal") : fail("storage.newer_version", newer);
   }
 }
+
+/** The message of a denial names its rule. */
+const isDenial = ({ reason }: GsvError): boolean => reason === "policy.denied" || reason === "policy.error";
 
 function call<M extends MethodName>(
   ports: DispatchPorts,
@@ -131,13 +135,14 @@ function note(
   target: string | undefined,
   detail: string | undefined,
   argsHash: string | undefined,
+  rule = "method.scope",
 ): void {
   const entry = {
     actor: actorOf(connection.principal),
     origin: connection.principal.mode,
     action,
     decision,
-    ...(decision === "denied" ? { rule: "method.scope" } : {}),
+    ...(decision === "denied" ? { rule } : {}),
     ...(target !== undefined && TOOL_METHODS.has(action) ? { tool: target } : {}),
     ...(target === undefined ? {} : { target }),
     ...(detail === undefined ? {} : { detail }),

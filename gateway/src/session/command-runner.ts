@@ -8,6 +8,7 @@ import type { Applied } from "./apply.ts";
 import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
+import { changedMode, modeText, presentMode } from "./mode.ts";
 import { activeRun, shownState } from "./machine/state.ts";
 import { counted } from "./machine/text.ts";
 
@@ -63,6 +64,22 @@ export class CommandRunner {
         });
         return answered(text);
       }
+      case "mode": {
+        const { mode, ms, clear } = command;
+        if (mode === undefined && clear === undefined) return answered(`Mode: ${this.#modeText()}.`);
+        if (mode === undefined) {
+          const text = "From now on: the configured mode.";
+          once({ type: "SettingsPatched", text, clear: ["mode"] });
+          return answered(text);
+        }
+        const { identity, origin } = input;
+        const setter = { isOwners: identity.isOwnersSession, byClient: origin.kind === "client", wall: this.#driver.wall() };
+        const settings = changedMode({ mode, modeMs: ms }, setter);
+        if (!settings.ok) return succeed({ status: "command", command: command.name, error: settings.error.message });
+        const text = `From now on: mode ${modeText(mode, settings.value.modeUntil, this.#zone())}.`;
+        once({ type: "SettingsPatched", text, settings: settings.value });
+        return answered(text);
+      }
       case "new":
       case "reset":
         return this.#archiveCommand(command.name, once({ type: "Reset" }));
@@ -96,6 +113,12 @@ export class CommandRunner {
   #thinkLevel(): string | undefined {
     return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;
   }
+  #zone(): string {
+    return this.#driver.contexts.known?.config.userTimezone ?? "UTC";
+  }
+  #modeText(): string {
+    return presentMode(this.#driver.state?.settings ?? {}, this.#driver.contexts.known?.config, this.#driver.wall());
+  }
   /** `identity` counts before the first message. */
   statusText({ identity }: Pick<SessionSend, "identity">): string {
     const state = this.#driver.state;
@@ -111,6 +134,7 @@ export class CommandRunner {
       tokens: state.usage,
       model: this.#modelName(),
       thinkLevel: this.#thinkLevel(),
+      ...(identity.isOwnersSession ? { mode: this.#modeText() } : {}),
       sessionId: state.sessionId,
       sessionKey: state.identity.key,
     });

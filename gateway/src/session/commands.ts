@@ -2,8 +2,16 @@
  * Parses slash commands and directives (product rule P3.3, gateway rule R6). Pure; executes nothing.
  * A command is the whole message; a directive is a part of a message and applies to it alone. An unknown `/word` is text.
  */
-import { type Directives, type ModelRef, type ThinkLevel, ThinkLevelValues } from "../../../protocol/gen/types.ts";
+import {
+  type Directives,
+  type ModelRef,
+  type PolicyMode,
+  PolicyModeValues,
+  type ThinkLevel,
+  ThinkLevelValues,
+} from "../../../protocol/gen/types.ts";
 import { modelNamed, parseModel } from "../models/choose.ts";
+import { modeTime } from "./mode.ts";
 
 export type Command =
   | { readonly name: "stop" }
@@ -14,7 +22,9 @@ export type Command =
   | { readonly name: "compact"; readonly keep?: number }
   /** Without a model: show it. `named`: an id without its provider. `clear`: back to the configured one. */
   | { readonly name: "model"; readonly model?: ModelRef; readonly named?: string; readonly clear?: true }
-  | { readonly name: "think"; readonly level?: ThinkLevel; readonly clear?: true };
+  | { readonly name: "think"; readonly level?: ThinkLevel; readonly clear?: true }
+  /** Without a mode: show it. `ms`: how long it holds. */
+  | { readonly name: "mode"; readonly mode?: PolicyMode; readonly ms?: number; readonly clear?: true };
 export type Parsed =
   | { readonly kind: "command"; readonly command: Command }
   /** A command with wrong arguments; the text says how to write it. */
@@ -35,6 +45,8 @@ export const HELP_TEXT = [
   "                   the provider may be left out where one provider has the model: `/model o3`",
   "/think [LEVEL]     show how long the model may think, or set it (`/think default`)",
   `                   levels: ${LEVELS} (off: none)`,
+  "/mode [MODE [2h]]  show which tool calls run and which ask, or set it (`/mode default`: as configured)",
+  `                   modes: ${PolicyModeValues.join(", ")} (full: from your own client only, for 1h or the given time up to 24h)`,
   "/help              this text",
   "For one message only, inside it: /t:LEVEL, /m:PROVIDER/MODEL, /status",
 ].join("\n");
@@ -61,7 +73,7 @@ const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
   max: "xhigh",
 };
 
-const NAMES: ReadonlySet<string> = new Set(["stop", "status", "help", "new", "reset", "compact", "model", "think"]);
+const NAMES: ReadonlySet<string> = new Set(["stop", "status", "help", "new", "reset", "compact", "model", "think", "mode"]);
 /** A text that looks like a command and is none; a path or a directive does not look like one. */
 export function unknownCommand(text: string): Parsed | undefined {
   const name = /^\s*\/([a-z]{1,64})(?:\s|$)/i.exec(text)?.[1]?.toLowerCase();
@@ -107,6 +119,16 @@ function parseCommand(text: string): Parsed | undefined {
       if (rest.toLowerCase() === "default") return found({ name, clear: true });
       const level = parseLevel(rest);
       return level ? found({ name, level }) : bad(`There is no such level. Use one of ${LEVELS}.`);
+    }
+    case "mode": {
+      const [word = "", time, ...more] = rest.toLowerCase().split(/\s+/);
+      if (word === "") return found({ name });
+      if (word === "default" && time === undefined) return found({ name, clear: true });
+      const mode = PolicyModeValues.find((known) => known === word);
+      if (mode === undefined) return bad(`There is no such mode. Use one of ${PolicyModeValues.join(", ")}, default.`);
+      if (time === undefined) return found({ name, mode });
+      const ms = more.length === 0 ? modeTime(time) : undefined;
+      return ms === undefined ? bad(`Write the time as 30m, 2h or 1d, up to 24 hours: \`/mode ${mode} 2h\`.`) : found({ name, mode, ms });
     }
     default:
       return undefined;
@@ -167,6 +189,8 @@ export interface StatusView {
   readonly tokens: { readonly input: number; readonly output: number; readonly costUsd?: number };
   readonly model: string | undefined;
   readonly thinkLevel: string | undefined;
+  /** Absent in another person's conversation. */
+  readonly mode?: string;
   readonly sessionId: string;
   readonly sessionKey: string;
 }
@@ -176,6 +200,7 @@ export function statusText(view: StatusView): string {
     `Session: ${view.sessionKey} (${view.sessionId})`,
     `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
+    ...(view.mode === undefined ? [] : [`Mode: ${view.mode}`]),
     `Messages: ${view.messages}${view.compactions === 0 ? "" : `, after ${view.compactions} ${view.compactions === 1 ? "compaction" : "compactions"}`}`,
     ...contextText(view.context),
     `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,

@@ -2,25 +2,27 @@
  * The model's calls with their targets, and what an answer of the owner is bound to where a call needs one. Used when the model has
  * replied, and again when the answer comes: only what would be done now can be allowed.
  */
-import { type Ask, type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
+import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
+import type { Policies } from "../policy/load.ts";
+import { type SessionAudit, TOOL_CALL } from "../ports/audit.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
+import { originText } from "../ports/origin.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { AwaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf, type RunCore, type State } from "./machine/state.ts";
-import { resolveCall, runTools } from "./tools.ts";
+import { modeAt } from "./mode.ts";
+import { resolveCall, runTools, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries">;
   readonly sha256: (text: string) => Promise<string>;
-  /** Which calls need the owner's word. Absent: none. */
-  readonly asks?: Asks;
-}
-export interface Asks {
-  ask(name: string, args: Readonly<Record<string, unknown>>, context: RunContext): Ask | undefined;
-  /** Everything that the decision about a call depends on, beside the call. */
-  version(context: RunContext): unknown;
+  readonly policies: Policies;
+  /** Of the denials (rule PO9). */
+  readonly audit: (entry: SessionAudit) => Promise<void>;
+  readonly wall: () => number;
+  readonly failed: (what: string, error: unknown) => void;
 }
 type Asked = Pick<ReplyCall, "providerId" | "name" | "arguments">;
 
@@ -28,17 +30,43 @@ export async function decideCalls(
   ports: DecidePorts,
   state: State,
   context: RunContext,
-  run: Pick<RunCore, "ordinal" | "step">,
+  run: Pick<RunCore, "ordinal" | "step" | "origin">,
   calls: readonly Asked[],
 ): Promise<readonly ReplyCall[]> {
-  const policy = await policyVersion(ports, context);
-  return Promise.all(
+  if (calls.length === 0) return [];
+  const table = await tableOf(ports, state, context);
+  const policy = await policyVersion(ports, context, table);
+  const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
-      const target = resolved(ports, state, context, call);
+      const target = resolveCall(call.name, call.arguments, table);
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
       return { ...call, target, binding: await bind(ports, callIdOf(state.identity.ref, run, index), call, target, policy) };
     }),
   );
+  await recordDenied(ports, state, run, decided);
+  return decided;
+}
+/** Never rejects: a denial stands without its entry, because the call and its result are in the session's own log. */
+async function recordDenied(
+  { audit, failed }: DecidePorts,
+  { identity }: State,
+  run: Pick<RunCore, "ordinal" | "step" | "origin">,
+  calls: readonly ReplyCall[],
+): Promise<void> {
+  for (const [index, { name, arguments: args, target }] of calls.entries()) {
+    if (target.kind !== "none" || target.rule === undefined) continue;
+    const entry: SessionAudit = {
+      actor: `session:${identity.key}`,
+      origin: originText(run.origin),
+      action: TOOL_CALL,
+      target: name.slice(0, 512),
+      decision: "denied",
+      rule: target.rule,
+      detail: callIdOf(identity.ref, run, index),
+      args,
+    };
+    await audit(entry).catch((error: unknown) => failed("recording a denied call", error));
+  }
 }
 /** What would be decided now about a call that waits. */
 export async function presentDecision(
@@ -49,20 +77,20 @@ export async function presentDecision(
   args: Readonly<Record<string, unknown>>,
 ): Promise<PresentDecision> {
   const asked = { name: call.name, arguments: args };
-  const target = resolved(ports, state, context, asked);
-  return { target, binding: await bind(ports, call.callId, asked, target, await policyVersion(ports, context)) };
+  const table = await tableOf(ports, state, context);
+  const target = resolveCall(asked.name, args, table);
+  return { target, binding: await bind(ports, call.callId, asked, target, await policyVersion(ports, context, table)) };
 }
 
-function resolved(ports: DecidePorts, state: State, context: RunContext, { name, arguments: args }: Omit<Asked, "providerId">): CallTarget {
-  const { identity } = state;
-  const target = resolveCall(name, args, {
+async function tableOf({ native, policies, wall }: DecidePorts, { identity, settings }: State, context: RunContext): Promise<ToolTable> {
+  const { config, nodes } = context;
+  return {
     isOwners: identity.isOwnersSession,
-    tools: runTools(identity, ports.native, context),
-    nodes: context.nodes,
-    toolMs: context.config.timeouts.toolMs,
-  });
-  const ask = target.kind === "none" ? undefined : ports.asks?.ask(name, args, context);
-  return ask === undefined || target.kind === "none" ? target : { ...target, ask };
+    tools: runTools(identity, native, context),
+    nodes,
+    toolMs: config.timeouts.toolMs,
+    policy: { policy: await policies.of(config.toolApproval), mode: modeAt(settings, wall()) },
+  };
 }
 async function bind(
   { sha256 }: DecidePorts,
@@ -78,5 +106,6 @@ async function bind(
   ]);
   return { hash, argsHash, policy };
 }
-const policyVersion = async ({ sha256, asks }: DecidePorts, context: RunContext): Promise<string> =>
-  (await sha256(canonicalJson(asks?.version(context)))).slice(0, 16);
+/** Everything that the decision about a call depends on, beside the call. */
+const policyVersion = async ({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> =>
+  (await sha256(canonicalJson({ toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners }))).slice(0, 16);

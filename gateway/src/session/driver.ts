@@ -26,6 +26,7 @@ import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
 import { Pump } from "./pump.ts";
 import { RunContexts } from "./run-context.ts";
+import { Policies } from "../policy/load.ts";
 import { modelsFor } from "./run-settings.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { SpendGate } from "./spend-gate.ts";
@@ -92,7 +93,14 @@ export class SessionDriver {
     });
     this.#view = new PlatformView({ state: () => this.#applier.state, gateway: parts.gateway, now: host.wall, after: host.after });
     this.waits = new Waits(host.after);
-    this.#decide = { native: parts.native, sha256: host.sha256, ...(parts.asks ? { asks: parts.asks } : {}) };
+    this.#decide = {
+      native: parts.native,
+      sha256: host.sha256,
+      wall: host.wall,
+      policies: new Policies(),
+      audit: (entry) => parts.gateway.audit(entry),
+      failed: (what, error) => this.#failed(what, error),
+    };
     this.contexts = new RunContexts(parts.gateway, () => this.#key());
     this.spend = new SpendGate({
       gateway: parts.gateway,

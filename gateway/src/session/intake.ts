@@ -9,6 +9,7 @@ import { type Command, type Parsed, parseMessage, unknownCommand } from "./comma
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
 import { jsonBytes, tail } from "./machine/text.ts";
+import { modeText } from "./mode.ts";
 
 export interface IntakeMessage {
   readonly kind: "message";
@@ -121,11 +122,11 @@ function codeBlock(text: string): string {
   return `${marks}\n${text}\n${marks}`;
 }
 
-const CLEARABLE = ["model", "thinkingLevel", "systemPrompt", "maxTokens", "label", "resetPolicy"] as const;
+const CLEARABLE = ["model", "thinkingLevel", "systemPrompt", "maxTokens", "mode", "label", "resetPolicy"] as const;
 /** A change of settings whose model has both of its halves. */
 export type SettingsChange = Omit<SessionPatchParams, "sessionKey" | "settings"> & { readonly settings?: SessionSettings };
 /** Describes a change of settings to people. Refuses unknown names in `clear`. */
-export function describePatch(patch: SettingsChange): Result<string> {
+export function describePatch(patch: SettingsChange, zone: string): Result<string> {
   const unknown = (patch.clear ?? []).find((name) => !CLEARABLE.some((known) => known === name));
   if (unknown !== undefined)
     return failure(
@@ -137,6 +138,7 @@ export function describePatch(patch: SettingsChange): Result<string> {
     ...(settings.model === undefined ? [] : [`model ${settings.model.provider}/${settings.model.id}`]),
     ...(settings.thinkingLevel === undefined ? [] : [`thinking ${settings.thinkingLevel}`]),
     ...(settings.maxTokens === undefined ? [] : [`at most ${settings.maxTokens} tokens an answer`]),
+    ...(settings.mode === undefined ? [] : [`mode ${modeText(settings.mode, settings.modeUntil, zone)}`]),
     ...(settings.systemPrompt === undefined ? [] : ["another system prompt"]),
     ...(label === undefined ? [] : [`label "${label}"`]),
     ...(resetPolicy === undefined ? [] : [`reset ${Object.values(resetPolicy).join(" ")}`]),

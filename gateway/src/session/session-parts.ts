@@ -8,7 +8,6 @@ import type { CallTerms, ModelClient, TermsAsk } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { PromptSource } from "../ports/prompt.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
-import type { Asks } from "./decided-calls.ts";
 import type { ResultFiles } from "./effects/store-result.ts";
 
 /** Created in app/session-wiring.ts, replaced in tests. */
@@ -25,6 +24,4 @@ export interface SessionParts {
   readonly files: ResultFiles;
   readonly memory: MemoryFiles;
   readonly media: SessionMedia;
-  /** Which calls need the owner's word. Absent: none. */
-  readonly asks?: Asks;
 }

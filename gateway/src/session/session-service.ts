@@ -8,6 +8,7 @@ import {
   asSessionKey,
   type ChatAbortResult,
   type ChatSendResult,
+  type ModelRef,
   type NodeExecEventParams,
   type SessionCompactResult,
   type SessionGetResult,
@@ -17,6 +18,7 @@ import {
   type SessionPreviewResult,
   type SessionPromptResult,
   type SessionResetResult,
+  type SessionSettingsPatch,
   type SessionStatsResult,
   type SessionSubscribeResult,
   type ToolResultParams,
@@ -47,6 +49,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
+import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
@@ -60,6 +63,11 @@ const NOT_FOUND: Result<never> = {
 };
 const fail = (error: GsvError): Result<never> => ({ ok: false, error });
 const bug = (what: string): Error => new Error(`the session answered ${what} with something else`);
+
+/** A change of settings whose model has both of its halves, and whose mode has no end yet. */
+type WithWholeModel = Omit<SettingsChange, "settings"> & {
+  readonly settings?: Omit<SessionSettingsPatch, "model"> & { readonly model?: ModelRef };
+};
 
 export interface ServicePorts {
   readonly after: After;
@@ -214,9 +222,9 @@ export class SessionService implements SessionPort {
 
   async patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
     if (!this.#driver.state) return NOT_FOUND;
-    const change = await this.#withWholeModel(patch);
+    const change = this.#withMode(await this.#withWholeModel(patch));
     if (!change.ok) return change;
-    const text = describePatch(change.value);
+    const text = describePatch(change.value, this.#driver.contexts.known?.config.userTimezone ?? "UTC");
     if (!text.ok) return text;
     const { settings, label, resetPolicy, clear } = change.value;
     this.#driver.apply({
@@ -229,8 +237,22 @@ export class SessionService implements SessionPort {
     });
     return succeed({ ok: true });
   }
+  /** A mode with the time of its end. Only clients can change settings this way. */
+  #withMode(change: Result<WithWholeModel>): Result<SettingsChange> {
+    if (!change.ok) return change;
+    const { settings = {}, ...patch } = change.value;
+    const { mode, modeMs, ...others } = settings;
+    const given = change.value.settings === undefined ? {} : { settings: others };
+    if (mode === undefined)
+      return modeMs === undefined
+        ? succeed({ ...patch, ...given })
+        : failure("protocol.invalid_params", "`modeMs` is the time of a mode: give `mode` too.");
+    const isOwners = this.#driver.state?.identity.isOwnersSession === true;
+    const changed = changedMode({ mode, modeMs }, { isOwners, byClient: true, wall: this.#driver.wall() });
+    return changed.ok ? succeed({ ...patch, settings: { ...others, ...changed.value } }) : changed;
+  }
   /** Half a model's name gets the other half from the present model. */
-  async #withWholeModel({ settings, ...patch }: Omit<SessionPatchParams, "sessionKey">): Promise<Result<SettingsChange>> {
+  async #withWholeModel({ settings, ...patch }: Omit<SessionPatchParams, "sessionKey">): Promise<Result<WithWholeModel>> {
     if (settings === undefined) return succeed(patch);
     const { model: half, ...others } = settings;
     if (half === undefined) return succeed({ ...patch, settings: others });

@@ -4,7 +4,9 @@
  */
 import type { NodeEntry } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
+import type { Decision } from "../ports/policy.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import { callTimes } from "../tools/call-times.ts";
@@ -32,8 +34,9 @@ export interface ToolTable {
   readonly nodes: readonly NodeEntry[];
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
+  readonly policy: Pick<PolicyContext, "policy" | "mode">;
 }
-export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs }: ToolTable): CallTarget {
+export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy }: ToolTable): CallTarget {
   const entry = tools.find(name);
   if (entry === undefined) {
     if (isOwners) return missing(name, nodes);
@@ -45,10 +48,21 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   }
   const problem = argumentsProblem(name, args);
   if (problem !== undefined) return { kind: "none", reason: "tool.bad_args", message: problem };
-  const { target, tool, ledger, definition } = entry;
-  const call = { tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
+  const { target, tool, ledger, definition, policyClass } = entry;
+  const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>> };
+  const decision = decide(asked, { ...policy, isOwners });
+  if (decision.verdict === "deny") return denied(decision);
+  const ask = decision.verdict === "ask" ? { ask: { rule: decision.rule, why: decision.why } } : {};
+  const call = { ...ask, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...call } : { kind: "native", ...call };
 }
+
+const denied = ({ rule, text }: Extract<Decision, { verdict: "deny" }>): CallTarget => ({
+  kind: "none",
+  reason: rule === POLICY_ERROR ? "policy.error" : "policy.denied",
+  message: text,
+  rule,
+});
 
 function argumentsProblem(name: string, args: unknown): string | undefined {
   if (typeof args !== "object" || args === null || Array.isArray(args)) return `Not run: the arguments of ${name} are not a JSON object.`;

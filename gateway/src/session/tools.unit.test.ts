@@ -25,6 +25,7 @@ const table: ToolTable = {
   tools: new ToolRegistry(native, machines),
   nodes: [entry("lap", true), entry("off", false)],
   toolMs: 60_000,
+  policy: { policy: { rules: [], mode: undefined, defaultDecision: undefined } },
 };
 
 describe("[G4] names", () => {

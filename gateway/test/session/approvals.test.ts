@@ -10,11 +10,11 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-const ASK = { rule: "toolApproval.rules[0]", why: "It runs a program." };
+const ASK = { rule: "toolApproval.rules[0]", why: "The owner's rule toolApproval.rules[0] asks about it (all)." };
 function stage(): Stage {
   const made = new Stage().open();
   made.tools = [onNode("lap", "Bash")];
-  made.asks = { ask: () => ASK, version: ({ config }) => config.toolApproval };
+  made.toolApproval = { rules: [{ id: "all", tool: "*", decision: "ask" }] };
   return made;
 }
 const question = (s: Stage): Promise<WaitingQuestion> => until("the question", () => s.approvals.at(-1)?.waiting[0]);

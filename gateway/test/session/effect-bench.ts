@@ -1,3 +1,5 @@
+import { Policies } from "../../src/policy/load.ts";
+import type { DecidePorts } from "../../src/session/decided-calls.ts";
 import { asAgentId } from "../../../protocol/gen/types.ts";
 import type { Origin } from "../../src/ports/origin.ts";
 import type { SessionMedia } from "../../src/ports/media.ts";
@@ -102,4 +104,14 @@ export const archiving: Archiving = {
   archivedAt: 5,
   newSessionId: "s2",
   deadline: 0,
+};
+
+/** Without rules and modes: every call that is offered runs. */
+export const deciding: DecidePorts = {
+  native: { entries: [] },
+  sha256: (text) => Promise.resolve(text),
+  policies: new Policies(),
+  audit: () => Promise.resolve(),
+  wall: () => 7,
+  failed: () => {},
 };

@@ -5,6 +5,7 @@ import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
 import type { ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { ApprovalReport } from "../../src/ports/approvals.ts";
+import type { SessionAudit } from "../../src/ports/audit.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import type { GsvError } from "../../src/ports/result.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
@@ -12,7 +13,7 @@ import type { Result } from "../../src/ports/result.ts";
 import type { ToolEntry } from "../../src/ports/tool-entry.ts";
 import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
-import type { SessionIdentity, SessionPort } from "../../src/ports/session.ts";
+import type { SessionIdentity, SessionSend, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { callTerms } from "../../src/models/terms.ts";
 import type { SpendAnswer, SpendAsk } from "../../src/ports/spend.ts";
@@ -120,6 +121,8 @@ export class Stage {
   /** Tokens of every model's window. */
   window = 1_000_000;
   compaction: RunContext["config"]["compaction"];
+  toolApproval: RunContext["config"]["toolApproval"];
+  readonly audits: SessionAudit[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];
   /** Who turns recordings into text. */
@@ -130,9 +133,6 @@ export class Stage {
   /** Absent: one tool that notes its runs. */
   native: NativeTools | undefined;
   transcription: RunContext["config"]["transcription"];
-  /** Which calls need the owner's word. */
-  asks: SessionParts["asks"];
-  toolApproval: RunContext["config"]["toolApproval"];
   dispatch: (call: ToolDispatch) => Promise<DispatchOutcome> = () => Promise.resolve("sent");
   readonly replies: ReplyCall[] = [];
   reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
@@ -181,7 +181,10 @@ export class Stage {
       configGet: () => Promise.resolve({ ok: true, value: {} }),
       sessionsList: () => Promise.resolve([]),
       nodeLogs: () => Promise.resolve({ ok: true, value: {} }),
-      audit: () => Promise.resolve(),
+      audit: (entry) => {
+        this.audits.push(entry);
+        return Promise.resolve();
+      },
       search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve([]),
       sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
@@ -234,7 +237,6 @@ export class Stage {
       contextWindow: () => this.window,
       memory: createMemoryFiles(bucket),
       media: createSessionMedia(bucket, this.speech),
-      ...(this.asks ? { asks: this.asks } : {}),
     };
   }
   #context(): RunContext {
@@ -283,7 +285,7 @@ export interface TestSession {
   /** Fresh each time: a stub of an object that died stays broken. */
   readonly stub: DurableObjectStub<Session>;
   readonly port: SessionPort;
-  readonly send: (id: string, text?: string) => Promise<Result<ChatSendResult>>;
+  readonly send: (id: string, text?: string, more?: Partial<SessionSend>) => Promise<Result<ChatSendResult>>;
 }
 export function newSession({ isOwnersSession = false }: { readonly isOwnersSession?: boolean } = {}): TestSession {
   const key = `agent:main:cli:dm:t${++names}-${crypto.randomUUID().slice(0, 8)}`;
@@ -297,7 +299,14 @@ export function newSession({ isOwnersSession = false }: { readonly isOwnersSessi
     get port() {
       return sessionPort(env, key);
     },
-    send: (id, text = `say ${id}`) =>
-      sessionPort(env, key).send({ identity, messageId: id, runId: `run-${id}`, text, origin: { kind: "client", clientId: "test" } }),
+    send: (id, text = `say ${id}`, more = {}) =>
+      sessionPort(env, key).send({
+        identity,
+        messageId: id,
+        runId: `run-${id}`,
+        text,
+        origin: { kind: "client", clientId: "test" },
+        ...more,
+      }),
   };
 }

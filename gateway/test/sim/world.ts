@@ -394,14 +394,6 @@ export class World {
             return { ok: true as const, result: `out ${callId} ` };
           }),
       },
-      ...(this.#options.asks === undefined
-        ? {}
-        : {
-            asks: {
-              ask: (name, args) => (this.asks(name, args) ? { rule: "sim", why: "It may." } : undefined),
-              version: ({ version }) => version,
-            },
-          }),
       terms: () => ({ output: 1_000, thinking: 0, inputUsd: 0.001, rates: { output: 0.000_001 } }),
       contextWindow: () => this.#options.window ?? 1_000_000,
       archives: { put: (input) => this.#remote(isDead, () => this.bucket.putArchive(input)) },
@@ -450,6 +442,14 @@ export class World {
   asksEver(_name: string, args: Readonly<Record<string, unknown>>): boolean {
     return this.#options.asks === "all" || (this.#options.asks === "some" && Number(args["n"]) % 3 === 0);
   }
+  /** Rules that ask as `asks` says. Each policy has a version of its own. */
+  #toolApproval(): NonNullable<RunContext["config"]["toolApproval"]> {
+    const id = `p${this.policy}`;
+    if (this.policy % 4 === 3) return { rules: [{ id, tool: "none__*", decision: "deny" }] };
+    if (this.#options.asks === "all") return { rules: [{ id, tool: "*", decision: "ask" }] };
+    const thirds = Array.from({ length: 8 }, (_, index) => index * 3);
+    return { rules: thirds.map((value) => ({ id, tool: "*", decision: "ask", when: [{ path: "n", op: "equals", value }] })) };
+  }
   changePolicy(): void {
     this.policy += 1;
   }
@@ -463,6 +463,7 @@ export class World {
       limits: LIMITS_OF_RUN,
       session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
       userTimezone: "UTC",
+      ...(this.#options.asks === undefined ? {} : { toolApproval: this.#toolApproval() }),
     };
     return {
       version: `v${this.policy}`,

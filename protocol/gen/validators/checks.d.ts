@@ -179,6 +179,7 @@ import type {
   PeerKind,
   PendingPair,
   PolicyClass,
+  PolicyMode,
   PresenceEvent,
   ProblemDetails,
   PromptSection,
@@ -500,6 +501,7 @@ export function checkPeer(value: unknown): value is Peer;
 export function checkPeerKind(value: unknown): value is PeerKind;
 export function checkPendingPair(value: unknown): value is PendingPair;
 export function checkPolicyClass(value: unknown): value is PolicyClass;
+export function checkPolicyMode(value: unknown): value is PolicyMode;
 export function checkPresenceEvent(value: unknown): value is PresenceEvent;
 export function checkProblemDetails(value: unknown): value is ProblemDetails;
 export function checkPromptSection(value: unknown): value is PromptSection;

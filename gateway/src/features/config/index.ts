@@ -1,10 +1,16 @@
 /** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
+import { loadRegexEngine } from "../../policy/load.ts";
+import type { NativeTools } from "../../ports/native-tools.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
 import { succeed } from "../../ports/result.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { policyCheck } from "./policy-check.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 
-type Ports = Pick<KernelPorts, "config">;
+interface Ports extends Pick<KernelPorts, "config">, NodesPort {
+  readonly native: NativeTools;
+}
 
 export const configFeature: FeatureDefinition<Ports, object> = {
   name: "config",
@@ -14,8 +20,10 @@ export const configFeature: FeatureDefinition<Ports, object> = {
 
 /** As many as the contract allows. */
 const MAX_LISTED = 64;
+/** In the path of every setting of the policy. */
+const POLICY = "toolApproval";
 
-const configMethods = ({ config }: Ports): Handlers => ({
+const configMethods = ({ config, native, nodes }: Ports): Handlers => ({
   "config.get": (_caller, params) => {
     const read = config.read(params.path);
     if (!read.ok) return read;
@@ -24,12 +32,20 @@ const configMethods = ({ config }: Ports): Handlers => ({
     if (path === undefined) return succeed({ config: value, ...idle });
     return succeed({ path, ...(value === undefined ? {} : { value }), ...idle });
   },
-  "config.set": (_caller, params) => {
-    const change = config.set(params.path, params.value);
-    return change.ok ? succeed({ ok: true, path: change.value.path }) : change;
+  "config.set": async (_caller, params) => {
+    if (!params.path.includes(POLICY)) {
+      const change = config.set(params.path, params.value);
+      return change.ok ? succeed({ ok: true, path: change.value.path }) : change;
+    }
+    const policy = policyCheck(await loadRegexEngine(), native, nodes);
+    const change = config.set(params.path, params.value, policy.check);
+    if (!change.ok) return change;
+    const warnings = policy.warnings(change.value.config).slice(0, MAX_LISTED);
+    return succeed({ ok: true, path: change.value.path, ...(warnings.length === 0 ? {} : { warnings }) });
   },
-  "config.unset": (_caller, params) => {
-    const change = config.unset(params.path);
+  "config.unset": async (_caller, params) => {
+    const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
+    const change = config.unset(params.path, policy?.check);
     return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
   },
 });

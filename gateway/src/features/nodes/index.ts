@@ -91,7 +91,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
     }
     return {
       offers: {
-        nodes: { list: known },
+        nodes: { list: known, tools: () => links.tools() },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),
           cancel: (nodeId, callIds, reason) => dispatch.cancel(nodeId, callIds, reason),

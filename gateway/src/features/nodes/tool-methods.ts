@@ -11,6 +11,8 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
+import { decide, POLICY_ERROR, unanswered } from "../../policy/decide.ts";
+import { Policies } from "../../policy/load.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { SessionDirectory } from "../../ports/sessions.ts";
@@ -105,6 +107,16 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     return fail("tool.unknown", "There is no such tool.", "A tool is named machine__Tool or gsv__Tool. List the tools: `gsv tools list`.");
   };
 
+  const policies = new Policies();
+  /** The denial of a client's call. A client has no conversation, so the configured mode decides. */
+  const denial = async ({ definition: { name }, tool, target, policyClass }: ToolEntry, args: Arguments): Promise<Failure | undefined> => {
+    const policy = await policies.of(config.effective().toolApproval);
+    const decision = decide({ name, tool, target, policyClass, args }, { policy, isOwners: true });
+    if (decision.verdict === "allow") return undefined;
+    const { rule, text } = decision.verdict === "ask" ? unanswered(decision) : decision;
+    return fail(rule === POLICY_ERROR ? "policy.error" : "policy.denied", text);
+  };
+
   const asked = (
     entry: ToolEntry,
     { principal }: Connection,
@@ -151,6 +163,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       const found = find(tool);
       if (!found.ok) return found;
       const entry = found.value;
+      const denied = await denial(entry, args);
+      if (denied !== undefined) return denied;
       const waiter: Waiter = { kind: "client", conn: connection.conn, request: requestId };
       const call = asked(entry, connection, args, { ownName: callId, waiter, wantedMs: timeoutMs });
       if (entry.target.kind === "native") return (await runNative(call, args, now)) as Result<{ result?: unknown }>;
@@ -169,6 +183,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       const entry = found.value;
       if (entry.target.kind === "native")
         return fail("tool.unknown", "Only a machine's tool can be requested.", "Call the gateway's own tools with tool.invoke.");
+      const denied = await denial(entry, args);
+      if (denied !== undefined) return denied;
       const call = asked(entry, connection, args, { ownName: callId, waiter: { kind: "none" } });
       await links.arrival(entry.target.nodeId);
       const started = calls.start(call, toolEvent(entry, args, call.timeoutMs, key.key));

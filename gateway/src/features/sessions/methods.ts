@@ -30,7 +30,7 @@ function knownChanges({
       ? {}
       : {
           settings: {
-            ...pick(settings, ["thinkingLevel", "systemPrompt", "maxTokens"]),
+            ...pick(settings, ["thinkingLevel", "systemPrompt", "maxTokens", "mode", "modeMs"]),
             ...(model === undefined ? {} : { model: pick(model, ["provider", "id"]) }),
           },
         }),

@@ -58,7 +58,11 @@ export interface Change {
   readonly changed: boolean;
 }
 
-export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown): Outcome<Change> {
+/** What is wrong with the next settings beyond the schema, as a sentence. Of callers that know more than the settings. */
+export type ChangeCheck = (next: Readonly<GsvConfig>, before: Readonly<GsvConfig>) => string | undefined;
+const NO_CHECK: ChangeCheck = () => undefined;
+
+export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown, check = NO_CHECK): Outcome<Change> {
   const found = find(path);
   if (!found.ok) return found;
   const { segments, cell } = found.value;
@@ -72,7 +76,7 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown):
   if (!kept.ok) return kept;
   const next = setAt(set, segments, kept.value, emptyAt);
   if (next === undefined) return fail("config.invalid", `${name} would leave a gap in a list.`, "Use the position after the last item.");
-  return settle(set, next, name);
+  return settle(set, next, name, check);
 }
 
 const IDLE_HINT = "Show the settings that are in force: `gsv config get`.";
@@ -108,20 +112,20 @@ function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unkn
   return { ok: true, value: whole };
 }
 
-export function unsetPath(set: Readonly<GsvConfig>, path: string): Outcome<Change & { readonly wasSet: boolean }> {
+export function unsetPath(set: Readonly<GsvConfig>, path: string, check = NO_CHECK): Outcome<Change & { readonly wasSet: boolean }> {
   const found = find(path);
   if (!found.ok) return found;
   const { segments } = found.value;
   const name = formatPath(segments);
   if (getAt(set, segments) === undefined) return { ok: true, value: { path: name, config: set, changed: false, wasSet: false } };
-  const settled = settle(set, unsetAt(set, segments) ?? {}, name);
+  const settled = settle(set, unsetAt(set, segments) ?? {}, name, check);
   return settled.ok ? { ok: true, value: { ...settled.value, wasSet: true } } : settled;
 }
 
 /** Checks the size and the rules that the schema does not contain. */
-function settle(before: Readonly<GsvConfig>, next: unknown, path: string): Outcome<Change> {
+function settle(before: Readonly<GsvConfig>, next: unknown, path: string, check: ChangeCheck): Outcome<Change> {
   if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
-  const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next);
+  const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next) ?? check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
   if (utf8Bytes(text) > LIMITS.configBytes)

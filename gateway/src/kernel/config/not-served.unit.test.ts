@@ -11,39 +11,39 @@ const MAIN = asAgentId("main");
 
 describe("[F1] a setting that nothing reads", () => {
   test("is refused with a reason of its own, alone and inside a larger value", () => {
-    const refused = setPath({}, "toolApproval.defaultDecision", "deny");
+    const refused = setPath({}, "cron.maxJobs", 7);
     assert.ok(!refused.ok);
     assert.equal(refused.error.reason, "config.not_served");
-    assert.match(refused.error.message, /does not use toolApproval, so it was not stored/);
-    assert.equal(reasonOf(setPath({}, "toolApproval", { rules: [] })), "config.not_served");
-    assert.equal(reasonOf(setPath({}, "toolApproval", {})), "config.not_served");
+    assert.match(refused.error.message, /does not use cron, so it was not stored/);
+    assert.equal(reasonOf(setPath({}, "cron", { enabled: true })), "config.not_served");
+    assert.equal(reasonOf(setPath({}, "cron", {})), "config.not_served");
   });
 
   test("has no default, so that the settings in force do not show it", () => {
-    assert.ok(!Object.hasOwn(effective({}), "toolApproval"));
+    assert.ok(!Object.hasOwn(effective({}), "cron"));
   });
 
   const stored: GsvConfig = {
     userTimezone: "Europe/Berlin",
-    toolApproval: { defaultDecision: "deny" },
+    cron: { maxJobs: 173 },
     agents: { list: [{ id: MAIN, description: "the first", heartbeat: { every: "1h" } }] },
   };
 
   test("of an earlier version is kept, and no run gets it", () => {
     const inForce = effective(stored);
     assert.equal(inForce.userTimezone, "Europe/Berlin");
-    assert.ok(!Object.hasOwn(inForce, "toolApproval"));
+    assert.ok(!Object.hasOwn(inForce, "cron"));
     assert.deepEqual(inForce.agents?.list, [{ id: MAIN, description: "the first" }]);
   });
 
   test("of an earlier version is shown as not in force", () => {
     const whole = readPath(stored, undefined);
     assert.ok(whole.ok);
-    assert.deepEqual(whole.value.notInForce, ["toolApproval", "agents.list.0.heartbeat"]);
-    assert.ok(!JSON.stringify(whole.value.value).includes("deny"));
-    const part = readPath(stored, "toolApproval.defaultDecision");
+    assert.deepEqual(whole.value.notInForce, ["cron", "agents.list.0.heartbeat"]);
+    assert.ok(!JSON.stringify(whole.value.value).includes("173"));
+    const part = readPath(stored, "cron.maxJobs");
     assert.ok(part.ok);
-    assert.deepEqual([part.value.value, part.value.notInForce], ["deny", ["toolApproval"]]);
+    assert.deepEqual([part.value.value, part.value.notInForce], [173, ["cron"]]);
     const other = readPath(stored, "userTimezone");
     assert.ok(other.ok);
     assert.deepEqual(other.value.notInForce, []);
@@ -52,10 +52,10 @@ describe("[F1] a setting that nothing reads", () => {
   test("of an earlier version blocks no other change, may be sent back unchanged, and can be removed", () => {
     const other = setPath(stored, "model.provider", "openai");
     assert.ok(other.ok);
-    assert.deepEqual(other.value.config.toolApproval, stored.toolApproval);
+    assert.deepEqual(other.value.config.cron, stored.cron);
     assert.equal(reasonOf(setPath(stored, "agents.list", stored.agents?.list)), "ok");
     assert.equal(reasonOf(setPath(stored, "agents.list[0].heartbeat.every", "2h")), "config.not_served");
-    const removed = unsetPath(stored, "toolApproval");
-    assert.ok(removed.ok && removed.value.wasSet && removed.value.config.toolApproval === undefined);
+    const removed = unsetPath(stored, "cron");
+    assert.ok(removed.ok && removed.value.wasSet && removed.value.config.cron === undefined);
   });
 });

@@ -1,6 +1,6 @@
 /** Stores the configuration: the settings, the effective values, and a version that changes with each change. Only `access` gives secrets. */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
-import { type Change, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
+import { type Change, type ChangeCheck, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
@@ -76,14 +76,14 @@ export class Config {
     return readPath(this.#load().set, path);
   }
 
-  set(path: string, value: unknown): Result<Change> {
-    const change = setPath(this.#load().set, path, value);
+  set(path: string, value: unknown, check?: ChangeCheck): Result<Change> {
+    const change = setPath(this.#load().set, path, value, check);
     if (change.ok && change.value.changed) this.#store(change.value.config);
     return change;
   }
 
-  unset(path: string): Result<Change & { readonly wasSet: boolean }> {
-    const change = unsetPath(this.#load().set, path);
+  unset(path: string, check?: ChangeCheck): Result<Change & { readonly wasSet: boolean }> {
+    const change = unsetPath(this.#load().set, path, check);
     if (change.ok && change.value.changed) this.#store(change.value.config);
     return change;
   }

@@ -221,7 +221,9 @@ export class ModelCaller {
         outcome,
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
-    const calls = await decideCalls(this.#ports.decide, state, context, run, outcome.calls);
+    // The settings of this moment: the owner may have changed the mode while the model wrote.
+    const calls = await decideCalls(this.#ports.decide, this.#ports.state() ?? state, context, run, outcome.calls);
+    if (flight.signal.aborted) return undefined;
     return {
       type: "ModelReplied",
       effectId: effect.id,

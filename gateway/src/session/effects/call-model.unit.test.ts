@@ -6,6 +6,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { State } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import { RunContexts } from "../run-context.ts";
+import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller, type CallModelPorts } from "./call-model.ts";
 import { settle, flight, RUN, media, thinking, context, history, replied, unlimited } from "../../../test/session/effect-bench.ts";
 
@@ -47,7 +48,7 @@ describe("CallModel", () => {
       },
       spend: unlimited,
       native: { entries: [] },
-      decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
+      decide: deciding,
       media,
       mediaNumbers: () => new Map(),
       untranscribed: () => [],

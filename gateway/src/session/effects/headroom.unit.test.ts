@@ -12,6 +12,7 @@ import type { Archiving, KnownContext, State, Thinking } from "../machine/state.
 import { RunContexts } from "../run-context.ts";
 import { SUMMARY_SYSTEM } from "../summary.ts";
 import { appendMemory, PARKED_TRIES } from "./append-memory.ts";
+import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller } from "./call-model.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
@@ -105,7 +106,7 @@ async function callModel(over: {
     },
     spend: unlimited,
     native: { entries: [] },
-    decide: { native: { entries: [] }, sha256: (text) => Promise.resolve(text) },
+    decide: deciding,
     media,
     mediaNumbers: () => new Map(),
     untranscribed: () => [],

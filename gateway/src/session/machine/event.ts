@@ -58,6 +58,8 @@ export type CallTarget =
       readonly kind: "none";
       readonly reason: Closing["reason"];
       readonly message: string;
+      /** The rule of the policy that denied the call. */
+      readonly rule?: string;
     };
 export interface ReplyCall {
   readonly providerId: string;

@@ -158,10 +158,16 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   const { state } = d;
   const cleared = new Set(event.clear ?? []);
   const settings = { ...state.settings, ...event.settings };
+  // The time of a mode ends with the mode.
+  if (event.settings?.mode !== undefined && event.settings.modeUntil === undefined) delete settings.modeUntil;
   if (cleared.has("model")) delete settings.model;
   if (cleared.has("thinkingLevel")) delete settings.thinkingLevel;
   if (cleared.has("systemPrompt")) delete settings.systemPrompt;
   if (cleared.has("maxTokens")) delete settings.maxTokens;
+  if (cleared.has("mode")) {
+    delete settings.mode;
+    delete settings.modeUntil;
+  }
   if (event.settings || cleared.size > 0) state.settings = settings;
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))

@@ -313,7 +313,7 @@ describe("[SK5][P12] an installation that is interrupted at any point", () => {
             uploads: new SkillUploads(state.storage),
             arm: () => {},
             config: new Config(state.storage, () => undefined),
-            nodes: { list: () => [] },
+            nodes: { list: () => [], tools: () => [] },
             audit: new Audit(state.storage, { now: () => Date.now() }),
             now: () => Date.now(),
             background: (_what, work) => state.waitUntil(work),

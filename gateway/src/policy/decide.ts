@@ -1,0 +1,130 @@
+/**
+ * Decides whether a tool call may be made now (rule PO1). PURE. The first of these decides: the rules of `toolApproval` in order, the
+ * mode. Hard denials come before: a caller has no entry for a tool that it may not use. The node's own policy may tighten the decision.
+ */
+import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
+import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
+import { matches } from "../tools/guest-tools.ts";
+import { modeVerdict } from "./modes.ts";
+import type { RegexEngine } from "./regex.ts";
+import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
+import { type Complexity, readShell } from "./shell.ts";
+
+export interface Policy {
+  readonly rules: readonly CompiledRule[];
+  /** The configured mode. Absent: `defaultDecision`, else everything is allowed. */
+  readonly mode: PolicyMode | undefined;
+  readonly defaultDecision: ApprovalConfig["defaultDecision"];
+}
+export interface PolicyContext {
+  readonly policy: Policy;
+  /** The session's own mode, while it holds. */
+  readonly mode?: PolicyMode | undefined;
+  /** False: the session is another person's. */
+  readonly isOwners: boolean;
+}
+
+/** The rule of a denial whose cause is an error of the policy. */
+export const POLICY_ERROR = "policy.error";
+const FAILED: Decision = {
+  verdict: "deny",
+  rule: POLICY_ERROR,
+  text: "Not run: the policy could not decide about this call, so it was denied. Tell the user; `gsv config get toolApproval` shows the rules.",
+};
+
+export const policyOf = (config: ApprovalConfig | undefined, engine: RegexEngine): Policy => ({
+  rules: compileRules(config?.rules ?? [], engine),
+  mode: config?.mode,
+  defaultDecision: config?.defaultDecision,
+});
+
+/** Never throws: an error is a denial. */
+export function decide(call: PolicyCall, context: PolicyContext): Decision {
+  try {
+    return strictest(unitsOf(call).map((unit) => decideUnit(call, unit, context)));
+  } catch {
+    return FAILED;
+  }
+}
+
+/** A call with several commands is decided command by command; the strictest decision holds. */
+type Unit = (ShellUnit & { readonly why?: Complexity }) | undefined;
+function unitsOf(call: PolicyCall): readonly Unit[] {
+  if (!isShell(call)) return [undefined];
+  const text = Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
+  if (typeof text !== "string") return [{ text: JSON.stringify(text) ?? "", why: "character" }];
+  const read = readShell(text);
+  return read.kind === "plain" ? read.commands.map(({ words }) => ({ words, text })) : [{ text, why: read.why }];
+}
+const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
+function strictest(decisions: readonly Decision[]): Decision {
+  const [first, ...others] = decisions;
+  if (first === undefined) return FAILED;
+  return others.reduce((worst, other) => (STRICTNESS[other.verdict] > STRICTNESS[worst.verdict] ? other : worst), first);
+}
+
+function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext): Decision {
+  for (const rule of context.policy.rules) {
+    if (!matches(rule.tool, call.name)) continue;
+    const match = matchRule(rule, call.args, unit);
+    if (match === "no") continue;
+    if (rule.decision === "allow") {
+      if (unit !== undefined && !namesCommand(rule)) continue;
+      // For another person's session a rule only takes away.
+      if (!context.isOwners) break;
+      return { verdict: "allow", rule: rule.name };
+    }
+    if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
+    if (rule.decision === "ask")
+      return { verdict: "ask", rule: rule.name, why: `The owner's rule ${rule.name} asks about it (${rule.about}).` };
+    return {
+      verdict: "deny",
+      rule: rule.name,
+      text: `Not run: the owner's rule ${rule.name} denies this call (${rule.about}). Do it in another way that the owner accepts, or tell the user.`,
+    };
+  }
+  return byMode(call, context);
+}
+
+function unsureText({ name, about }: CompiledRule, unit: Unit): string {
+  const what = unit?.why === undefined ? "runs another command, so the rule" : `is written in a way (${unit.why}) that the rule`;
+  return `The command ${what} ${name} (${about}) can't be compared with it.`;
+}
+
+function byMode(call: PolicyCall, { policy, mode, isOwners }: PolicyContext): Decision {
+  const own = isOwners ? mode : undefined;
+  const valid = own ?? policy.mode;
+  if (valid === undefined) return byDefault(call, policy);
+  const rule = `mode:${valid}`;
+  const said = modeVerdict(valid, call);
+  switch (said.verdict) {
+    case "allow":
+      return { verdict: "allow", rule };
+    case "ask":
+      return { verdict: "ask", rule, why: said.why };
+    case "deny":
+      return {
+        verdict: "deny",
+        rule,
+        text: "Not run: in mode plan only reads run. Write down what you would do; the owner leaves the mode with /mode.",
+      };
+  }
+}
+/** No mode is set. */
+function byDefault({ name }: PolicyCall, { defaultDecision = "allow" }: Policy): Decision {
+  const rule = "toolApproval.defaultDecision";
+  if (defaultDecision === "allow") return { verdict: "allow", rule };
+  if (defaultDecision === "ask") return { verdict: "ask", rule, why: `No rule of the owner allows ${name}.` };
+  return {
+    verdict: "deny",
+    rule,
+    text: `Not run: no rule of the owner allows ${name}. Do it in another way, or tell the user.`,
+  };
+}
+
+/** For a client's call, which no question waits for: it is a denial that says how the owner can allow the call. */
+export const unanswered = ({ rule, why }: Extract<Decision, { verdict: "ask" }>): Extract<Decision, { verdict: "deny" }> => ({
+  verdict: "deny",
+  rule,
+  text: `Not run: this call needs the owner's word. ${why} Allow it with a rule (toolApproval.rules) or another toolApproval.mode.`,
+});

@@ -1,0 +1,345 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { ApprovalConfig, ApprovalRule, PolicyClass } from "../../../protocol/gen/types.ts";
+import { PolicyClassValues, PolicyModeValues } from "../../../protocol/gen/types.ts";
+import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
+import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
+import { loadRegexEngine } from "./load.ts";
+
+const engine = await loadRegexEngine();
+const onNode = (tool: string, policyClass: PolicyClass, args: Record<string, unknown>): PolicyCall => ({
+  name: `lap__${tool}`,
+  tool,
+  target: { kind: "node", nodeId: "lap" },
+  policyClass,
+  args,
+});
+const native = (tool: string, policyClass: PolicyClass, args: Record<string, unknown> = {}): PolicyCall => ({
+  name: tool,
+  tool,
+  target: { kind: "native" },
+  policyClass,
+  args,
+});
+const bash = (command: unknown): PolicyCall => onNode("Bash", "exec", { command });
+interface Who {
+  readonly mode?: PolicyMode;
+  readonly isOwners?: boolean;
+}
+const decided = (call: PolicyCall, config?: ApprovalConfig, { mode, isOwners = true }: Who = {}): Decision =>
+  decide(call, { policy: policyOf(config, engine), mode, isOwners });
+const verdict = (call: PolicyCall, config?: ApprovalConfig, who?: Who): string => decided(call, config, who).verdict;
+let rules = 0;
+const rule = (decision: ApprovalRule["decision"], tool: string, ...when: NonNullable<ApprovalRule["when"]>): ApprovalRule => ({
+  id: `r${++rules}`,
+  tool,
+  decision,
+  ...(when.length === 0 ? {} : { when }),
+});
+const command = (op: "equals" | "contains" | "startsWith" | "regex", value: unknown) => ({ path: "command", op, value });
+
+describe("[PO7] the mode decides what no rule decides", () => {
+  const calls: Readonly<Record<string, PolicyCall>> = {
+    "reads a machine's file": onNode("Read", "read_private", { path: "a" }),
+    "reads the workspace": native("gsv__ReadFile", "read_private", { path: "a" }),
+    "reads public data": native("gsv__Web", "read_public"),
+    "looks at a process": onNode("Process", "exec", { action: "poll", sessionId: "p1" }),
+    "writes to a process": onNode("Process", "exec", { action: "write", sessionId: "p1", data: "x" }),
+    "process, strange action": onNode("Process", "exec", { action: ["poll"] }),
+    "writes the workspace": native("gsv__WriteFile", "write_workspace", { path: "notes/a.md" }),
+    remembers: native("gsv__Remember", "write_workspace", { text: "x" }),
+    "writes SOUL.md": native("gsv__WriteFile", "write_workspace", { path: "soul.MD" }),
+    "writes a skill": native("gsv__EditFile", "write_workspace", { path: "skills/a/SKILL.md" }),
+    "writes a path that is none": native("gsv__WriteFile", "write_workspace", { path: ["SOUL.md"] }),
+    "writes a file inside": onNode("Write", "write_files", { path: "src/a.ts" }),
+    "writes a file outside": onNode("Write", "write_files", { path: "/etc/passwd" }),
+    "writes upwards": onNode("Edit", "write_files", { path: "a/../../b" }),
+    "writes at home": onNode("Write", "write_files", { path: "~/.bashrc" }),
+    "writes a hook": onNode("Write", "write_files", { path: "sub/.GIT/hooks/pre-commit" }),
+    "writes to a drive": onNode("Write", "write_files", { path: "C:\\x" }),
+    "writes a hidden name": onNode("Write", "write_files", { path: ".g\u200bit/config" }),
+    "deletes without a path": onNode("Delete", "write_files", {}),
+    "runs a command": bash("git status"),
+    "sends a message": native("gsv__Message", "egress"),
+    "changes the gateway": native("gsv__Config", "control"),
+    "changes a protected file": native("gsv__Cron", "write_protected"),
+  };
+  /** The verdicts of plan, ask, auto and full, and without a mode. */
+  const table: Readonly<Record<string, string>> = {
+    "reads a machine's file": "allow allow allow allow allow",
+    "reads the workspace": "allow allow allow allow allow",
+    "reads public data": "allow allow allow allow allow",
+    "looks at a process": "allow allow allow allow allow",
+    "writes to a process": "deny ask ask allow allow",
+    "process, strange action": "deny ask ask allow allow",
+    "writes the workspace": "deny allow allow allow allow",
+    remembers: "deny allow allow allow allow",
+    "writes SOUL.md": "deny ask ask allow allow",
+    "writes a skill": "deny ask ask allow allow",
+    "writes a path that is none": "deny ask ask allow allow",
+    "writes a file inside": "deny ask allow allow allow",
+    "writes a file outside": "deny ask ask allow allow",
+    "writes upwards": "deny ask ask allow allow",
+    "writes at home": "deny ask ask allow allow",
+    "writes a hook": "deny ask ask allow allow",
+    "writes to a drive": "deny ask ask allow allow",
+    "writes a hidden name": "deny ask ask allow allow",
+    "deletes without a path": "deny ask ask allow allow",
+    "runs a command": "deny ask ask allow allow",
+    "sends a message": "deny ask ask allow allow",
+    "changes the gateway": "deny ask ask allow allow",
+    "changes a protected file": "deny ask ask allow allow",
+  };
+  for (const [name, call] of Object.entries(calls))
+    test(name, () => {
+      const modes: readonly (PolicyMode | undefined)[] = [...PolicyModeValues, undefined];
+      assert.equal(modes.map((mode) => verdict(call, undefined, mode === undefined ? {} : { mode })).join(" "), table[name]);
+      // The same when the mode is configured; `full` cannot be.
+      for (const mode of ["plan", "ask", "auto"] as const)
+        assert.equal(verdict(call, { mode }), table[name]?.split(" ")[PolicyModeValues.indexOf(mode)]);
+    });
+  test("a session's mode overrides the configured one, and mode or default are named as the rule", () => {
+    assert.deepEqual(decided(bash("id"), { mode: "plan" }, { mode: "full" }), { verdict: "allow", rule: "mode:full" });
+    assert.equal(decided(bash("id"), { mode: "plan" }).rule, "mode:plan");
+    assert.equal(decided(bash("id")).rule, "toolApproval.defaultDecision");
+  });
+  test("without a mode the default decision holds for what no rule decides", () => {
+    for (const defaultDecision of ["allow", "ask", "deny"] as const)
+      assert.equal(verdict(onNode("Read", "read_private", {}), { defaultDecision }), defaultDecision);
+    const allowed = { defaultDecision: "deny", rules: [rule("allow", "lap__Read")] } as const;
+    assert.equal(verdict(onNode("Read", "read_private", {}), { ...allowed, rules: [...allowed.rules] }), "allow");
+  });
+});
+
+describe("[PO1] rules", () => {
+  test("the first that applies decides, and is named", () => {
+    const config = { rules: [rule("deny", "*__Write"), rule("allow", "lap__*"), rule("ask", "*")] };
+    assert.equal(decided(onNode("Write", "write_files", {}), config).rule, "toolApproval.rules[0]");
+    assert.deepEqual(decided(onNode("Read", "read_private", {}), config), { verdict: "allow", rule: "toolApproval.rules[1]" });
+    assert.equal(decided(native("gsv__ReadFile", "read_private"), config).verdict, "ask");
+    // A rule that allows machine tools names no command.
+    assert.equal(decided(bash("git status"), config).rule, "toolApproval.rules[2]");
+  });
+  test("they come before the mode, in every mode", () => {
+    const config = { rules: [rule("deny", "*"), rule("allow", "*")] };
+    for (const mode of PolicyModeValues) assert.equal(verdict(native("gsv__ReadFile", "read_private"), config, { mode }), "deny");
+  });
+  test("the reason of a rule is in the text", () => {
+    const denied = decided(bash("id"), { rules: [{ ...rule("deny", "*"), reason: "not on Sundays" }] });
+    assert.match(denied.verdict === "deny" ? denied.text : "", /rules\[0\] denies this call \(r[0-9]+: not on Sundays\)/);
+  });
+  test("an exception is a denial", () => {
+    const broken = { get: () => assert.fail("broken") };
+    const context = { policy: policyOf({ rules: [rule("allow", "*", { path: "a", op: "equals", value: 1 })] }, engine), isOwners: true };
+    const args = new Proxy({}, { getOwnPropertyDescriptor: broken.get });
+    const found = decide(native("gsv__X", "read_private", args), context);
+    assert.deepEqual([found.verdict, found.rule], ["deny", POLICY_ERROR]);
+  });
+});
+
+describe("[PO3] a rule allows whole commands only", () => {
+  const status = { mode: "ask", rules: [rule("allow", "lap__Bash", command("equals", ["git", "status"]))] } as const;
+  const config: ApprovalConfig = { ...status, rules: [...status.rules, rule("allow", "*__Bash", command("equals", "npm test"))] };
+  for (const [text, expected] of [
+    ["git status", "allow"],
+    ["git  'status' ", "allow"],
+    ["git status 2>/dev/null", "allow"],
+    ["git status && npm test; git status", "allow"],
+    ["npm test | git status", "allow"],
+    ["git status && id", "ask"],
+    ["id; git status", "ask"],
+    ["git status --x", "ask"],
+    ["git", "ask"],
+    ["/usr/bin/git status", "ask"],
+    ["git status $X", "ask"],
+    ["git status\n", "ask"],
+    ["git status > x", "ask"],
+    ["A=b git status", "ask"],
+    ["", "ask"],
+  ] as const)
+    test(JSON.stringify(text), () => assert.equal(verdict(bash(text), config), expected));
+  test("a rule without the whole command allows none", () => {
+    for (const loose of [
+      rule("allow", "lap__Bash"),
+      rule("allow", "*"),
+      rule("allow", "lap__Bash", { path: "workdir", op: "equals", value: "a" }),
+      rule("allow", "lap__Bash", command("startsWith", ["git"])),
+      rule("allow", "lap__Bash", command("startsWith", "git")),
+      rule("allow", "lap__Bash", command("contains", "git status")),
+      rule("allow", "lap__Bash", command("regex", "git status")),
+      rule("allow", "lap__Bash", command("equals", "git status && npm test")),
+      rule("allow", "lap__Bash", command("equals", "git status $X")),
+    ])
+      for (const text of ["git status", "git status && npm test", "git status $X"])
+        assert.equal(
+          verdict({ ...bash(text), args: { command: text, workdir: "a" } }, { mode: "ask", rules: [loose] }),
+          "ask",
+          JSON.stringify(loose),
+        );
+  });
+  test("the strictest of several commands decides", () => {
+    const mixed = { rules: [rule("deny", "*", command("startsWith", ["rm"])), rule("ask", "*", command("startsWith", ["git"]))] };
+    assert.equal(verdict(bash("git status; ls"), mixed), "ask");
+    assert.equal(verdict(bash("ls && git status | rm x"), mixed), "deny");
+    assert.equal(verdict(bash("ls; pwd"), mixed), "allow");
+  });
+});
+
+describe("[PO4] a rule that denies is not avoided by spelling", () => {
+  const config = {
+    rules: [rule("deny", "*__Bash", command("startsWith", ["rm", "-rf"])), rule("deny", "*__Bash", command("contains", "curl "))],
+  };
+  for (const text of [
+    "rm -rf /",
+    "rm  -rf /",
+    "'rm' -rf /",
+    "r''m \"-rf\" /",
+    "/bin/rm -rf /",
+    "ls; rm -rf /",
+    "ls | rm -rf",
+    "curl x",
+    "curl  x",
+    "cu''rl x",
+  ])
+    test(`[X12] denied: ${text}`, () => assert.equal(verdict(bash(text), config), "deny"));
+  for (const text of [
+    "rm$IFS-rf$IFS/",
+    "rm\t-rf /\n",
+    "\\rm -rf /",
+    "$(echo rm) -rf /",
+    "A=rm; $A -rf /",
+    "eval 'r''m -rf /'",
+    "sh -c 'r\"m\" -rf /'",
+    "env -S 'rm$x -rf /'",
+    "env rm -rf /",
+    "sudo rm -rf /",
+    "busybox rm -rf /",
+    "echo x | xargs rm -rf",
+    "echo cm0gLXJm | base64 -d | sh",
+    "python3 -c 'import shutil'",
+    "git -c 'alias.x=!r\"m\" -rf /' x",
+    "find / -delete",
+    'cat <<E | bash\nr"m" -rf /\nE',
+  ])
+    test(`[X12] not allowed: ${JSON.stringify(text)}`, () => assert.notEqual(verdict(bash(text), config), "allow"));
+  for (const [what, value] of [
+    ["a list", ["rm", "-rf", "/"]],
+    ["an object", { toString: "rm -rf /" }],
+    ["a number", 5],
+    ["nothing", undefined],
+    ["null", null],
+  ] as const)
+    test(`[X12] not allowed: ${what} as the command`, () => assert.notEqual(verdict(bash(value), config), "allow"));
+  test("other commands run", () => {
+    for (const text of ["ls", "git status", "npm test && cargo build", "python3 script.py", "rm x"])
+      assert.equal(verdict(bash(text), config), "allow", text);
+  });
+  test("paths are compared without detours and as disks fold them", () => {
+    const paths = { rules: [rule("deny", "*__Write", { path: "path", op: "startsWith", value: "secret/" })] };
+    for (const path of ["secret/a", "./secret/a", "x/../secret//a", "SECRET/a", "sec\u200bret/a", ["secret/a"], 5])
+      assert.equal(verdict(onNode("Write", "write_files", { path }), paths), "deny", JSON.stringify(path));
+    assert.equal(verdict(onNode("Write", "write_files", { path: "public/a" }), paths), "allow");
+    const open = { mode: "ask", rules: [rule("allow", "*__Write", { path: "path", op: "startsWith", value: "docs/" })] } as const;
+    const written = (path: unknown): string =>
+      verdict(onNode("Write", "write_files", { path }), { mode: open.mode, rules: [...open.rules] });
+    assert.equal(written("docs/a"), "allow");
+    for (const path of ["docs/../../etc/passwd", "docs/../a", ["docs/a"], "Docs/a", undefined])
+      assert.equal(written(path), "ask", JSON.stringify(path));
+  });
+});
+
+describe("[PO5] conditions", () => {
+  const holds = (op: "equals" | "contains" | "startsWith" | "regex", value: unknown, given: unknown, flags?: string): boolean =>
+    verdict(native("gsv__X", "read_private", { a: { b: given } }), {
+      defaultDecision: "deny",
+      rules: [rule("allow", "gsv__X", { path: "a.b", op, value, ...(flags === undefined ? {} : { flags }) })],
+    }) === "allow";
+  test("operators", () => {
+    assert.ok(holds("equals", "x", "x") && holds("equals", 5, 5) && holds("equals", { k: [1] }, { k: [1] }));
+    assert.ok(!holds("equals", "5", 5) && !holds("equals", [1], [1, 2]) && !holds("equals", null, undefined));
+    assert.ok(holds("contains", "b", "abc") && holds("startsWith", "ab", "abc") && !holds("startsWith", "b", "abc"));
+    assert.ok(holds("regex", "^a.c$", "abc") && holds("regex", "^A", "abc", "i") && !holds("regex", "^A", "abc"));
+    assert.ok(!holds("contains", "b", ["b"]) && !holds("regex", "", "abc") && !holds("regex", "(", "("));
+  });
+  test("own properties only", () => {
+    const inherited = { rules: [rule("deny", "*", { path: "constructor.name", op: "equals", value: "Object" })] };
+    assert.equal(verdict(native("gsv__X", "read_private", {}), inherited), "allow");
+  });
+  test("[X12] a pattern that stops other engines is answered, and the time does not grow with the pattern's shape", () => {
+    const pattern = { rules: [rule("deny", "*", { path: "t", op: "regex", value: "^(([a-z])+.)+[A-Z]([a-z])+$" })] };
+    assert.equal(verdict(native("gsv__X", "read_private", { t: "a".repeat(50_000) }), pattern), "allow");
+    const nested = { rules: [rule("deny", "*", { path: "t", op: "regex", value: "(a*)*b" })] };
+    assert.equal(verdict(native("gsv__X", "read_private", { t: "a".repeat(50_000) }), nested), "allow");
+  });
+  test("a pattern that cannot be used leaves a rule that denies unsure", () => {
+    for (const value of ["(", "(?=a)", "a".repeat(1025), 5])
+      assert.equal(
+        verdict(native("gsv__X", "read_private", { t: "x" }), { rules: [rule("deny", "*", { path: "t", op: "regex", value })] }),
+        "ask",
+      );
+  });
+});
+
+describe("[PO3] [PO10] for any rules", () => {
+  const text = fc.oneof(
+    fc.constantFrom("git status", "git status && id", "rm -rf /", "ls *", "sh -c id", "$(id)", "git  status", "a;b|c", ""),
+    fc.string({ maxLength: 20 }),
+  );
+  const condition = fc.record({
+    path: fc.constantFrom("command", "path", "workdir", "a.b", ""),
+    op: fc.constantFrom("equals" as const, "contains" as const, "startsWith" as const, "regex" as const),
+    value: fc.oneof(text, fc.array(text, { maxLength: 3 }), fc.jsonValue(), fc.constantFrom(".*", "git", ["git", "status"])),
+  });
+  const anyRule = fc.record(
+    {
+      id: fc.constant("r"),
+      tool: fc.constantFrom("*", "lap__*", "*__Bash", "lap__Bash", "gsv__*", "lap__Write"),
+      decision: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+      when: fc.array(condition, { maxLength: 2 }),
+    },
+    { requiredKeys: ["id", "tool", "decision"] },
+  );
+  const anyConfig = fc.record(
+    {
+      mode: fc.constantFrom("plan" as const, "ask" as const, "auto" as const),
+      defaultDecision: fc.constantFrom("ask" as const, "deny" as const),
+      rules: fc.array(anyRule, { maxLength: 5 }),
+    },
+    { requiredKeys: ["rules"] },
+  );
+  const anyCall = fc.oneof(
+    fc.oneof(text, fc.jsonValue()).map(bash),
+    fc.record({ path: fc.oneof(text, fc.jsonValue()) }).map((args) => onNode("Write", "write_files", args)),
+    fc.constantFrom(...PolicyClassValues).map((policyClass) => native("gsv__X", policyClass, { a: { b: 1 } })),
+  );
+  test("a Bash call runs only by rules that name each of its commands, or by the mode", () => {
+    fc.assert(
+      fc.property(text, anyConfig, (command, config) => {
+        const found = decided(bash(command), { defaultDecision: "ask", ...config });
+        if (found.verdict !== "allow") return;
+        const by = config.rules.filter(
+          ({ tool, decision }) => decision === "allow" && ["*", "lap__*", "*__Bash", "lap__Bash"].includes(tool),
+        );
+        assert.ok(by.some(({ when = [] }) => when.some(({ path, op }) => path === "command" && op === "equals")));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+  test("another person's session gets nothing by a rule that it would not get without rules, and nothing by a session's mode", () => {
+    fc.assert(
+      fc.property(anyCall, anyConfig, fc.constantFrom(...PolicyModeValues, undefined), (call, config, mode) => {
+        const isOwners = false;
+        if (decide(call, { policy: policyOf(config, engine), mode, isOwners }).verdict !== "allow") return;
+        assert.equal(decide(call, { policy: policyOf({ ...config, rules: [] }, engine), isOwners }).verdict, "allow");
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+  test("every call and every rule gets a decision", () => {
+    fc.assert(
+      fc.property(anyCall, anyConfig, (call, config) => assert.notEqual(decided(call, config).rule, POLICY_ERROR)),
+      { numRuns: 5_000 },
+    );
+  });
+});

@@ -1,0 +1,55 @@
+/** What a mode says about a call that no rule decides (rule PO7). PURE. One table: classes and modes. */
+import type { PolicyClass } from "../../../protocol/gen/types.ts";
+import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
+import { parsePath } from "../storage/keys.ts";
+import { protectionOf } from "../storage/workspace/protection.ts";
+import { isOrdinaryInside } from "./paths.ts";
+
+/** A mode with what is left of its time is a matter of its session. */
+export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly verdict: "ask"; readonly why: string };
+
+/** What a call does at most, by its tool and its arguments. */
+export function classOf({ policyClass, target, tool, args }: PolicyCall): PolicyClass {
+  if (target.kind === "native" && policyClass === "write_workspace" && Object.hasOwn(args, "path"))
+    return isProtected(args["path"]) ? "write_protected" : policyClass;
+  // To look at a running command runs nothing; `write` and `submit` give it input.
+  if (target.kind === "node" && tool === "Process" && LOOKS.has(args["action"])) return "read_private";
+  return policyClass;
+}
+const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
+function isProtected(given: unknown): boolean {
+  if (typeof given !== "string") return true;
+  const path = parsePath(given);
+  return !path.ok || protectionOf(path.value) !== "plain";
+}
+
+const ALLOW: ModeVerdict = { verdict: "allow" };
+const DENY: ModeVerdict = { verdict: "deny" };
+const place = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
+
+export function modeVerdict(mode: PolicyMode, call: PolicyCall): ModeVerdict {
+  if (mode === "full") return ALLOW;
+  const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
+  const policyClass = classOf(call);
+  if (policyClass === "read_private" || policyClass === "read_public") return ALLOW;
+  if (mode === "plan") return DENY;
+  switch (policyClass) {
+    case "write_workspace":
+      return ALLOW;
+    case "write_protected":
+      return ask("It changes a file that defines the agent or its instructions.");
+    case "write_files":
+      if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
+      return ask(
+        mode === "auto"
+          ? `It changes a file on ${place(call)} outside the workspace, or one that other programs run.`
+          : `It changes a file on ${place(call)}.`,
+      );
+    case "exec":
+      return ask(`It runs a program on ${place(call)}.`);
+    case "egress":
+      return ask("It sends data to others.");
+    case "control":
+      return ask("It changes the gateway itself.");
+  }
+}

@@ -1,0 +1,135 @@
+/** What is wrong with the settings of the policy (rule PO6). PURE. Reported when they are set, because a rule that never applies protects nothing. */
+import { nearest } from "../../../protocol/runtime/nearest.ts";
+import type { ApprovalConfig, ApprovalCondition, ApprovalRule } from "../../../protocol/gen/types.ts";
+import type { ToolEntry } from "../ports/tool-entry.ts";
+import { matches } from "../tools/guest-tools.ts";
+import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
+import { compileRegex, type RegexEngine } from "./regex.ts";
+import { COMMAND, ruleName, SHELL_TOOL, vectorOf } from "./rules.ts";
+
+export interface KnownTools {
+  readonly native: readonly ToolEntry[];
+  /** Of the machines that are connected. */
+  readonly machines: readonly ToolEntry[];
+  /** Full names of the tools of all machines, the absent ones included. */
+  readonly machineNames: readonly string[];
+}
+export interface RuleProblem {
+  /** `toolApproval.rules[2]`. */
+  readonly setting: string;
+  readonly problem: string;
+  /** The rule can never apply. Otherwise: it does less than it seems to, at present. */
+  readonly isFatal: boolean;
+}
+
+const SHELL_NAME = `${SEPARATOR}${SHELL_TOOL}`;
+const onlyShell = (pattern: string): boolean => pattern.endsWith(SHELL_NAME);
+const mayBeShell = (pattern: string): boolean =>
+  onlyShell(pattern) || (pattern.includes("*") && SHELL_NAME.endsWith(pattern.slice(pattern.lastIndexOf("*") + 1)));
+
+export function policyProblems(config: ApprovalConfig | undefined, engine: RegexEngine, known: KnownTools): readonly RuleProblem[] {
+  const { mode, defaultDecision, rules = [] } = config ?? {};
+  const fatal = (setting: string, problem: string): RuleProblem => ({ setting, problem, isFatal: true });
+  return [
+    ...(mode === "full"
+      ? [fatal("toolApproval.mode", "full is not for the configuration. Set it for one conversation and a time: gsv chat '/mode full 2h'")]
+      : []),
+    ...(mode !== undefined && defaultDecision !== undefined
+      ? [
+          fatal(
+            "toolApproval.mode",
+            "mode and defaultDecision both decide about calls that no rule decides. Remove one: gsv config unset toolApproval.defaultDecision",
+          ),
+        ]
+      : []),
+    ...rules.flatMap((rule, index): readonly RuleProblem[] => {
+      const setting = ruleName(index);
+      const never = neverApplies(rule, engine, known) ?? shadowedBy(rule, rules.slice(0, index));
+      if (never !== undefined) return [fatal(setting, never)];
+      return cautions(rule, known).map((problem) => ({ setting, problem, isFatal: false }));
+    }),
+  ];
+}
+
+/** The first problem that a change brings: what was stored before blocks no other change. */
+export function newFatalProblem(before: readonly string[], problems: readonly RuleProblem[]): string | undefined {
+  const found = problems.find(({ isFatal, problem }) => isFatal && !before.includes(problem));
+  return found && `${found.setting}: ${found.problem}`;
+}
+
+function neverApplies({ tool, decision, when = [] }: ApprovalRule, engine: RegexEngine, { native }: KnownTools): string | undefined {
+  const own = native.find(({ definition }) => definition.name === tool);
+  if (own === undefined && !tool.includes("*")) {
+    const names = native.map(({ definition }) => definition.name);
+    if (tool.startsWith(NATIVE_PREFIX)) {
+      const meant = nearest(tool, names);
+      return `there is no tool ${tool}${meant === undefined ? "" : `. Did you mean ${meant}?`}`;
+    }
+    if (!tool.includes(SEPARATOR))
+      return `${JSON.stringify(tool)} names no tool. Write machine${SEPARATOR}Tool, with * for any characters, such as *${SEPARATOR}${tool || SHELL_TOOL}`;
+  }
+  for (const condition of when) {
+    const problem = conditionProblem(condition, engine) ?? (own && unknownArgument(condition, [own]));
+    if (problem !== undefined) return problem;
+  }
+  if (decision === "allow" && onlyShell(tool) && !when.some(isWholeCommand))
+    return `it would allow commands that it does not name. A rule that allows ${SHELL_TOOL} names one plain command: {"path": "command", "op": "equals", "value": ["git", "status"]}`;
+  const text =
+    decision === "allow" && onlyShell(tool) && when.find((condition) => condition.path === COMMAND && !isWholeCommand(condition));
+  return text
+    ? `${text.op} compares a part of a command, and a rule that allows ${SHELL_TOOL} names the whole command with equals`
+    : undefined;
+}
+const isWholeCommand = ({ path, op, value }: ApprovalCondition): boolean =>
+  path === COMMAND && op === "equals" && vectorOf(op, value) !== undefined;
+
+function conditionProblem({ path, op, value, flags }: ApprovalCondition, engine: RegexEngine): string | undefined {
+  if (path.split(".").includes(""))
+    return `${JSON.stringify(path)} names no argument. Write a name, such as path, or names with dots between them`;
+  if (op !== "regex" && flags !== undefined && flags !== "") return `flags are for regex, not for ${op}`;
+  if (op === "regex") {
+    const compiled = compileRegex(engine, value, flags);
+    return compiled.ok ? undefined : `the regular expression on ${path} is not valid: ${compiled.problem}`;
+  }
+  const isText = typeof value === "string" && value !== "";
+  if (op === "contains" && !isText) return `the value of contains on ${path} is a text`;
+  if (op === "startsWith" && !isText && !(path === COMMAND && vectorOf(op, value) !== undefined))
+    return `the value of startsWith on ${path} is a text${path === COMMAND ? " or a list of words" : ""}`;
+  return undefined;
+}
+/** Undefined: one of the tools has the argument, or none of them says which it has. */
+function unknownArgument({ path }: ApprovalCondition, tools: readonly ToolEntry[]): string | undefined {
+  const [name = ""] = path.split(".");
+  const lists = tools.map(({ definition }) => Object.keys(Object(definition.inputSchema["properties"])));
+  if (lists.length === 0 || lists.some((names) => names.length === 0 || names.includes(name))) return undefined;
+  const names = [...new Set(lists.flat())];
+  return `${tools[0]?.definition.name} has no argument ${name}. It has ${names.join(", ")}`;
+}
+
+/** An earlier rule that applies to every call that this one applies to. */
+function shadowedBy(rule: ApprovalRule, earlier: readonly ApprovalRule[]): string | undefined {
+  const conditions = JSON.stringify(rule.when ?? []);
+  const index = earlier.findIndex(
+    ({ tool, decision, when = [] }) =>
+      matches(tool, rule.tool) &&
+      (when.length === 0 || JSON.stringify(when) === conditions) &&
+      // A rule that allows leaves commands that it does not name to later rules.
+      (decision !== "allow" || !mayBeShell(rule.tool) || (when.length > 0 && when.some(isWholeCommand))),
+  );
+  return index < 0
+    ? undefined
+    : `it never applies, because ${ruleName(index)} before it applies to the same calls. Put it before that rule, or remove one`;
+}
+
+function cautions({ tool, decision, when = [] }: ApprovalRule, { native, machines, machineNames }: KnownTools): readonly string[] {
+  const isKnown = machineNames.some((name) => matches(tool, name)) || native.some(({ definition }) => matches(tool, definition.name));
+  const found = [...native, ...machines].filter(({ definition }) => matches(tool, definition.name));
+  const missing = when.flatMap((condition) => unknownArgument(condition, found) ?? [])[0];
+  return [
+    ...(isKnown ? [] : [`no machine that is known has a tool ${tool}, so the rule applies to nothing now`]),
+    ...(missing === undefined ? [] : [missing]),
+    ...(decision === "allow" && mayBeShell(tool) && !when.some(isWholeCommand)
+      ? [`it allows no command of ${SHELL_TOOL}: such a rule names one plain command`]
+      : []),
+  ];
+}

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
+import type { ApprovalConfig, ApprovalRule } from "../../../protocol/gen/types.ts";
+import { loadRegexEngine } from "./load.ts";
+import { type KnownTools, newFatalProblem, policyProblems } from "./rule-problems.ts";
+
+const engine = await loadRegexEngine();
+const schema = (...names: string[]) => ({
+  inputSchema: { type: "object", properties: Object.fromEntries(names.map((name) => [name, {}])) },
+});
+const known: KnownTools = {
+  native: [nativeEntry("gsv__WriteFile", schema("path", "content")), nativeEntry("gsv__Message", schema("to", "text"))],
+  machines: [machineEntry("lap", "Bash", schema("command", "workdir")), machineEntry("lap", "Read", schema("path"))],
+  machineNames: ["lap__Bash", "lap__Read", "away__Read"],
+};
+const problems = (config: ApprovalConfig) => policyProblems(config, engine, known);
+const rule = (more: Partial<ApprovalRule>): ApprovalRule => ({ id: "r", tool: "lap__Read", decision: "deny", ...more });
+const when = (path: string, op: "equals" | "contains" | "startsWith" | "regex", value: unknown, flags?: string) => [
+  { path, op, value, ...(flags === undefined ? {} : { flags }) },
+];
+
+describe("[PO6] a rule that can never apply", () => {
+  for (const [what, more, text] of [
+    ["names no native tool", { tool: "gsv__WritFile" }, /there is no tool gsv__WritFile\. Did you mean gsv__WriteFile\?/],
+    ["names no machine", { tool: "Bash" }, /names no tool\. Write machine__Tool, with \* for any characters, such as \*__Bash/],
+    [
+      "has a condition on an argument that a native tool does not have",
+      { tool: "gsv__WriteFile", when: when("file", "equals", "x") },
+      /has no argument file\. It has path, content/,
+    ],
+    ["has an invalid pattern", { when: when("path", "regex", "(") }, /regular expression on path is not valid/],
+    ["looks around", { when: when("path", "regex", "(?=x)") }, /no look-around/],
+    ["has a long pattern", { when: when("path", "regex", "a".repeat(1025)) }, /longer than 1024/],
+    ["has other flags", { when: when("path", "regex", "a", "g") }, /flags are i, m and s/],
+    ["has flags without a pattern", { when: when("path", "equals", "a", "i") }, /flags are for regex/],
+    ["contains no text", { when: when("path", "contains", 5) }, /the value of contains on path is a text/],
+    ["starts with no text", { when: when("path", "startsWith", ["a"]) }, /the value of startsWith on path is a text/],
+    ["names no argument", { when: when("a..b", "equals", 5) }, /names no argument/],
+    ["allows commands that it does not name", { tool: "lap__Bash", decision: "allow" }, /names one plain command/],
+    [
+      "allows a part of a command",
+      { tool: "*__Bash", decision: "allow", when: when("command", "startsWith", "git") },
+      /names one plain command/,
+    ],
+    [
+      "allows a complex command",
+      { tool: "*__Bash", decision: "allow", when: when("command", "equals", "ls *") },
+      /names one plain command/,
+    ],
+  ] as const)
+    test(what, () => {
+      const [found] = problems({ rules: [rule(more as Partial<ApprovalRule>)] });
+      assert.ok(found?.isFatal === true && found.setting === "toolApproval.rules[0]", JSON.stringify(found));
+      assert.match(found.problem, text);
+    });
+  test("stands after one that applies to the same calls", () => {
+    const shadowed = (first: Partial<ApprovalRule>, second: Partial<ApprovalRule>): boolean =>
+      problems({ rules: [rule(first), rule(second)] }).some(({ setting, isFatal }) => isFatal && setting === "toolApproval.rules[1]");
+    const condition = when("path", "equals", "x");
+    assert.ok(shadowed({}, { when: condition }) && shadowed({ tool: "*" }, {}) && shadowed({ tool: "lap__*" }, { tool: "lap__R*" }));
+    assert.ok(shadowed({ when: condition }, { when: condition, decision: "ask" }));
+    assert.ok(!shadowed({ when: condition }, {}) && !shadowed({ tool: "lap__R*" }, { tool: "lap__*" }));
+    // A rule that allows leaves commands to later rules.
+    assert.ok(!shadowed({ tool: "*", decision: "allow" }, { tool: "lap__Bash" }));
+    assert.ok(!shadowed({ tool: "*", decision: "allow" }, { tool: "lap__*" }));
+    assert.ok(shadowed({ tool: "*", decision: "allow" }, { tool: "lap__Read" }));
+  });
+  test("was stored before: it blocks no other change", () => {
+    const before = problems({ rules: [rule({ tool: "Bash" })] }).map(({ problem }) => problem);
+    assert.equal(newFatalProblem(before, problems({ rules: [rule({ tool: "gsv__Message" }), rule({ tool: "Bash" })] })), undefined);
+    assert.match(
+      newFatalProblem(before, problems({ rules: [rule({ tool: "Edit" })] })) ?? "",
+      /^toolApproval\.rules\[0\]: "Edit" names no tool/,
+    );
+  });
+});
+
+describe("[PO6] settings", () => {
+  test("that are right have no problem", () => {
+    const rules = [
+      rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", ["git", "status"]) }),
+      rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", "npm test") }),
+      rule({ tool: "*__Bash", when: when("command", "startsWith", ["rm"]) }),
+      rule({ tool: "away__Read" }),
+      rule({ tool: "gsv__Message", decision: "ask", when: when("to", "regex", "^discord/", "i") }),
+    ];
+    assert.deepEqual(problems({ mode: "auto", rules }), []);
+    assert.deepEqual(policyProblems(undefined, engine, known), []);
+  });
+  test("do less than they seem to: stored, with a warning", () => {
+    const warning = (more: Partial<ApprovalRule>): string => {
+      const [found] = problems({ rules: [rule(more)] });
+      return found?.isFatal === false ? found.problem : JSON.stringify(found);
+    };
+    assert.match(warning({ tool: "box__Bash" }), /no machine that is known has a tool box__Bash/);
+    assert.match(warning({ when: when("file", "equals", "x") }), /lap__Read has no argument file\. It has path/);
+    assert.match(warning({ tool: "lap__*", decision: "allow" }), /it allows no command of Bash/);
+  });
+  test("full is not configured, and a mode and a default decision exclude each other", () => {
+    assert.match(problems({ mode: "full" })[0]?.problem ?? "", /gsv chat '\/mode full 2h'/);
+    assert.match(problems({ mode: "auto", defaultDecision: "ask" })[0]?.problem ?? "", /config unset toolApproval\.defaultDecision/);
+  });
+});

@@ -1,0 +1,143 @@
+/**
+ * The rules of `toolApproval`, compiled, and whether one applies to a call. PURE. A rule that allows must match for certain. A rule that
+ * denies or asks also applies where it cannot be ruled out: otherwise another spelling of the same act would avoid it (rule PO4).
+ */
+import type { ApprovalCondition, ApprovalDecision, ApprovalRule } from "../../../protocol/gen/types.ts";
+import type { PolicyCall } from "../ports/policy.ts";
+import { foldedPath, isPathName, normalPath } from "./paths.ts";
+import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
+import { readShell } from "./shell.ts";
+import { runsAnother } from "./wrappers.ts";
+
+export type Match = "yes" | "no" | "unsure";
+/** One command of a Bash call: its argument vector, or a text that was not understood. */
+export type ShellUnit = { readonly words: readonly string[]; readonly text: string } | { readonly words?: never; readonly text: string };
+
+/** The tool whose argument `command` is a text for a shell. */
+export const SHELL_TOOL = "Bash";
+export const COMMAND = "command";
+export const isShell = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "node" && tool === SHELL_TOOL;
+
+export interface CompiledCondition {
+  readonly path: readonly string[];
+  readonly op: ApprovalCondition["op"];
+  readonly value: unknown;
+  /** Of a condition on `command`: the words to compare. */
+  readonly vector: readonly string[] | undefined;
+  /** Absent for other operators, and for a pattern that is not valid. */
+  readonly regex: Regex | undefined;
+}
+export interface CompiledRule {
+  /** `toolApproval.rules[2]`. */
+  readonly name: string;
+  readonly tool: string;
+  readonly decision: ApprovalDecision;
+  /** The owner's words about it: its id, and its reason. */
+  readonly about: string;
+  readonly when: readonly CompiledCondition[];
+}
+
+export const ruleName = (index: number): string => `toolApproval.rules[${index}]`;
+
+export const compileRules = (rules: readonly ApprovalRule[], engine: RegexEngine): readonly CompiledRule[] =>
+  rules.map(({ id, tool, decision, reason, when = [] }, index) => ({
+    name: ruleName(index),
+    tool,
+    decision,
+    about: reason === undefined || reason === "" ? id : `${id}: ${reason}`,
+    when: when.map((condition) => compileCondition(condition, engine)),
+  }));
+function compileCondition({ path, op, value, flags }: ApprovalCondition, engine: RegexEngine): CompiledCondition {
+  const compiled = op === "regex" ? compileRegex(engine, value, flags) : undefined;
+  return {
+    path: path.split("."),
+    op,
+    value,
+    vector: path === COMMAND ? vectorOf(op, value) : undefined,
+    regex: compiled?.ok === true ? compiled.regex : undefined,
+  };
+}
+/** A list of words, or, for `equals`, a text that is one plain command. */
+export function vectorOf(op: ApprovalCondition["op"], value: unknown): readonly string[] | undefined {
+  if (op !== "equals" && op !== "startsWith") return undefined;
+  if (Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === "string")) return value as readonly string[];
+  if (op !== "equals" || typeof value !== "string") return undefined;
+  const read = readShell(value);
+  return read.kind === "plain" && read.commands.length === 1 ? read.commands[0]?.words : undefined;
+}
+
+/** Whether a rule names the whole vector of a command: only then it can allow one. */
+export const namesCommand = ({ when }: Pick<CompiledRule, "when">): boolean =>
+  when.some(({ op, vector }) => op === "equals" && vector !== undefined);
+
+/** Whether all conditions of a rule hold. `unit` is given for a Bash call. */
+export function matchRule({ decision, when }: CompiledRule, args: PolicyCall["args"], unit: ShellUnit | undefined): Match {
+  let all: Match = "yes";
+  for (const condition of when) {
+    const isCommand = unit !== undefined && condition.path.length === 1 && condition.path[0] === COMMAND;
+    const match = isCommand ? matchCommand(condition, unit, decision === "allow") : matchValue(condition, args, decision === "allow");
+    if (match === "no") return "no";
+    if (match === "unsure") all = "unsure";
+  }
+  return all;
+}
+
+function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
+  const { words, text } = unit;
+  if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
+  const otherwise = words === undefined || runsAnother(words) ? "unsure" : "no";
+  // `/bin/rm` is `rm`.
+  const [name = "", ...rest] = words ?? [];
+  const bare = [name.slice(name.lastIndexOf("/") + 1), ...rest];
+  if (vector !== undefined) {
+    const fits = (given: readonly string[]): boolean => isEqual(op === "equals" ? given : given.slice(0, vector.length), vector);
+    return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise;
+  }
+  const texts = words === undefined ? [text] : [text, words.join(" "), bare.join(" ")];
+  if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
+  return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise;
+}
+
+function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyCall["args"], allows: boolean): Match {
+  const given = valueAt(args, path);
+  if (given === undefined) return "no";
+  if (op === "equals" && (typeof given !== "string" || typeof value !== "string")) {
+    if (isDeepEqual(given, value)) return "yes";
+    // `5` is also written "5".
+    return !allows && (typeof given === "object" ? typeof value === "string" : String(given) === String(value)) ? "yes" : "no";
+  }
+  if (typeof given !== "string") return allows ? "no" : "yes";
+  if (op === "regex" && (regex === undefined || given.length > MAX_SEARCHED_CHARS)) return allows ? "no" : "unsure";
+  const forms = isPathName(path.at(-1) ?? "") ? [given, normalPath(given)] : [given];
+  if (allows) return forms.every((form) => holds(op, form, value, regex)) ? "yes" : "no";
+  // Some disks take `SOUL.md` and `soul.md` for one file.
+  const folded = forms.length > 1 && typeof value === "string" && holds(op, foldedPath(given), foldedPath(value), regex);
+  return folded || forms.some((form) => holds(op, form, value, regex)) ? "yes" : "no";
+}
+
+function holds(op: ApprovalCondition["op"], given: string, value: unknown, regex: Regex | undefined): boolean {
+  if (op === "regex") return regex?.test(given) === true;
+  if (typeof value !== "string") return false;
+  return op === "equals" ? given === value : op === "startsWith" ? given.startsWith(value) : given.includes(value);
+}
+
+function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = Reflect.get(value, name);
+  }
+  return value;
+}
+const isEqual = (left: readonly string[], right: readonly string[]): boolean =>
+  left.length === right.length && left.every((word, index) => word === right[index]);
+function isDeepEqual(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
+  if (Array.isArray(left) !== Array.isArray(right)) return false;
+  const names = Object.keys(left);
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && isDeepEqual(Reflect.get(left, name), Reflect.get(right, name)))
+  );
+}

@@ -1,0 +1,149 @@
+/** The policy in a session: what happens to the model's calls by rules and modes. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { newSession, onNode, says, Stage, until, value } from "./support.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const bash = (command: unknown) => ({ name: "lap__Bash", arguments: { command } });
+const denying = {
+  rules: [
+    {
+      id: "no-rm",
+      tool: "*__Bash",
+      decision: "deny" as const,
+      reason: "no deleting",
+      when: [{ path: "command", op: "startsWith" as const, value: ["rm"] }],
+    },
+  ],
+};
+
+describe("[PO1] [PO9] a call of a run", () => {
+  it("[F1] that a rule denies is not dispatched, tells the model what to do, and is an entry of the audit; others run", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    stage.toolApproval = denying;
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await stage.call(0)).answer(says("", [bash("rm -rf x"), bash("ls"), bash("rm$IFS-rf"), { name: "gsv__Note", arguments: {} }]));
+    await until("the others", () => stage.dispatches.length === 1 && stage.nativeRuns.length === 1);
+    expect(stage.dispatches.map(({ args }) => args)).toEqual([{ command: "ls" }]);
+    const question = await until("the question", () => stage.approvals.at(-1)?.waiting[0]);
+    expect(question).toMatchObject({ rule: "toolApproval.rules[0]", why: expect.stringContaining("(expansion) that the rule") });
+    const denied = stage.audits.filter(({ decision }) => decision === "denied");
+    const entry = (command: string, index: number) => ({
+      actor: expect.stringMatching(/^session:agent:/),
+      action: "tool.call",
+      target: "lap__Bash",
+      decision: "denied",
+      origin: expect.stringMatching(/client/),
+      rule: "toolApproval.rules[0]",
+      detail: expect.stringMatching(new RegExp(`/${index}$`)),
+      args: { command },
+    });
+    expect(denied).toEqual([entry("rm -rf x", 0)]);
+    value(await s.port.answerApproval({ code: question.code, hash: question.hash, answer: "deny", by: "client:me" }));
+    const { callId } = stage.dispatches[0] ?? { callId: "" };
+    await s.port.toolResult("lap", { callId: callId as never, result: "a.txt", outcome: "ok" });
+    const second = await stage.call(1);
+    const results = second.request.messages.flatMap((message) => (message.role === "toolResult" ? [JSON.stringify(message)] : []));
+    expect(results.filter((text) => text.includes("toolApproval.rules[0] denies this call (no-rm: no deleting)"))).toHaveLength(1);
+    second.answer(says("Well."));
+    await stage.ended("run-a");
+    const ends = stage.news.flatMap(({ payload }) => ("tool" in payload && payload.tool?.phase === "ended" ? [payload.reason] : []));
+    expect(ends.filter((reason) => reason === "policy.denied")).toHaveLength(1);
+    expect(ends.filter((reason) => reason === "approval.denied")).toHaveLength(1);
+  });
+
+  it("[PO5] a pattern of a rule is compared in the session", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Read")];
+    stage.toolApproval = { rules: [{ id: "r", tool: "*", decision: "deny", when: [{ path: "path", op: "regex", value: "^secret" }] }] };
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    const read = (path: string) => ({ name: "lap__Read", arguments: { path } });
+    (await stage.call(0)).answer(says("", [read("secret/a"), read("./secret/b"), read("open")]));
+    await until("the other", () => stage.dispatches.length === 1);
+    expect(stage.dispatches[0]?.args).toEqual({ path: "open" });
+    expect(stage.audits.filter(({ decision }) => decision === "denied")).toHaveLength(2);
+  });
+
+  it("[PO7] without any setting everything that is offered runs, and a changed setting holds from the next model call on", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await stage.call(0)).answer(says("", [bash("rm -rf $X")]));
+    await until("the dispatch", () => stage.dispatches.length === 1);
+    stage.toolApproval = { mode: "plan" };
+    await s.port.toolResult("lap", { callId: stage.dispatches[0]?.callId as never, result: "", outcome: "ok" });
+    (await stage.call(1)).answer(says("", [bash("ls")]));
+    const third = await stage.call(2);
+    expect(JSON.stringify(third.request.messages.at(-1))).toContain("in mode plan only reads run");
+    third.answer(says("Well."));
+    await stage.ended("run-a");
+    expect(stage.dispatches).toHaveLength(1);
+    expect(value(await s.port.stats()).state).toBe("idle");
+  });
+});
+
+describe("[PO8] a session's mode", () => {
+  const modeOf = async (s: ReturnType<typeof newSession>) => {
+    const { mode, modeUntil } = value(await s.port.get()).settings;
+    return [mode, modeUntil === undefined ? undefined : Math.round((modeUntil - Date.now()) / 60_000)];
+  };
+  const said = (answer: unknown) => JSON.stringify(answer);
+
+  it("is set by /mode and by a client's change of settings, decides calls, ends with its time, and is shown", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    stage.auto = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Well.") : says("", [bash("git status")]));
+    stage.dispatch = () => Promise.resolve("offline");
+    const s = newSession({ isOwnersSession: true });
+    expect(said(value(await s.send("m1", "/mode plan")))).toContain("From now on: mode plan.");
+    expect(await modeOf(s)).toEqual(["plan", undefined]);
+    await s.send("a");
+    await stage.ended("run-a");
+    expect(stage.dispatches).toEqual([]);
+    expect(said(value(await s.send("m2", "/mode full")))).toMatch(/mode full until [0-9-]+ [0-9:]+ \(UTC\)/);
+    expect(await modeOf(s)).toEqual(["full", 60]);
+    expect(said(value(await s.send("m3", "/status")))).toMatch(/Mode: full until/);
+    await s.send("b");
+    await stage.ended("run-b");
+    expect(stage.dispatches).toHaveLength(1);
+    value(await s.port.patch({ settings: { mode: "full", modeMs: 86_400_000 } }));
+    expect(await modeOf(s)).toEqual(["full", 1440]);
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 86_400_001);
+    expect(said(value(await s.send("m4", "/mode")))).toContain("not set: what no rule decides runs");
+    vi.restoreAllMocks();
+    value(await s.port.patch({ settings: { mode: "ask" } }));
+    expect(await modeOf(s)).toEqual(["ask", undefined]);
+    value(await s.port.patch({ clear: ["mode"] }));
+    expect(await modeOf(s)).toEqual([undefined, undefined]);
+  });
+
+  it("is refused for a longer time, without a name, in another person's session, and full from a channel", async () => {
+    new Stage().open();
+    const s = newSession({ isOwnersSession: true });
+    expect(said(value(await s.send("m1", "/mode full 25h")))).toContain("up to 24 hours");
+    expect(said(value(await s.send("m2", "/mode fast")))).toContain("There is no such mode");
+    const channel = { kind: "channel", channel: "test", accountId: "default", role: "owner" } as const;
+    expect(said(value(await s.send("m3", "/mode full", { origin: channel })))).toContain("your own client only");
+    expect(said(value(await s.send("m4", "/mode ask", { origin: channel })))).toContain("From now on: mode ask");
+    expect(await s.port.patch({ settings: { modeMs: 60_000 } })).toMatchObject({ ok: false, error: { reason: "protocol.invalid_params" } });
+    expect(await modeOf(s)).toEqual(["ask", undefined]);
+    const guest = newSession();
+    expect(said(value(await guest.send("g1", "/mode ask")))).toContain("your own conversations only");
+    await guest.send("g2", "/mode full", { verbatim: true });
+    expect(await guest.port.patch({ settings: { mode: "auto" } })).toMatchObject({ ok: false, error: { reason: "auth.forbidden" } });
+  });
+
+  it("cannot be set by the text of a message that is only text", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("Well.");
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a", "/mode full", { verbatim: true, origin: { kind: "session", sessionKey: "agent:main:x", hops: 1 } });
+    await stage.ended("run-a");
+    expect(await modeOf(s)).toEqual([undefined, undefined]);
+  });
+});
