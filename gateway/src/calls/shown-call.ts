@@ -3,6 +3,7 @@
  * characters are written as escapes, and long runs of blanks and empty lines as their number.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { AwaitingCall } from "./open-call.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 
 /** Characters that are not seen, or that change how their neighbours are seen: controls, formats, lone halves, blanks of other widths. */
@@ -36,6 +37,22 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
   const whole = lines.length === 0 ? "(no arguments)" : lines.join("\n");
   const bytes = utf8Bytes(whole);
   return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
+}
+/** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
+export function questionText({ name, target, approval }: AwaitingCall, args: Readonly<Record<string, unknown>>): string {
+  const { code, why, rule } = approval;
+  const { text, bytes, whole } = shownCall(args);
+  const where = target.kind === "node" ? target.nodeId : "the gateway";
+  const more =
+    whole === undefined
+      ? []
+      : [`! ${bytes - utf8Bytes(text)} more bytes are not shown here: \`gsv approval show ${code}\` has their sha256.`];
+  return [
+    `${visible(name)} on ${visible(where)} needs your word. ${visible(why)} (${visible(rule)})`,
+    ...text.split("\n").map((line) => `| ${line}`),
+    ...more,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
+  ].join("\n");
 }
 /** As many characters as fit, none of them cut. */
 function beginning(whole: string): string {

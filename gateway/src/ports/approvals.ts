@@ -1,6 +1,7 @@
 /** Questions about tool calls between sessions, which own them, and the gateway, which shows them and takes the answers. */
 import type { ApprovalOutcome } from "../../../protocol/gen/types.ts";
 import type { Origin } from "./origin.ts";
+import type { Result } from "./result.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
 /** A call that waits for the owner's word. Texts are escaped and safe to show. */
@@ -57,4 +58,34 @@ export interface ApprovalTaken {
   readonly outcome: ApprovalOutcome;
   readonly by?: string;
   readonly again?: string;
+}
+
+/** What the approvals feature offers to other features. */
+export interface ApprovalsPort {
+  readonly approvals: {
+    /** A question with this code waits, or has ended lately. */
+    knows(code: string): boolean;
+    /** The caller has checked that the answer is the owner's. `by` is for the record. */
+    answer(
+      by: string,
+      answer: { readonly code: string; readonly decision: "allow" | "deny"; readonly word?: string },
+    ): Promise<Result<ApprovalTaken>>;
+  };
+}
+/** How a question ended, for the person who answered it. */
+export function endText(code: string, { outcome, by, again }: ApprovalTaken): string {
+  switch (outcome) {
+    case "allowed":
+      return `${code} is allowed: the call is made.`;
+    case "denied":
+      return `${code} is denied: the call is not made.${by === undefined ? "" : ` (${by})`}`;
+    case "expired":
+      return `${code}: the time for an answer is over, so the call was denied. Ask the agent again if you want it.`;
+    case "withdrawn":
+      return `${code}: the run has ended, so the call is not made.`;
+    case "void":
+      return `${code}: the call can no longer be made, because the policy or what is connected changed.`;
+    case "asked_again":
+      return `${code}: the policy has changed, so nothing was allowed. The call is asked about again with the code ${again ?? "?"}.`;
+  }
 }

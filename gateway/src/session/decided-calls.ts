@@ -79,7 +79,7 @@ export async function presentDecision(
   const asked = { name: call.name, arguments: args };
   const table = await tableOf(ports, state, context);
   const target = resolveCall(asked.name, args, table);
-  return { target, binding: await bind(ports, call.callId, asked, target, await policyVersion(ports, context, table)) };
+  return { target, binding: await bind(ports, call.callId, asked, target, await policyVersion(ports, context, table)), args };
 }
 
 async function tableOf({ native, policies, wall }: DecidePorts, { identity, settings }: State, context: RunContext): Promise<ToolTable> {

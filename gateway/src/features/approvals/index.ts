@@ -9,7 +9,7 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { namedSession } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { ApprovalReport, ApprovalTaken, WaitingQuestion } from "../../ports/approvals.ts";
+import type { ApprovalReport, ApprovalsPort, ApprovalTaken, WaitingQuestion } from "../../ports/approvals.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
@@ -29,7 +29,7 @@ export interface ApprovalsRpc {
   report(report: ApprovalReport): void;
 }
 
-export const approvalsFeature: FeatureDefinition<ApprovalPorts, { readonly approvalsRpc: ApprovalsRpc }> = {
+export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & { readonly approvalsRpc: ApprovalsRpc }> = {
   name: "approvals",
   migrations: APPROVAL_MIGRATIONS,
   create(ports) {
@@ -109,8 +109,27 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, { readonly appro
       );
     }
 
+    const recordAnswer = (by: string, { code, decision }: Pick<Answer, "code" | "decision">, result: Result<ApprovalTaken>): void =>
+      record({
+        actor: by,
+        action: "approval.resolve",
+        target: code,
+        decision: result.ok ? "allowed" : "failed",
+        detail: `${decision}: ${result.ok ? result.value.outcome : result.error.reason}`,
+      });
+
     return {
-      offers: { approvalsRpc: { report } },
+      offers: {
+        approvalsRpc: { report },
+        approvals: {
+          knows: (code) => store.find(code, undefined).length > 0,
+          async answer(by, given) {
+            const result = await answer(by, given);
+            recordAnswer(by, given, result);
+            return result;
+          },
+        },
+      },
       methods: {
         "approval.list": (_caller, { sessionKey }) => {
           if (sessionKey === undefined) return succeed({ approvals: [...store.waiting()] });
@@ -122,14 +141,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, { readonly appro
           if (named?.ok === false) return named;
           const by = actorOf(connection.principal);
           const result = await answer(by, { ...params, sessionKey: named?.value.key });
-          const { code, decision } = params;
-          record({
-            actor: by,
-            action: "approval.resolve",
-            target: code,
-            decision: result.ok ? "allowed" : "failed",
-            detail: `${decision}: ${result.ok ? result.value.outcome : result.error.reason}`,
-          });
+          recordAnswer(by, params, result);
           return result;
         },
       },

@@ -2,6 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Attachment, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
 import { hashPair } from "../../../../protocol/runtime/hash.ts";
+import { readCode } from "../../calls/approval.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 import type { ChannelOrigin } from "../../ports/origin.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
@@ -12,6 +13,18 @@ import { noticeDelivery } from "./delivery-ids.ts";
 /** "@Ada /stop" asks Ada to stop. */
 export const withoutMention = ({ wasMentioned, message: { text } }: ChannelInbound): string =>
   wasMentioned === true ? text.replace(/^\s*@\S{1,128}\s+(?=\/)/, "") : text;
+/** An answer to a question about a tool call: `allow K7Q2A`, `deny K7Q2A use git instead`. Undefined: the text is something else. */
+export function approvalAnswerOf(
+  text: string,
+): { readonly code: string; readonly decision: "allow" | "deny"; readonly word?: string } | undefined {
+  const [, verb = "", typed = "", word = ""] = /^\s*(allow|deny)\s+([A-Za-z0-9]{5})(?:[\s:,]+([\s\S]{1,500}))?\s*$/i.exec(text) ?? [];
+  const code = readCode(typed);
+  const decision = verb.toLowerCase();
+  if (code === undefined || (decision !== "allow" && decision !== "deny")) return undefined;
+  // "allow K7Q2A but only once" is no plain yes.
+  if (decision === "allow") return word.trim() === "" ? { code, decision } : undefined;
+  return { code, decision, ...(word.trim() === "" ? {} : { word: word.trim() }) };
+}
 /** A hash of the message's key, so that a repeated message has the same run id. */
 export const runIdOf = (key: string): string =>
   hashPair(key)

@@ -3,6 +3,7 @@ import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
@@ -20,6 +21,7 @@ import { wakeChannels } from "./wake.ts";
 
 export interface ChannelPorts
   extends SessionsPort,
+    ApprovalsPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now"> {
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;

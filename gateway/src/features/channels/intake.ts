@@ -10,14 +10,16 @@ import { type Access, accessOf, claimsOwner, senderIdOf } from "./access.ts";
 import { unansweredWhy } from "./attention.ts";
 import { envelope, hasHead } from "./envelope.ts";
 import { keyFor } from "../../storage/media-names.ts";
+import { type ApprovalsPort, endText } from "../../ports/approvals.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 import type { SessionIdentity, SessionSend } from "../../ports/session.ts";
-import { attachmentsOf, notice, originOf, routeOf, runIdOf, withoutMention } from "./inbound-message.ts";
+import { approvalAnswerOf, attachmentsOf, notice, originOf, routeOf, runIdOf, withoutMention } from "./inbound-message.ts";
 import type { Deliverer } from "./deliverer.ts";
 import type { WaitingFiles } from "./file-store.ts";
 import { type Held, MessageRate } from "./message-rate.ts";
 import { ChannelRouter, type Destination } from "./router.ts";
 import type { Channels } from "./account-store.ts";
+import { plainName } from "../../kernel/authorise.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Audit } from "../../kernel/audit-store.ts";
 import type { Logger } from "../../platform/log.ts";
@@ -41,6 +43,7 @@ export interface IntakePorts {
   readonly log: Logger;
   readonly background: (what: string, work: Promise<unknown>) => void;
   readonly send: Deliverer["send"];
+  readonly approvals: ApprovalsPort["approvals"];
   /** Sets the alarm of the retention, if none is set. */
   readonly ensureArmed: () => void;
 }
@@ -216,6 +219,8 @@ export class Intake {
       if (!target.isOwner && this.#exceedsDay(ref, inbound))
         return settle(refused("You have reached this assistant's limit of messages for today. Write again tomorrow."));
     }
+    const answered = await this.#approval(ref, inbound, role, speaker);
+    if (answered !== undefined) return settle({ outcome: "answered", sessionKey: target.key, replies: [notice(key, inbound, answered)] });
     const unanswered = await this.#unanswered(ref, inbound, key);
     const { attachments = [] } = attachmentsOf(inbound, target.key);
     const result = await ask(target.key, (session) =>
@@ -256,6 +261,20 @@ export class Intake {
         return settle({ outcome: "answered", sessionKey: target.key, replies: [notice(key, inbound, text)] });
       }
     }
+  }
+  /**
+   * What became of the question that the message answers; undefined: it answers none. Only the owner's own words in their own direct
+   * chat count (promise S14): no quote, no forwarded text, no correction, nothing that waited for a day.
+   */
+  async #approval(ref: ChannelRef, inbound: ChannelInbound, role: PairRole, speaker: PairRole): Promise<string | undefined> {
+    const { peer, message } = inbound;
+    const isOwnWord = message.forwarded !== true && message.editOf === undefined && inbound.backlog !== true;
+    if (role !== "owner" || speaker !== "owner" || peer.kind !== "dm" || !isOwnWord) return undefined;
+    const answer = approvalAnswerOf(message.text);
+    if (answer === undefined || !this.#ports.approvals.knows(answer.code)) return undefined;
+    const by = `channel:${ref.channel}/${ref.accountId} owner:${plainName(senderIdOf(inbound) ?? "")}`;
+    const result = await this.#ports.approvals.answer(by, answer);
+    return result.ok ? endText(answer.code, result.value) : sentence(result.error);
   }
   /** Why a message gets no answer; undefined: it gets one. A message that waited with a pairing request always gets one. */
   async #unanswered(ref: ChannelRef, inbound: ChannelInbound, key: string): Promise<Unanswered | undefined> {

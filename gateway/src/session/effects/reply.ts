@@ -90,6 +90,7 @@ const toMedia = ({ type, mimeType, r2Key, filename, sizeBytes }: MediaBlock): Me
 
 function said(row: LogRow): { readonly kind: OutboundKind; readonly text: string } {
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
-  if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
+  if (row.kind === "notice")
+    return { kind: row.notice === "error" ? "error" : row.notice === "paused" ? "approval" : "notice", text: row.text };
   return { kind: "notice", text: "Done." };
 }

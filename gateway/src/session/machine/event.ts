@@ -73,6 +73,7 @@ export interface ReplyCall {
 export interface PresentDecision {
   readonly target: CallTarget;
   readonly binding: Binding;
+  readonly args: Readonly<Record<string, unknown>>;
 }
 export type EventBody =
   /** A message arrives. `bytes` is its size in the queue. */

@@ -501,3 +501,71 @@ describe("nothing is lost, old rows are pruned", () => {
     expect(await count("channel_inbox")).toBe(1);
   });
 });
+
+describe("[AP13] [S14] [X10] answers to questions about tool calls", () => {
+  const ask = (code: string) =>
+    gateway().approvals({
+      sessionKey: "agent:main:main",
+      agentId: "main",
+      revision: ++serial,
+      ended: [],
+      waiting: [
+        {
+          code,
+          callId: "ref/r1/1/0",
+          runId: "run-1",
+          name: "lap__Bash",
+          target: { kind: "node", nodeId: "lap" },
+          hash: "a".repeat(64),
+          rule: "r",
+          why: "w",
+          text: "rm -rf build",
+          bytes: 12,
+          createdAt: 1,
+          expiresAt: 2,
+        },
+      ],
+    });
+  const answers = () =>
+    sessions.of("answerApproval").map(({ args }) => args[0] as { code: string; answer: string; word?: string; by: string });
+  beforeEach(async () => {
+    await configure("channels.test.owners", ["anna"]);
+    await configure("channels.test.allowFrom", ["guest"]);
+    await configure("channels.test.groups", "all");
+    await ask("K7Q2A");
+  });
+  test("the owner answers in their direct chat by the code, once for each message", async () => {
+    const allow = dm("anna", " Allow k7q2a ");
+    const outcome = await take(allow);
+    expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "K7Q2A is allowed: the call is made." }] });
+    expect(await take(allow)).toEqual(outcome);
+    await take(dm("anna", "deny K7Q2A use git instead"));
+    expect(answers()).toMatchObject([
+      { code: "K7Q2A", answer: "allow", by: "channel:test/default owner:anna" },
+      { code: "K7Q2A", answer: "deny", word: "use git instead" },
+    ]);
+    expect(handed()).toEqual([]);
+  });
+  test("a guest, a group, a quote of the owner, a correction and chatter answer nothing", async () => {
+    await take(dm("guest", "allow K7Q2A"));
+    await take(group("anna", "allow K7Q2A", { wasMentioned: true }));
+    await take(dm("stranger", "allow K7Q2A"));
+    const forwarded = dm("anna", "allow K7Q2A");
+    await take({ ...forwarded, message: { ...forwarded.message, forwarded: true } });
+    const edited = dm("anna", "allow K7Q2A");
+    await take({ ...edited, message: { ...edited.message, editOf: "m0" } });
+    for (const text of [
+      "ok",
+      "yes",
+      "allow",
+      "allow K7Q2",
+      "allow K7Q2A please",
+      "please allow K7Q2A",
+      "> allow K7Q2A",
+      "allow ZZZZZ",
+      "\u200ballow K7Q2A",
+    ])
+      await take(dm("anna", text));
+    expect(answers()).toEqual([]);
+  });
+});

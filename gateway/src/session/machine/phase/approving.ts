@@ -91,7 +91,7 @@ function allow(
   run: Acting,
   call: AwaitingCall,
   { by }: EventOf<"ApprovalAnswered">,
-  { target, binding }: NonNullable<EventOf<"ApprovalAnswered">["present"]>,
+  { target, binding, args }: NonNullable<EventOf<"ApprovalAnswered">["present"]>,
   done: Done,
 ): void {
   const { approval } = call;
@@ -101,7 +101,7 @@ function allow(
     return done(d, "approvalVoid", run, without(run, call));
   }
   const isAsAsked = binding.policy === approval.policy && binding.hash === approval.hash && sameTarget(call.target, targetOf(target));
-  if (!isAsAsked && target.ask !== undefined) return askAgain(d, run, call, target.ask, { target, binding }, done);
+  if (!isAsAsked && target.ask !== undefined) return askAgain(d, run, call, target.ask, { target, binding, args }, done);
   if (!sameTarget(call.target, targetOf(target))) {
     d.answer = told(endQuestion(d, call, { ended: "void", by }));
     closeCall(d, run, call, noLongerPossible("tool.unknown", `Not run: ${call.name} is another tool now. Make the call again.`));
@@ -119,13 +119,13 @@ function askAgain(
   run: Acting,
   call: AwaitingCall,
   ask: NonNullable<Possible["ask"]>,
-  { target, binding }: { readonly target: Possible; readonly binding: Binding },
+  { target, binding, args }: { readonly target: Possible; readonly binding: Binding; readonly args: Readonly<Record<string, unknown>> },
   done: Done,
 ): void {
   const approval = newQuestion(d, call.callId, ask, binding, run.calls);
   const again = awaitApproval(planOf(call.callId, call.index, call.name, target), approval, d.at.now);
   d.answer = told(endQuestion(d, call, { ended: "asked_again", again: approval.code }));
-  announce(d, run, again);
+  announce(d, run, again, args);
   done(d, "approvalAskedAgain", run, instead(run, call, again));
 }
 

@@ -19,7 +19,7 @@ function answer(b: Bench, more: Partial<EventOf<"ApprovalAnswered">> & { readonl
     type: "ApprovalAnswered",
     answer: "allow",
     by: "client:me",
-    present: { target: target({ ask: ASK }), binding: BINDING },
+    present: { target: target({ ask: ASK }), binding: BINDING, args: {} },
     ...more,
   }).answer;
 }
@@ -130,7 +130,11 @@ describe("an answer", () => {
   test("[AP6] [S13] after a change of the policy an allowance is void: the call is asked about again, with a new code", () => {
     const b = paused();
     const first = code(b);
-    const present = { target: target({ ask: { ...ASK, why: "The rule is new." } }), binding: { ...BINDING, hash: "hash-1", policy: "p2" } };
+    const present = {
+      target: target({ ask: { ...ASK, why: "The rule is new." } }),
+      binding: { ...BINDING, hash: "hash-1", policy: "p2" },
+      args: { command: "ls" },
+    };
     const taken = answer(b, { code: first, present });
     const second = code(b);
     assert.deepEqual(taken, { type: "approval", ended: "asked_again", code: second });
@@ -143,23 +147,23 @@ describe("an answer", () => {
   test("[AP6] a policy that denies now, and a machine that is gone, close the call; a denial always holds", () => {
     const gone: CallTarget = { kind: "none", reason: "node.offline", message: "The machine lap is not connected." };
     const b = paused();
-    assert.deepEqual(answer(b, { code: code(b), present: { target: gone, binding: BINDING } }), {
+    assert.deepEqual(answer(b, { code: code(b), present: { target: gone, binding: BINDING, args: {} } }), {
       type: "approval",
       ended: "void",
       by: "client:me",
     });
     assert.equal(b.resultOf(CALL).reason, "node.offline");
     const c = paused();
-    const other = { target: target({ nodeId: "other" }), binding: { ...BINDING, hash: "hash-2" } };
+    const other = { target: target({ nodeId: "other" }), binding: { ...BINDING, hash: "hash-2" }, args: {} };
     assert.deepEqual(answer(c, { code: code(c), present: other }), { type: "approval", ended: "void", by: "client:me" });
     assert.equal(dispatches(c), 0);
     const d = paused();
-    assert.equal(answer(d, { code: code(d), answer: "deny", present: { target: gone, binding: BINDING } })?.type, "approval");
+    assert.equal(answer(d, { code: code(d), answer: "deny", present: { target: gone, binding: BINDING, args: {} } })?.type, "approval");
     assert.equal(d.resultOf(CALL).reason, "approval.denied");
   });
   test("[AP6] the call is handed over as the machine is now, not as it was when it was asked about", () => {
     const b = paused();
-    answer(b, { code: code(b), present: { target: target({ ask: ASK, ledger: false }), binding: BINDING } });
+    answer(b, { code: code(b), present: { target: target({ ask: ASK, ledger: false }), binding: BINDING, args: {} } });
     const [open] = b.state.run.phase === "acting" ? b.state.run.calls : [];
     assert.equal(open?.status, "planned");
     assert.equal(b.effect("DispatchTool").repeatable, false);
@@ -209,5 +213,28 @@ describe("questions that end with their run", () => {
     answer(b, { code: code(b), answer: "deny" });
     assert.equal(b.state.run.phase, "thinking");
     assert.equal(b.state.run.phase === "thinking" && b.state.run.waitedMs, LIMITS.approvalMs - 1);
+  });
+});
+
+describe("[AP13] [S14] where a question is sent", () => {
+  const peer = { kind: "dm", id: "anna" } as const;
+  const sent = (role: "owner" | "guest", kind: "dm" | "group"): readonly string[] => {
+    const b = new Bench();
+    const route = { channel: "test", accountId: "default", peer: { ...peer, kind } };
+    b.say("a", { origin: { kind: "channel", channel: "test", accountId: "default", senderId: "anna", role }, reply: route });
+    b.reply("", [asked()]);
+    return b.state.outbox.flatMap((effect) => (effect.type === "Reply" ? [effect.deliveryId] : []));
+  };
+  test("to the owner's own direct chat, and to no guest and no group", () => {
+    assert.equal(sent("owner", "dm").length, 1);
+    assert.match(sent("owner", "dm")[0] ?? "", /^ref0000000\/a\d+$/);
+    assert.deepEqual([sent("guest", "dm"), sent("owner", "group"), sent("guest", "group")], [[], [], []]);
+  });
+  test("[AP10] with everything that the call will do, where, and how to answer", () => {
+    const b = paused();
+    const row = b.log.find((candidate) => candidate.kind === "notice" && candidate.notice === "paused");
+    const text = row?.kind === "notice" ? row.text : "";
+    for (const part of ["lap__Bash on lap needs your word. It runs a program.", "| ls", `allow ${code(b)}`, `deny ${code(b)}`])
+      assert.ok(text.includes(part), text);
   });
 });

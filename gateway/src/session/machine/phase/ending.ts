@@ -3,9 +3,8 @@ import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { cancelled, withdrawn } from "../../../calls/closings.ts";
 import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
-import type { ReplyRoute } from "../../../ports/session.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
-import { CANCEL_CALLS, CLOSED_CALLS, LIMITS, REPLIES_WAITING } from "../limits.ts";
+import { CANCEL_CALLS, CLOSED_CALLS, LIMITS } from "../limits.ts";
 import {
   type Acting,
   type ActiveRun,
@@ -18,6 +17,7 @@ import {
 } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endQuestion, isAwaiting } from "./questions.ts";
+import { openReply } from "./replies.ts";
 
 /** Makes the session idle. The end of the step starts the work that waits (`startWaiting`). */
 export function rest(d: Draft, name?: TransitionName): void {
@@ -38,12 +38,6 @@ function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "o
 /** For a message that was removed from the queue: it has no run, so the id of the reply comes from the notice. */
 export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: number): void {
   if (route) openReply(d, route, `reply/q${seq}`, `${d.state.identity.ref}/q${seq}`, seq);
-}
-function openReply(d: Draft, route: ReplyRoute, id: string, deliveryId: string, seq: number): void {
-  open(d, { type: "Reply", id, route, seq, deliveryId });
-  const waiting = d.state.outbox.filter((effect) => effect.type === "Reply");
-  // A channel that is away for good must not grow the state without end.
-  for (const oldest of waiting.slice(0, -REPLIES_WAITING)) settle(d, oldest.id);
 }
 export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, error: GsvError): void {
   rest(d, name);

@@ -1,9 +1,11 @@
 /** Which questions of the session wait for the owner, and how the last ones ended; the gateway is told of each change. Pure. */
 import { type Approval, type Ask, approvalCode, type Binding } from "../../../calls/approval.ts";
+import { questionText } from "../../../calls/shown-call.ts";
 import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";
 import { type Draft, appendNotice, open, settle } from "../draft.ts";
 import { ENDED_QUESTIONS, LIMITS } from "../limits.ts";
-import { approvalsEffectId, type EndedQuestion } from "../state.ts";
+import { approvalsEffectId, type EndedQuestion, type RunCore } from "../state.ts";
+import { openReply } from "./replies.ts";
 
 export const isAwaiting = (call: OpenCall): call is AwaitingCall => call.status === "awaiting_approval";
 
@@ -19,16 +21,24 @@ export function newQuestion(d: Draft, callId: string, ask: Ask, binding: Binding
   return { code, rule, why, hash, argsHash, policy, createdAt: d.at.wall, expiresAt: d.at.wall + LIMITS.approvalMs };
 }
 
-/** Clients see the question as an event of the log, so that it is shown again to a client that connects later. */
-export function announce(d: Draft, run: { readonly runId: string; readonly step: number }, { callId, name, approval }: AwaitingCall): void {
-  appendNotice(d, {
+/**
+ * Clients see the question as an event of the log, so that it is shown again to a client that connects later. When the run came from the
+ * owner's own direct chat, it is sent there too; to no group and to no guest.
+ */
+export function announce(d: Draft, run: Asking, call: AwaitingCall, args: Readonly<Record<string, unknown>>): void {
+  const { callId, approval } = call;
+  const { seq } = appendNotice(d, {
     notice: "paused",
     runId: run.runId,
-    text: `${name} needs your approval: ${approval.why} Answer with: gsv approval allow ${approval.code} (or deny).`,
+    text: questionText(call, args),
     question: { code: approval.code, callId, step: run.step },
   });
   report(d);
+  const { reply, origin } = run;
+  if (reply?.peer.kind === "dm" && origin.kind === "channel" && origin.role === "owner")
+    openReply(d, reply, `reply/a${seq}`, `${d.state.identity.ref}/a${seq}`, seq);
 }
+type Asking = Pick<RunCore, "runId" | "step" | "origin" | "reply">;
 
 export function endQuestion(
   d: Draft,

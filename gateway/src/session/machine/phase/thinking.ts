@@ -137,7 +137,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
   };
   d.state.run = acting;
   if (asked.length > 0) take(d, "approvalAsked");
-  for (const call of asked) announce(d, acting, call);
+  for (const call of asked) announce(d, acting, call, calls[call.index]?.arguments ?? {});
 }
 /** The session's own result of a call that no tool gets. */
 function refuseCall(d: Draft, run: Thinking, index: number, call: Pick<ReplyCall, "name">, reason: string, text: string): void {
