@@ -6,6 +6,7 @@
 )]
 
 mod agent;
+mod approval;
 mod channel;
 mod cli;
 mod gateway;
@@ -16,6 +17,7 @@ mod values;
 mod workspace;
 
 pub use self::agent::{AgentCommand, AgentImport, AgentNew, PromptCommand, PromptShow};
+pub use self::approval::{ApprovalCommand, Question};
 pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
 };
@@ -25,6 +27,8 @@ pub use self::gateway::{
     ToolsCommand, Up,
 };
 pub use self::parse::try_parse_from;
-pub use self::session::{Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow};
+pub use self::session::{
+    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow,
+};
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::workspace::{WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspacePut, WorkspaceRestore};

@@ -19,6 +19,8 @@ pub enum Exit {
     Auth = 3,
     /// The same command may work in a moment.
     TryLater = 4,
+    /// A call of the agent waits for the owner's word; the run goes on after it.
+    Paused = 5,
     /// GSV itself is at fault.
     Bug = 70,
     /// The user stopped it.
@@ -32,7 +34,14 @@ impl Exit {
 
     /// A status that this version does not know counts as plain failure.
     pub fn from_code(code: u8) -> Self {
-        let known = [Self::Usage, Self::Auth, Self::TryLater, Self::Bug, Self::Interrupted];
+        let known = [
+            Self::Usage,
+            Self::Auth,
+            Self::TryLater,
+            Self::Paused,
+            Self::Bug,
+            Self::Interrupted,
+        ];
         known
             .into_iter()
             .find(|exit| exit.code() == code)

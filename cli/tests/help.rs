@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 41] = [
+    let commands: [&[&str]; 43] = [
         &[],
         &["chat"],
         &["up"],
@@ -40,6 +40,8 @@ fn help_texts() {
         &["pair"],
         &["pair", "approve"],
         &["pair", "reject"],
+        &["approval"],
+        &["approval", "deny"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

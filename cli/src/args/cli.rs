@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::agent::{AgentCommand, PromptCommand};
+use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::session::{Chat, Search, SessionCommand};
@@ -15,7 +16,7 @@ use super::workspace::WorkspaceCommand;
     name = "gsv",
     version,
     about = "Your own AI agent: always reachable, able to use all your machines",
-    after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 130 stopped.",
+    after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 5 waiting for your word, 130 stopped.",
     max_term_width = 100
 )]
 pub struct Cli {
@@ -88,6 +89,9 @@ pub enum Command {
     /// Approve and reject people who write to the agent on a channel
     #[command(subcommand)]
     Pair(PairCommand),
+    /// Show and answer the calls of the agent that wait for your word
+    #[command(subcommand)]
+    Approval(ApprovalCommand),
     /// List, create and import agents
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -128,7 +132,7 @@ mod tests {
     use clap::CommandFactory;
 
     /// How a command's help text may begin.
-    const VERBS: &str = "Approve Archive Change Compare Connect Create Delete Disconnect Find Import Install Let Link List \
+    const VERBS: &str = "Allow Approve Archive Change Compare Connect Create Delete Deny Disconnect Find Import Install Let Link List \
         Log Open Print Read Reject Remove Reset Restore Revoke Run Save Show Start Stop Talk";
 
     /// The words that the glossary replaces by others, in small letters.
@@ -183,7 +187,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 22);
+        assert_eq!(commands.len(), 23);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

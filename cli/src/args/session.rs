@@ -26,9 +26,18 @@ pub struct Chat {
     /// Stop waiting for the answer after this long (30s, 5m); the run itself continues
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
+    /// Answer the questions about calls that need your word: `never` denies each call, `all` allows each call
+    #[arg(long, value_enum, value_name = "ANSWER")]
+    pub approve: Option<ApproveCalls>,
     /// Show tokens, cost and time at the end
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApproveCalls {
+    Never,
+    All,
 }
 
 #[derive(Debug, Subcommand)]

@@ -31,7 +31,8 @@ pub enum Show {
     /// The run waits or continues, in words.
     Status(String),
     /// The run waits for a decision.
-    Paused(String),
+    /// A call waits for a word, with the code of the question. An older gateway sends none.
+    Paused(String, Option<String>),
     End(Ending),
 }
 
@@ -133,7 +134,9 @@ impl Assembler {
             ChatEvent::Tool { tool, .. } => out.push(Show::Tool(tool.clone())),
             ChatEvent::Status { text, .. } if text.trim().is_empty() => {}
             ChatEvent::Status { text, .. } => out.push(Show::Status(text.clone())),
-            ChatEvent::Paused { text, .. } => out.push(Show::Paused(text.clone().unwrap_or_default())),
+            ChatEvent::Paused { text, approval_id, .. } => {
+                out.push(Show::Paused(text.clone().unwrap_or_default(), approval_id.clone()));
+            }
         }
         out
     }

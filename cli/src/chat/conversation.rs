@@ -1,27 +1,35 @@
 //! Drives a conversation: one link that follows one session over many turns and lost connections. Decides nothing: `turn`
 //! does.
 
+use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::time::Duration;
 
-use gsv_link::{Events, Link};
-use gsv_protocol::methods::{ChatAbort, ChatSend, SessionPreview, SessionSubscribe};
-use gsv_protocol::types::{MessageId, RunId, SessionPreviewParams};
+use gsv_link::{Events, Link, LinkError};
+use gsv_protocol::errors;
+use gsv_protocol::methods::{ApprovalList, ApprovalResolve, ChatAbort, ChatSend, SessionPreview, SessionSubscribe};
+use gsv_protocol::types::{
+    ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalResolveResult, MessageId, RunId, SessionKey,
+    SessionPreviewParams,
+};
 use tokio::signal::unix::Signal;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use ulid::Ulid;
 
 use super::followed::{Followed, News};
 use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Turn};
 use super::view::View;
-use crate::client::{Account, never_connected};
+use crate::client::{Account, link_failure, never_connected};
 use crate::commands::messages::{text_at, words};
 use crate::exit::Outcome;
 
 /// Messages among which a run's question is looked for.
 const QUESTION_AMONG: u8 = 50;
 const QUESTION_PATIENCE: Duration = Duration::from_secs(2);
+/// A question that was announced is looked for so often, and after this pause.
+const LISTED_TRIES: u8 = 12;
+const LISTED_PAUSE: Duration = Duration::from_millis(250);
 
 /// An answer that is on its way.
 pub type Answer<T> = Option<Pin<Box<dyn Future<Output = T>>>>;
@@ -62,8 +70,11 @@ impl Conversation {
             run: RunId(Ulid::generate().to_string()),
             message: MessageId(Ulid::generate().to_string()),
         };
+        let self_key = self.followed.key();
         let (mut turn, mut effects) = Turn::start(&mut self.followed, request, ids);
         let (mut send, mut subscribe, mut abort): (Answer<Input>, Answer<Input>, Answer<Input>) = (None, None, None);
+        let (mut look, mut resolve): (Answer<Input>, Answer<Input>) = (None, None);
+        let mut resolves = VecDeque::new();
         loop {
             for effect in effects {
                 let link = self.link.clone();
@@ -84,9 +95,26 @@ impl Conversation {
                             Input::Aborted(link.call::<ChatAbort>(params).await.map(drop))
                         }));
                     }
+                    Effect::Look(code) => {
+                        let params = Some(self_key.clone());
+                        look = Some(Box::pin(async move {
+                            let waiting = waiting(&link, params, Some(&code)).await;
+                            Input::Looked(code, waiting)
+                        }));
+                    }
+                    Effect::Resolve(params) => resolves.push_back(params),
                     Effect::Draw(draw) => view.draw(draw),
                     Effect::End(result) => return result,
                 }
+            }
+            if resolve.is_none()
+                && let Some(params) = resolves.pop_front()
+            {
+                let link = self.link.clone();
+                resolve = Some(Box::pin(async move {
+                    let code = params.code.clone();
+                    Input::Resolved(code, resolved(&link, params).await)
+                }));
             }
             let input = tokio::select! {
                 // Answers come first: they tell how to read the events (which run is ours, what was missed).
@@ -95,6 +123,8 @@ impl Conversation {
                 input = answered(&mut send) => input,
                 input = answered(&mut subscribe) => input,
                 input = answered(&mut abort) => input,
+                input = answered(&mut look) => input,
+                input = answered(&mut resolve) => input,
                 () = sleep_until(began + turn.wake_at()) => Input::Wake,
                 news = next(&mut self.events) => Input::News(news),
             };
@@ -120,6 +150,15 @@ impl Conversation {
             let events = answer.map(|answer| answer.events).unwrap_or_default();
             events.into_iter().filter_map(News::replayed).collect()
         }
+    }
+
+    /// The calls of this session that wait for a word.
+    pub async fn waiting(&self, code: Option<&str>) -> Vec<ApprovalEntry> {
+        waiting(&self.link, Some(self.followed.key()), code).await
+    }
+
+    pub async fn resolve(&self, params: ApprovalResolveParams) -> Outcome<ApprovalResolveResult> {
+        resolved(&self.link, params).await.map_err(|error| link_failure(&error))
     }
 
     /// The last message of a person in the session. A gateway that does not answer must not delay its answer to another.
@@ -155,6 +194,33 @@ impl Conversation {
             }
         }
     }
+}
+
+/// The calls that wait. A question is announced in the session before the gateway lists it: one that is expected is waited for.
+async fn waiting(link: &Link, session_key: Option<SessionKey>, code: Option<&str>) -> Vec<ApprovalEntry> {
+    for _ in 0..LISTED_TRIES {
+        let params = ApprovalListParams {
+            session_key: session_key.clone(),
+        };
+        let Ok(result) = link.call::<ApprovalList>(params).await else {
+            return Vec::new();
+        };
+        if code.is_none_or(|code| result.approvals.iter().any(|entry| entry.code == code)) {
+            return result.approvals;
+        }
+        sleep(LISTED_PAUSE).await;
+    }
+    Vec::new()
+}
+
+async fn resolved(link: &Link, params: ApprovalResolveParams) -> Result<ApprovalResolveResult, LinkError> {
+    for _ in 0..LISTED_TRIES {
+        match link.call::<ApprovalResolve>(params.clone()).await {
+            Err(error) if error.reason() == errors::APPROVAL_NOT_FOUND.reason => sleep(LISTED_PAUSE).await,
+            result => return result,
+        }
+    }
+    link.call::<ApprovalResolve>(params).await
 }
 
 async fn next(events: &mut Events) -> News {

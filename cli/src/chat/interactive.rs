@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use gsv_protocol::types::ChatEvent;
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatEvent};
 use tokio::signal::unix::Signal;
 
 use super::assembler::message_text;
@@ -13,16 +13,17 @@ use super::conversation::{Answer, Conversation, answered};
 use super::files::{files_of, line};
 use super::followed::News;
 use super::prompt::{Prompt, Typed};
-use super::turn::Request;
+use super::turn::{Approve, Request};
 use super::view::{CONNECTED, View, lost};
 use crate::ask::Hidden;
-use crate::clean::{clean, one_line};
+use crate::clean::{clean, one_line, visible};
 use crate::client::Account;
+use crate::commands::approval::{question, told};
 use crate::embedded::layout::Layout;
-use crate::exit::Outcome;
+use crate::exit::{Exit, Outcome};
 use crate::markdown::{self, Look};
 use crate::output::{Output, Style};
-use crate::units::bytes;
+use crate::units::{bytes, now_ms};
 
 /// What a conversation at the prompt needs beside the connection.
 pub struct Talk<'a> {
@@ -30,6 +31,9 @@ pub struct Talk<'a> {
     /// Files for the next message.
     pub files: Vec<Chosen>,
     pub verbose: bool,
+    pub approve: Approve,
+    /// Calls that wait for a word, the first one shown last.
+    pub waiting: Vec<ApprovalEntry>,
     pub out: Output,
 }
 
@@ -65,6 +69,14 @@ impl Talk<'_> {
                     out.aside("not sent");
                     continue;
                 }
+                (None, "y" | "yes") if !self.waiting.is_empty() => {
+                    self.answer(conversation, ApprovalAnswerKind::Allow).await;
+                    continue;
+                }
+                (None, "n" | "no") if !self.waiting.is_empty() => {
+                    self.answer(conversation, ApprovalAnswerKind::Deny).await;
+                    continue;
+                }
                 // Any other line is a message of its own.
                 _ => {
                     if let Some(question) = unknown_command(&text) {
@@ -82,6 +94,11 @@ impl Talk<'_> {
                 }
                 text => {
                     if let Err(failure) = self.say(text, conversation, &mut view, interrupts).await {
+                        if failure.exit == Exit::Paused {
+                            self.waiting = conversation.waiting(None).await;
+                            self.show_waiting();
+                            continue;
+                        }
                         if conversation.followed.ended {
                             return Err(failure);
                         }
@@ -95,7 +112,7 @@ impl Talk<'_> {
     }
 
     /// The next line. Meanwhile shows what happens in the session.
-    async fn read(&self, prompt: &mut Prompt, conversation: &mut Conversation) -> Outcome<Typed> {
+    async fn read(&mut self, prompt: &mut Prompt, conversation: &mut Conversation) -> Outcome<Typed> {
         let mut missed: Answer<Vec<News>> = None;
         for news in conversation.catch_up() {
             if news == News::Connected {
@@ -125,8 +142,28 @@ impl Talk<'_> {
     }
 
     /// Unsolicited news as text. An answer that another client asked for is shown with its question.
-    async fn told(&self, news: &News, conversation: &Conversation) -> Option<String> {
+    async fn told(&mut self, news: &News, conversation: &Conversation) -> Option<String> {
         let News::Chat(event) = news else { return headline(news) };
+        if let ChatEvent::Paused {
+            approval_id: Some(code),
+            ..
+        } = &**event
+        {
+            self.waiting = conversation.waiting(Some(code)).await;
+            let now = now_ms();
+            let mut lines: Vec<String> = self
+                .waiting
+                .iter()
+                .rev()
+                .flat_map(|entry| question(entry, now))
+                .collect();
+            let first = self.waiting.first()?;
+            lines.push(format!(
+                "{}: y allows this call once, n denies it",
+                visible(&first.code)
+            ));
+            return Some(lines.join("\n"));
+        }
         let ChatEvent::Final { message, .. } = &**event else {
             return headline(news);
         };
@@ -153,6 +190,42 @@ impl Talk<'_> {
         Some(text).filter(|text| !text.is_empty())
     }
 
+    /// Shows the questions, and how to answer the first of them.
+    fn show_waiting(&self) {
+        let now = now_ms();
+        for line in self.waiting.iter().rev().flat_map(|entry| question(entry, now)) {
+            self.out.note(&line);
+        }
+        if let Some(first) = self.waiting.first() {
+            let code = visible(&first.code);
+            self.out.note(&format!(
+                "{code}: y allows this call once, n denies it; the run waits meanwhile"
+            ));
+        }
+    }
+
+    /// Answers the question that was shown last, bound to what was shown.
+    async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
+        let entry = self.waiting.remove(0);
+        let params = ApprovalResolveParams {
+            code: entry.code.clone(),
+            decision,
+            word: None,
+            session_key: Some(entry.session_key),
+            hash: Some(entry.hash),
+        };
+        match conversation
+            .resolve(params)
+            .await
+            .and_then(|result| told(&entry.code, decision, &result))
+        {
+            Ok(words) => self.out.aside(&words),
+            Err(failure) => self.out.failure(&failure),
+        }
+        self.waiting = conversation.waiting(None).await;
+        self.show_waiting();
+    }
+
     /// The files stay chosen until they are uploaded, so a message that failed before that can be sent again.
     async fn say(
         &mut self,
@@ -173,6 +246,7 @@ impl Talk<'_> {
             files,
             timeout: None,
             verbose: self.verbose,
+            approve: self.approve,
         };
         conversation.turn(request, view, interrupts).await
     }

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use gsv_protocol::errors;
+use gsv_protocol::types::ApprovalEntry;
+use serde_json::json;
 
+use crate::clean::visible;
+use crate::commands::approval::question;
 use crate::exit::{Exit, Failure};
-use crate::units::{duration, millis};
+use crate::units::{duration, millis, now_ms};
 
 pub fn run_failed(session: &str, message: String, reason: Option<String>) -> Failure {
     match reason {
@@ -51,6 +55,22 @@ pub fn timed_out(session: &str, timeout: Duration, accepted: bool) -> Failure {
         format!("No answer within {waited}. The run goes on."),
         format!("{} {stop}", look(session)),
     )
+}
+
+/// The run waits for a word about one or several calls. The details have the questions, for programs and for the prompt.
+pub fn paused(waiting: &[ApprovalEntry]) -> Failure {
+    let now = now_ms();
+    let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
+    let message = match waiting.len() {
+        1 => "A call waits for your word; the run goes on after it.".to_owned(),
+        count => format!("{count} calls wait for your word; the run goes on after it."),
+    };
+    let next = format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.");
+    Failure {
+        lines: waiting.iter().flat_map(|entry| question(entry, now)).collect(),
+        details: Some(Box::new(json!({ "approvals": waiting }))),
+        ..Failure::new(Exit::Paused, message, next)
+    }
 }
 
 pub fn lost(session: &str, patience: Duration) -> Failure {

@@ -8,14 +8,16 @@ use std::time::Duration;
 use gsv_link::LinkError;
 use gsv_protocol::errors;
 use gsv_protocol::types::{
-    Attachment, ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent,
-    SessionSubscribeParams, SessionSubscribeResult, Usage,
+    ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, Attachment, ChatAbortParams,
+    ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent, SessionSubscribeParams,
+    SessionSubscribeResult, Usage,
 };
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
 use super::outcomes;
 use crate::client::link_failure;
+use crate::commands::approval::told;
 use crate::exit::{Failure, Outcome};
 
 /// Silence after which a person is told that the turn still waits.
@@ -34,6 +36,16 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// Show what the answer cost.
     pub verbose: bool,
+    pub approve: Approve,
+}
+
+/// What becomes of a call that waits for a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approve {
+    /// The turn ends with the question, and the run waits.
+    Ask,
+    Never,
+    All,
 }
 
 /// Ids of a new message; random, so the driver makes them.
@@ -47,6 +59,9 @@ pub enum Input {
     Sent(Result<ChatSendResult, LinkError>),
     Subscribed(Result<SessionSubscribeResult, LinkError>),
     Aborted(Result<(), LinkError>),
+    /// The calls of the session that wait, after the question with this code was announced.
+    Looked(String, Vec<ApprovalEntry>),
+    Resolved(String, Result<ApprovalResolveResult, LinkError>),
     /// The user pressed Ctrl-C.
     Interrupted,
     /// The time of `wake_at` has come.
@@ -59,6 +74,9 @@ pub enum Effect {
     Send(ChatSendParams),
     Subscribe(SessionSubscribeParams),
     Abort(ChatAbortParams),
+    /// Ask which calls wait: a question that was announced may have ended since.
+    Look(String),
+    Resolve(ApprovalResolveParams),
     Draw(Draw),
     End(Outcome),
 }
@@ -83,6 +101,7 @@ pub struct Turn<'a> {
     followed: &'a mut Followed,
     timeout: Option<Duration>,
     verbose: bool,
+    approve: Approve,
     run: RunId,
     assembler: Assembler,
     /// The gateway has accepted the message.
@@ -136,6 +155,7 @@ impl<'a> Turn<'a> {
             followed,
             timeout: request.timeout,
             verbose: request.verbose,
+            approve: request.approve,
             run: ids.run,
             assembler: Assembler::default(),
             accepted: false,
@@ -178,6 +198,20 @@ impl<'a> Turn<'a> {
             Input::Sent(result) => self.sent(result.map_err(|error| link_failure(&error))?),
             Input::Subscribed(result) => self.subscribed(result, now),
             Input::Aborted(result) => result.map(|()| Goes::On).map_err(|error| link_failure(&error)),
+            Input::Looked(code, waiting) if waiting.iter().any(|entry| entry.code == code) => {
+                Err(outcomes::paused(&waiting))
+            }
+            // The question has ended since.
+            Input::Looked(..) => Ok(Goes::On),
+            Input::Resolved(code, result) => {
+                let decision = self.decision();
+                let words = result
+                    .map_err(|error| link_failure(&error))
+                    .and_then(|result| told(&code, decision, &result));
+                // An answer that someone else gave first is no failure of this turn.
+                self.note(&words.unwrap_or_else(|failure| failure.message));
+                Ok(Goes::On)
+            }
             Input::Interrupted => self.interrupted(now),
             Input::Wake => self.wake(now),
         }
@@ -268,10 +302,32 @@ impl<'a> Turn<'a> {
                     return Err(outcomes::run_failed(&self.followed.session, message, reason));
                 }
                 Show::End(Ending::Aborted) => return Err(outcomes::aborted(self.abort_deadline.is_some())),
+                Show::Paused(_, Some(code)) => self.paused(code),
                 show => self.draw(Draw::Show(show)),
             }
         }
         Ok(Goes::On)
+    }
+
+    fn paused(&mut self, code: String) {
+        if self.approve == Approve::Ask {
+            self.effects.push(Effect::Look(code));
+            return;
+        }
+        self.effects.push(Effect::Resolve(ApprovalResolveParams {
+            code,
+            decision: self.decision(),
+            word: None,
+            session_key: Some(self.followed.key()),
+            hash: None,
+        }));
+    }
+
+    fn decision(&self) -> ApprovalAnswerKind {
+        match self.approve {
+            Approve::All => ApprovalAnswerKind::Allow,
+            Approve::Ask | Approve::Never => ApprovalAnswerKind::Deny,
+        }
     }
 
     fn sent(&mut self, result: ChatSendResult) -> Outcome<Goes> {

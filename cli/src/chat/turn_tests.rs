@@ -22,6 +22,7 @@ fn start(followed: &mut Followed, timeout: Option<Duration>) -> Turn<'_> {
         files: Vec::new(),
         timeout,
         verbose: true,
+        approve: Approve::Ask,
     };
     let ids = Ids {
         run: RunId("R".to_owned()),
@@ -106,6 +107,8 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::Draw(Draw::Lost(reason)) => Some(format!("lost {reason}")),
         Effect::Draw(Draw::Connected) => Some("connected".to_owned()),
         Effect::Draw(Draw::Usage(..)) => Some("usage".to_owned()),
+        Effect::Look(code) => Some(format!("look {code}")),
+        Effect::Resolve(params) => Some(format!("resolve {} {:?}", params.code, params.decision)),
         Effect::Draw(Draw::Sent(_) | Draw::Event(_)) => None,
     };
     effects.iter().filter_map(word).collect()
@@ -329,4 +332,68 @@ fn the_end_of_the_link_ends_the_turn() {
     let end = start(&mut followed, None).plays(Input::News(News::read(None).unwrap()), 0);
     assert_eq!(end, ["EndOfText", "end 4: The connection to the gateway ended."]);
     assert!(followed.ended);
+}
+
+fn waiting(code: &str) -> ApprovalEntry {
+    read(json!({
+        "code": code, "sessionKey": SESSION, "agentId": "main", "runId": "R", "callId": "c", "tool": "lap__Bash", "nodeId": "lap",
+        "text": "rm -rf build", "textBytes": 12, "why": "It runs a program.", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
+    }))
+}
+
+#[test]
+fn ap12_a_question_ends_the_turn_with_5_and_shows_the_call_and_the_code() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.handle(accepted(1), seconds(1));
+    let paused = json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c"});
+    let effects = turn.handle(chat(paused), seconds(1));
+    assert!(effects.contains(&Effect::Look("K7Q2A".to_owned())), "{effects:?}");
+    let effects = turn.handle(Input::Looked("K7Q2A".to_owned(), vec![waiting("K7Q2A")]), seconds(1));
+    let Some(Effect::End(Err(failure))) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(failure.exit.code(), 5);
+    assert!(
+        failure.lines.iter().any(|line| line.contains("rm -rf build")),
+        "{failure:?}"
+    );
+    assert!(failure.next.contains("gsv approval allow K7Q2A"), "{failure:?}");
+}
+
+#[test]
+fn ap12_a_question_that_has_ended_since_does_not_end_the_turn() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.handle(accepted(1), seconds(1));
+    let effects = turn.handle(Input::Looked("K7Q2A".to_owned(), vec![waiting("ACDEF")]), seconds(1));
+    assert!(
+        !effects.iter().any(|effect| matches!(effect, Effect::End(_))),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn ap12_approve_never_denies_and_all_allows_without_ending_the_turn() {
+    for (approve, decision) in [
+        (Approve::Never, ApprovalAnswerKind::Deny),
+        (Approve::All, ApprovalAnswerKind::Allow),
+    ] {
+        let mut followed = followed();
+        let mut turn = start(&mut followed, None);
+        turn.approve = approve;
+        turn.handle(accepted(1), seconds(1));
+        let paused = json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c"});
+        let effects = turn.handle(chat(paused), seconds(1));
+        let sent = effects.iter().find_map(|effect| match effect {
+            Effect::Resolve(params) => Some((params.code.as_str(), params.decision)),
+            _ => None,
+        });
+        assert_eq!(sent, Some(("K7Q2A", decision)));
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::End(_) | Effect::Look(_)))
+        );
+    }
 }

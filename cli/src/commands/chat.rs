@@ -10,12 +10,12 @@ use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
-use crate::args::Chat;
+use crate::args::{ApproveCalls, Chat};
 use crate::chat::attach::{Chosen, choose, upload_all};
 use crate::chat::complete::is_command;
 use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
-use crate::chat::turn::Request;
+use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
@@ -75,6 +75,11 @@ fn is_fed() -> bool {
 
 async fn talk(context: &Context, session: String, args: &Chat, message: Option<String>, files: Vec<Chosen>) -> Outcome {
     let (out, verbose) = (context.out, args.verbose);
+    let approve = match args.approve {
+        None => Approve::Ask,
+        Some(ApproveCalls::Never) => Approve::Never,
+        Some(ApproveCalls::All) => Approve::All,
+    };
     let account = context.account()?;
     // From here on Ctrl-C stops a run, not the program.
     let mut interrupts = signal(SignalKind::interrupt()).or_fail("listen for Ctrl-C", "Try again.")?;
@@ -90,6 +95,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
                     files,
                     timeout: args.timeout,
                     verbose,
+                    approve,
                 };
                 conversation.turn(request, &mut View::new(out), &mut interrupts).await
             }
@@ -102,6 +108,8 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
             account: &account,
             files,
             verbose,
+            approve,
+            waiting: Vec::new(),
             out,
         };
         talk.run(&mut conversation, home.join("history"), &mut interrupts).await

@@ -2,6 +2,7 @@
 
 pub mod agent;
 mod agent_import;
+pub mod approval;
 pub mod audit;
 pub mod channel;
 mod channel_account;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gsv_protocol::NoParams;
-use gsv_protocol::methods::{NodesList, SessionStats, SessionsList};
-use gsv_protocol::types::{NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
+use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList};
+use gsv_protocol::types::{ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
 use serde_json::{Value, json};
 
 use super::channel_account;
@@ -43,6 +43,8 @@ struct Remote {
     sessions: Vec<(SessionEntry, Option<String>)>,
     /// Absent: this token may not ask, or the gateway is older.
     channels: Option<Overview>,
+    /// Calls that wait for your word. Absent: this token may not ask, or the gateway is older.
+    approvals: Option<usize>,
 }
 
 pub async fn run(context: &Context) -> Outcome {
@@ -122,6 +124,10 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         sessions.push((session, state));
     }
     let channels = Overview::ask(&client).await.ok();
+    let waiting = client
+        .call::<ApprovalList>(ApprovalListParams { session_key: None })
+        .await;
+    let approvals = waiting.ok().map(|result| result.approvals.len());
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {
@@ -129,6 +135,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         nodes,
         sessions,
         channels,
+        approvals,
     })
 }
 
@@ -180,6 +187,7 @@ impl Report {
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
             "channels": channels.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),
+            "approvals": remote.and_then(|remote| remote.approvals),
             "strangers": channels.and_then(|overview| overview.requests),
             "error": self.remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
         })
@@ -254,6 +262,10 @@ impl Remote {
         if let Some(overview) = &self.channels {
             print_channels(out, overview, now);
         }
+        if let Some(line) = self.approvals.and_then(approvals_line) {
+            out.line("");
+            out.line(&line);
+        }
         if !self.sessions.is_empty() {
             let rows = self.sessions.iter().map(|(session, state)| {
                 [
@@ -266,6 +278,14 @@ impl Remote {
             out.line("");
             out.table(&Table::new(["SESSION", "ACTIVE", "STATE", "LABEL"], rows));
         }
+    }
+}
+
+fn approvals_line(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 call waits for your word: `gsv approval list`".to_owned()),
+        count => Some(format!("{count} calls wait for your word: `gsv approval list`")),
     }
 }
 

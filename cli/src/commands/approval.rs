@@ -1,0 +1,207 @@
+//! `gsv approval`: calls of the agent that wait for your word. Their texts come from the gateway with hidden characters as escapes; they
+//! are cleaned here once more, because a terminal must not depend on that.
+
+use gsv_protocol::methods::{ApprovalList, ApprovalResolve};
+use gsv_protocol::types::{
+    ApprovalAnswerKind, ApprovalEntry, ApprovalListParams, ApprovalOutcome, ApprovalResolveParams,
+    ApprovalResolveResult,
+};
+
+use super::context::Context;
+use crate::args::{ApprovalCommand, Question};
+use crate::clean::visible;
+use crate::exit::{Failure, Outcome};
+use crate::units::{bytes, duration, now_ms};
+
+pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
+    let out = context.out;
+    match command {
+        ApprovalCommand::List { session } => {
+            let params = ApprovalListParams { session_key: session };
+            let shown = context.show::<ApprovalList>(params, |result| {
+                if result.approvals.is_empty() {
+                    out.aside("No call waits for your word.");
+                    return;
+                }
+                for entry in &result.approvals {
+                    for line in question(entry, now_ms()) {
+                        out.line(&line);
+                    }
+                    out.line("");
+                }
+                out.aside("Answer with `gsv approval allow CODE` or `gsv approval deny CODE [WORD...]`.");
+            });
+            shown.await
+        }
+        ApprovalCommand::Show(asked) => {
+            let entry = find(context, &asked).await?;
+            out.show(entry, |entry| {
+                for line in question(&entry, now_ms()) {
+                    out.line(&line);
+                }
+            });
+            Ok(())
+        }
+        ApprovalCommand::Allow(question) => answer(context, question, ApprovalAnswerKind::Allow, None).await,
+        ApprovalCommand::Deny { question, word } => {
+            let word = word.join(" ");
+            let word = (!word.trim().is_empty()).then_some(word);
+            answer(context, question, ApprovalAnswerKind::Deny, word).await
+        }
+    }
+}
+
+async fn find(context: &Context, asked: &Question) -> Outcome<ApprovalEntry> {
+    let params = ApprovalListParams {
+        session_key: asked.session.clone(),
+    };
+    let found = context.ask::<ApprovalList>(params).await?.approvals;
+    let code = asked.code.trim();
+    let entry = found.into_iter().find(|entry| entry.code.eq_ignore_ascii_case(code));
+    entry.ok_or_else(|| {
+        Failure::failed(
+            format!("No call with the code {} waits for your word.", visible(code)),
+            "List those that wait: `gsv approval list`.",
+        )
+    })
+}
+
+async fn answer(context: &Context, question: Question, decision: ApprovalAnswerKind, word: Option<String>) -> Outcome {
+    let code = question.code.trim().to_uppercase();
+    let params = ApprovalResolveParams {
+        code: code.clone(),
+        decision,
+        word,
+        session_key: question.session,
+        hash: None,
+    };
+    let result = context.ask::<ApprovalResolve>(params).await?;
+    let words = told(&code, decision, &result)?;
+    context.out.done(&result, &words);
+    Ok(())
+}
+
+/// What became of the question, in words; a failure when it is not what the answer asked for.
+pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveResult) -> Outcome<String> {
+    let code = visible(code);
+    let by = result.by.as_deref().map(visible);
+    let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+    match (decision, result.outcome) {
+        (ApprovalAnswerKind::Allow, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, the call is made")),
+        (ApprovalAnswerKind::Deny, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, the call is not made")),
+        (_, ApprovalOutcome::AskedAgain) => Err(Failure::failed(
+            format!("{code}: the policy has changed since you were asked, so nothing was allowed."),
+            format!(
+                "The call waits under a new code: `gsv approval show {}`.",
+                result.again.as_deref().map(visible).unwrap_or_default()
+            ),
+        )),
+        (_, outcome) => Err(Failure::failed(
+            match outcome {
+                ApprovalOutcome::Allowed => format!("{code}: the call was allowed before{by}."),
+                ApprovalOutcome::Denied => format!("{code}: the call was denied before{by}."),
+                ApprovalOutcome::Expired => format!("{code}: no one answered in time, so the call was denied."),
+                ApprovalOutcome::Withdrawn => format!("{code}: the run has ended, so the call is not made."),
+                _ => {
+                    format!("{code}: the call can no longer be made, because the policy or what is connected changed.")
+                }
+            },
+            "List the calls that wait: `gsv approval list`.",
+        )),
+    }
+}
+
+/// Everything that a call will do, and why it needs a word.
+pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
+    let left = entry.expires_at.saturating_sub(now);
+    let machine = entry
+        .node_id
+        .as_ref()
+        .map_or_else(|| "the gateway".to_owned(), |node| visible(node.as_ref()));
+    let mut lines = vec![
+        format!(
+            "{}  {} on {machine}, for {} ({} left)",
+            visible(&entry.code),
+            visible(entry.tool.as_ref()),
+            visible(entry.session_key.as_ref()),
+            duration(left)
+        ),
+        format!("  {} ({})", visible(&entry.why), visible(&entry.rule)),
+    ];
+    lines.extend(entry.text.lines().map(|line| format!("  | {}", visible(line))));
+    if let Some(sha256) = &entry.text_sha256 {
+        let shown = entry.text.len() as u64;
+        lines.push(format!(
+            "  ! {} more are not shown; the whole has the sha256 {}",
+            bytes(entry.text_bytes.saturating_sub(shown)),
+            visible(sha256)
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gsv_protocol::types::{AgentId, CallId, NodeId, RunId, SessionKey, ToolName};
+
+    fn entry() -> ApprovalEntry {
+        ApprovalEntry {
+            code: "K7Q2A".to_owned(),
+            session_key: SessionKey("agent:main:main".to_owned()),
+            agent_id: AgentId("main".to_owned()),
+            run_id: RunId("run-1".to_owned()),
+            call_id: CallId("ref/r1/1/0".to_owned()),
+            tool: ToolName("lap__Bash".to_owned()),
+            node_id: Some(NodeId("lap".to_owned())),
+            text: "rm -rf build\nls\u{202e}".to_owned(),
+            text_bytes: 17,
+            text_sha256: None,
+            why: "It runs a program.".to_owned(),
+            rule: "toolApproval.rules[0]".to_owned(),
+            hash: "h".to_owned(),
+            created_at: 0,
+            expires_at: 1_800_000,
+        }
+    }
+
+    #[test]
+    fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
+        assert_eq!(
+            question(&entry(), 0).join("\n"),
+            "K7Q2A  lap__Bash on lap, for agent:main:main (30 min left)\n  It runs a program. (toolApproval.rules[0])\n  | rm -rf build\n  | ls[U+202E]"
+        );
+        let long = ApprovalEntry {
+            text_bytes: 1_000_017,
+            text_sha256: Some("ab".to_owned()),
+            ..entry()
+        };
+        let last = question(&long, 0).pop().unwrap();
+        assert!(
+            last.contains("more are not shown; the whole has the sha256 ab"),
+            "{last}"
+        );
+    }
+
+    #[test]
+    fn p15_an_answer_that_came_too_late_is_a_failure_that_says_what_counts() {
+        let result = |outcome, again: Option<&str>| ApprovalResolveResult {
+            outcome,
+            by: Some("client:phone".to_owned()),
+            again: again.map(ToOwned::to_owned),
+        };
+        let allow = ApprovalAnswerKind::Allow;
+        assert!(told("K7Q2A", allow, &result(ApprovalOutcome::Allowed, None)).is_ok());
+        let denied = told("K7Q2A", allow, &result(ApprovalOutcome::Denied, None)).unwrap_err();
+        assert_eq!(denied.message, "K7Q2A: the call was denied before by client:phone.");
+        let again = told("K7Q2A", allow, &result(ApprovalOutcome::AskedAgain, Some("ACDEF"))).unwrap_err();
+        assert!(again.next.contains("gsv approval show ACDEF"));
+        for outcome in [
+            ApprovalOutcome::Expired,
+            ApprovalOutcome::Withdrawn,
+            ApprovalOutcome::Void,
+        ] {
+            assert!(told("K7Q2A", ApprovalAnswerKind::Deny, &result(outcome, None)).is_err());
+        }
+    }
+}
