@@ -89,8 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[R3] an abort leaves open calls without a result",
     file: machine("phase/ending"),
-    find: "  for (const call of run.calls) closeCall(d, run, call, cancelled(why));",
-    put: "  for (const call of run.calls.slice(1)) closeCall(d, run, call, cancelled(why));",
+    find: "  for (const call of run.calls) {\n    if (isAwaiting(call)) endQuestion",
+    put: "  for (const call of run.calls.slice(1)) {\n    if (isAwaiting(call)) endQuestion",
   },
   {
     name: "[P10] a message stopped in the queue ends silently",

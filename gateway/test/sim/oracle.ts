@@ -205,6 +205,15 @@ function checkApprovals(world: World, rows: readonly LogRow[]): void {
   const asked = new Set(rows.flatMap((row) => (row.kind === "notice" && row.question ? [row.question.callId] : [])));
   for (const callId of started)
     if (asked.has(callId) && !owner.allowed.has(callId)) world.problem(`${callId} ran, and the owner has not allowed it`);
+  // The fourth policy allows everything.
+  if (world.policy < 3)
+    for (const row of rows) {
+      const blocks = row.kind === "assistant" ? row.message.content.filter((block) => block.type === "toolCall") : [];
+      for (const [index, { name, arguments: args }] of blocks.entries()) {
+        const callId = (row.kind === "assistant" ? row.calls[index]?.callId : undefined) ?? "";
+        if (world.asksEver(name, args) && started.has(callId) && !asked.has(callId)) world.problem(`${callId} ran without a question`);
+      }
+    }
   for (const row of rows) {
     if (row.kind !== "toolResult") continue;
     const isDenied = row.reason === "approval.denied" || row.reason === "approval.expired";
