@@ -1,4 +1,7 @@
-/** AWS's event stream: messages with a length, headers, a payload and checksums, in bytes that arrive in any pieces. */
+/**
+ * AWS's event stream: messages with a length, headers, a payload and checksums, in bytes that arrive in any pieces. Own code because the
+ * AWS SDK's reader (`@smithy/core/event-streams`) allocates a message's declared length, up to 4 GiB, before its bytes have arrived.
+ */
 
 export interface EventMessage {
   readonly headers: ReadonlyMap<string, string>;
