@@ -20,7 +20,7 @@ import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
 export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {
-  readonly features: Pick<FeatureSet, "largeFrames" | "methods">;
+  readonly features: Pick<FeatureSet, "frameRules" | "methods">;
 };
 
 /** Handles one text frame of a connection after hello-ok. */
@@ -65,11 +65,11 @@ function decode({ features }: DispatchPorts, { principal }: Connection, text: st
   const decoded = decodeFrame(text);
   if (!isTooMuch(decoded)) return decoded;
   const method = peekText(text, ["method"]) ?? "";
-  const large = isMethodName(method) && may(principal, method) ? features.largeFrames[method] : undefined;
-  if (large === undefined) return decoded;
-  const whole = decodeFrame(text, large.maxBytes);
+  const rule = isMethodName(method) && may(principal, method) ? features.frameRules[method] : undefined;
+  if (rule === undefined) return decoded;
+  const whole = decodeFrame(text, rule.maxBytes);
   if (!isTooMuch(whole)) return whole;
-  const params = large.instead((path) => peekText(text, path));
+  const params = rule.instead((path) => peekText(text, path));
   return params === undefined ? decoded : { ok: true, frame: { type: "req", id: peekId(text), method, params } };
 }
 
@@ -86,7 +86,7 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
   const check = PARAMS_VALIDATORS[method];
   if (check !== null && !check(given)) {
     const problem = explainText(paramsTypeOf(method), given);
-    const instead = ports.features.largeFrames[method]?.insteadOfInvalid(given, problem);
+    const instead = ports.features.frameRules[method]?.insteadOfInvalid(given, problem);
     return instead === undefined || !check(instead)
       ? fail("protocol.invalid_params", `The params of ${method} are not valid: ${problem}`)
       : perform(ports, caller, method, instead);

@@ -5,11 +5,11 @@ import type { RunContext } from "../ports/run-context.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
-import type { Feature, Handlers, LargeFrames, RunContextSession } from "./feature.ts";
+import type { Feature, Handlers, FrameRules, RunContextSession } from "./feature.ts";
 
 export interface FeatureSet {
   readonly methods: Handlers;
-  readonly largeFrames: LargeFrames;
+  readonly frameRules: FrameRules;
   /** What hello-ok may list. */
   readonly listed: readonly MethodName[];
   readonly alarms: readonly Participant[];
@@ -29,7 +29,7 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
   if (twice !== undefined) throw new Error(`two features have ${twice}`);
   return {
     methods,
-    largeFrames: Object.assign({}, ...features.map((feature) => feature.largeFrames ?? {})),
+    frameRules: Object.assign({}, ...features.map((feature) => feature.frameRules ?? {})),
     listed: names.filter(isMethodName).filter((name) => !unlisted.has(name)),
     alarms: features.flatMap((feature) => feature.alarms ?? []),
     runContext: (session) => Object.assign({}, ...features.map((feature) => feature.runContext?.(session) ?? {})) as Partial<RunContext>,

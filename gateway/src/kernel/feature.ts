@@ -26,8 +26,8 @@ export type Outcome<T> = Result<T> | typeof LATER;
 export type Handler<M extends MethodName> = (caller: Caller, params: ParamsOf<M>) => Outcome<ResultOf<M>> | Promise<Outcome<ResultOf<M>>>;
 export type Handlers = { readonly [M in MethodName]?: Handler<M> };
 
-/** What becomes of a request whose frame is larger than `LIMITS.frameBytes`. */
-export interface LargeFrame<M extends MethodName> {
+/** What becomes of a request that is refused otherwise: its frame is larger than `LIMITS.frameBytes`, or its params are not valid. */
+export interface FrameRule<M extends MethodName> {
   /** Largest frame that is read whole. */
   readonly maxBytes: number;
   /** Params that stand for those of a larger frame, or of one that is nested too deeply, made of the texts in it; undefined: the frame is refused. */
@@ -35,7 +35,7 @@ export interface LargeFrame<M extends MethodName> {
   /** Params that stand for some that are not valid; undefined: the request is refused. `problem` is a sentence. */
   readonly insteadOfInvalid: (params: unknown, problem: string) => ParamsOf<M> | undefined;
 }
-export type LargeFrames = { readonly [M in MethodName]?: LargeFrame<M> };
+export type FrameRules = { readonly [M in MethodName]?: FrameRule<M> };
 
 /** The session whose run asks what it may use. */
 export interface RunContextSession {
@@ -51,8 +51,8 @@ export interface Feature<Offer extends object = object> {
   /** Ports for the features that follow and for the RPC surface of the object. */
   readonly offers: Offer;
   readonly methods?: Handlers;
-  /** Methods whose frames may be larger than others. */
-  readonly largeFrames?: LargeFrames;
+  /** Methods with larger frames than others, and with an answer to params that are not valid. */
+  readonly frameRules?: FrameRules;
   /** Methods that are answered, but not listed in hello-ok. */
   readonly unlisted?: readonly MethodName[];
   /** Named deadlines over the one alarm. */

@@ -22,7 +22,7 @@ import { nodeMethods } from "./node-methods.ts";
 import { nodeProblem, Nodes } from "./store.ts";
 import { ProcessStore } from "./process-store.ts";
 import { SessionCalls } from "./session-calls.ts";
-import { TOOL_LARGE_FRAMES, toolMethods } from "./tool-methods.ts";
+import { TOOL_FRAME_RULES, toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
 
 export interface NodePorts
@@ -103,7 +103,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         ...logMethods(logs, hide),
         ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
       },
-      largeFrames: TOOL_LARGE_FRAMES,
+      frameRules: TOOL_FRAME_RULES,
       alarms: [
         { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
         { name: "node_liveness", next: () => dispatch.nextLivenessCheck(), run: (at) => dispatch.checkLiveness(at) },

@@ -5,7 +5,7 @@ import { asCallId, asNodeId, type ToolResultParams } from "../../../../protocol/
 import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
-import { type Handlers, type LargeFrames, LATER } from "../../kernel/feature.ts";
+import { type Handlers, type FrameRules, LATER } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
@@ -40,7 +40,7 @@ export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connectio
   readonly port: GatewayPort;
 }
 /** A result that is too large even to be read, or not valid, ends its call all the same (F31): the node will not send another one. */
-export const TOOL_LARGE_FRAMES: LargeFrames = {
+export const TOOL_FRAME_RULES: FrameRules = {
   "tool.result": {
     maxBytes: LIMITS.nodeResultBytes,
     instead(peek) {
