@@ -4,12 +4,11 @@
  *    Partial arguments are not used, so the pieces are joined and passed on once: linear instead of quadratic work.
  *  - The end of an answer (`message_stop`, `[DONE]`) ends the stream, whatever a server sends or holds open after it.
  *  - Errors and invalid data inside a stream become faults with their data instead of a parser's message.
- *  - Some OpenAI-compatible servers reuse or omit the ids and indexes of calls: each
- *    call gets its own index and an id that is unique in the answer.
  * PURE: text in, text out. Must not depend on time, sockets or the answer's meaning.
  */
 import type { ModelWire } from "../../../protocol/gen/types.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/runtime/json-object.ts";
+import { CallPieces, text } from "./call-pieces.ts";
 import type { Fault } from "./failure.ts";
 
 const ANTHROPIC_EVENTS = new Set([
@@ -23,7 +22,6 @@ const ANTHROPIC_EVENTS = new Set([
 /** Events of OpenAI's responses API that are read here, and the ones that end an answer. */
 const RESPONSES_READ = new Set(["error", "response.failed", "response.function_call_arguments.done", "response.output_item.done"]);
 const RESPONSES_ENDS = new Set(["response.completed", "response.incomplete"]);
-const MAX_CALLS = 1024;
 /** Limits for one event and for all arguments of an answer. */
 const MAX_HELD_CHARS = 8 * 1024 * 1024;
 /** What a line of an event is counted as, beside its characters. */
@@ -36,19 +34,6 @@ function parseRecord(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-}
-const text = (value: unknown): string => (typeof value === "string" ? value : "");
-
-/** A partly received tool call of an OpenAI answer. */
-interface Slot {
-  readonly index: number;
-  /** The id that the server sent, to recognise later pieces. */
-  readonly sourceId: string;
-  /** Unique in this answer. */
-  readonly id: string;
-  name: string;
-  announced: boolean;
-  pieces: string[];
 }
 
 export class SseGuard {
@@ -66,16 +51,12 @@ export class SseGuard {
   #firstLine = true;
   /** Anthropic: pieces of arguments by block. */
   #held = new Map<number, string[]>();
-  /** OpenAI: calls in order, and indexes to look them up. */
-  #slots: Slot[] = [];
-  #byIndex = new Map<number, Slot>();
-  #bySourceId = new Map<string, Slot>();
-  #ids = new Set<string>();
-  #pending = new Set<Slot>();
+  /** OpenAI: the tool calls so far. */
+  readonly #calls = new CallPieces();
   /** OpenAI's responses: calls whose whole arguments were passed on. */
   #whole = new Set<number>();
   /** Data that a provider expects back with a call (Google's thought signatures), by the call's id. */
-  readonly extras = new Map<string, unknown>();
+  readonly extras: ReadonlyMap<string, unknown> = this.#calls.extras;
 
   constructor(wire: ModelWire) {
     this.#wire = wire;
@@ -320,11 +301,11 @@ export class SseGuard {
     if (chunk === undefined || chunk["choices"] !== undefined) return undefined;
     const calls = (Array.isArray(chunk["tool_calls"]) ? chunk["tool_calls"] : []).filter(isJsonObject);
     for (const [index, call] of calls.entries())
-      this.#call({ index: this.#slots.length + index, function: { name: call["name"], arguments: call["arguments"] } });
+      this.#call({ index: this.#calls.count + index, function: { name: call["name"], arguments: call["arguments"] } });
     const said = text(chunk["response"]);
     const { usage } = chunk;
     // These models send no reason for their end: the usage comes last.
-    const ended = isJsonObject(usage) ? { finish_reason: this.#slots.length > 0 ? "tool_calls" : "stop" } : {};
+    const ended = isJsonObject(usage) ? { finish_reason: this.#calls.count > 0 ? "tool_calls" : "stop" } : {};
     if (said === "" && !isJsonObject(usage)) return "";
     return JSON.stringify({ choices: [{ index: 0, delta: { content: said }, ...ended }], ...(isJsonObject(usage) ? { usage } : {}) });
   }
@@ -352,49 +333,12 @@ export class SseGuard {
   }
 
   #call(call: JsonObject): void {
-    const made = isJsonObject(call["function"]) ? call["function"] : {};
-    const index = typeof call["index"] === "number" ? call["index"] : undefined;
-    const sourceId = text(call["id"]);
-    const name = text(made["name"]);
-    let slot = index === undefined ? undefined : this.#byIndex.get(index);
-    if (slot && sourceId !== "" && name !== "" && slot.sourceId !== "" && slot.sourceId !== sourceId) slot = undefined;
-    if (index === undefined) slot = sourceId === "" ? (name === "" ? this.#slots.at(-1) : undefined) : this.#bySourceId.get(sourceId);
-    if (!slot) {
-      const at = this.#slots.length;
-      if (at >= MAX_CALLS) {
-        this.#fault = { kind: "too_large" };
-        return;
-      }
-      const wanted = sourceId === "" ? `call_${at}` : sourceId;
-      const id = this.#ids.has(wanted) ? `${wanted}_${at}` : wanted;
-      slot = { index: at, sourceId, id, name, announced: false, pieces: [] };
-      this.#ids.add(id);
-      this.#slots.push(slot);
-      if (index !== undefined) this.#byIndex.set(index, slot);
-      if (sourceId !== "") this.#bySourceId.set(sourceId, slot);
-    }
-    if (slot.name === "") slot.name = name;
-    const args = made["arguments"];
-    const piece = typeof args === "string" ? args : isJsonObject(args) ? JSON.stringify(args) : "";
-    if (piece !== "") slot.pieces.push(piece);
-    this.#holdArgument(piece);
-    if (call["extra_content"] !== undefined) this.extras.set(slot.id, call["extra_content"]);
-    this.#pending.add(slot);
+    const piece = this.#calls.take(call);
+    if (piece === undefined) this.#fault = { kind: "too_large" };
+    else this.#holdArgument(piece);
   }
   #flushCalls(): void {
-    if (this.#pending.size === 0) return;
-    const calls = [...this.#pending].map((slot) => {
-      const announce = slot.announced ? {} : { id: slot.id, type: "function" };
-      const entry = {
-        index: slot.index,
-        ...announce,
-        function: { ...(slot.announced ? {} : { name: slot.name }), arguments: slot.pieces.join("") },
-      };
-      slot.announced = true;
-      slot.pieces = [];
-      return entry;
-    });
-    this.#pending.clear();
-    this.#emit("", JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: calls } }] }));
+    const calls = this.#calls.flush();
+    if (calls.length > 0) this.#emit("", JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: calls } }] }));
   }
 }
