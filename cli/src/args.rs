@@ -31,4 +31,6 @@ pub use self::session::{
     ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
-pub use self::workspace::{WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspacePut, WorkspaceRestore};
+pub use self::workspace::{
+    WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRestore,
+};

@@ -23,6 +23,7 @@ mod exit;
 mod import;
 mod in_place;
 mod markdown;
+mod new_file;
 mod node_policy;
 mod output;
 mod paths;
@@ -38,6 +39,7 @@ mod text_files;
 mod units;
 mod width;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -60,6 +62,9 @@ fn main() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
     let cli = args::try_parse_from(&typed).unwrap_or_else(|error| error.exit());
     let out = Output::detect(cli.global.json);
+    if cli.global.has_typed_token() && std::io::stderr().is_terminal() {
+        out.warn("the token stays in the shell's history; save it instead with `gsv local-config set token -`, or set GSV_TOKEN");
+    }
     match run(cli, out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

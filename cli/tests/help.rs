@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 43] = [
+    let commands: [&[&str]; 44] = [
         &[],
         &["chat"],
         &["up"],
@@ -51,6 +51,7 @@ fn help_texts() {
         &["token"],
         &["token", "create"],
         &["workspace"],
+        &["workspace", "get"],
         &["workspace", "put"],
         &["workspace", "edit"],
         &["search"],

@@ -33,6 +33,16 @@ fn sessions_are_listed_and_described() {
         answer
     );
 
+    let none = json!({"sessions": [], "count": 0});
+    let run = asked(
+        &["session", "list", "--agent", "work"],
+        "sessions.list",
+        &json!({"agentId": "work"}),
+        &none,
+    )
+    .ok();
+    assert!(run.stderr.contains("`gsv chat --agent work hello`"), "{}", run.stderr);
+
     let session = json!({"sessionId": "s1", "sessionKey": "agent:main:main", "createdAt": 1, "updatedAt": 2, "messageCount": 4, "tokens": {"input": 1000, "output": 5, "total": 1005},
         "settings": {"model": {"provider": "demo", "id": "demo"}}, "previousSessionIds": [], "state": "idle"});
     let run = asked(

@@ -334,3 +334,19 @@ fn no_color_switches_colours_off() {
     assert!(shown.contains("Head") && !shown.contains("[1m"), "{shown:?}");
     terminal.ends_with(0);
 }
+
+#[test]
+fn s20_a_token_on_the_command_line_gets_a_warning_on_a_terminal_only() {
+    const TOKEN: &str = "gsv_client_abcdefghij_0123456789abcdef";
+    let home = Home::new();
+    let terminal = Terminal::gsv(&home, &["--token", TOKEN, "version"]);
+    let shown = terminal.shows("gsv local-config set token -");
+    assert!(shown.contains("history") && !shown.contains(TOKEN), "{shown}");
+    terminal.ends_with(0);
+    assert_eq!(home.gsv(["--token", TOKEN, "version"]).ok().stderr, "");
+    let mut command = home.command();
+    command.arg("version").env("GSV_TOKEN", TOKEN);
+    let quiet = Terminal::start(command);
+    assert!(!quiet.shows("gsv ").contains("history"));
+    quiet.ends_with(0);
+}

@@ -221,3 +221,37 @@ fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
     );
     assert!(run.failed(2).stderr.contains("nothing to search for"));
 }
+
+#[test]
+fn a_file_of_the_workspace_is_saved_and_replaces_another_only_by_force() {
+    let home = Home::new();
+    let folder = home.root().join("here");
+    fs::create_dir(&folder).unwrap();
+    let get = |more: &[&str]| {
+        let answer = json!({"path": "memory/day.md", "content": "héllo", "size": 6, "etag": "e"});
+        let to = folder.to_str().unwrap();
+        let args = [&["workspace", "get", "memory/day.md", to, "--agent", "work"], more].concat();
+        asked(
+            &args,
+            "workspace.read",
+            &json!({"path": "memory/day.md", "agentId": "work", "offset": 0}),
+            &answer,
+        )
+    };
+    let run = get(&[]).ok();
+    assert!(
+        run.stdout.is_empty() && run.stderr.contains("memory/day.md saved as"),
+        "{run:?}"
+    );
+    let file = folder.join("day.md");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "héllo");
+    fs::write(&file, "mine").unwrap();
+    let refused = home
+        .gsv(["workspace", "get", "memory/day.md", file.to_str().unwrap()])
+        .failed(1);
+    assert!(refused.stderr.contains("already exists") && refused.stderr.contains("--force"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert_eq!(get(&["--force", "--json"]).ok().json()["size"], 6);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "héllo");
+    home.gsv(["workspace", "get", ".."]).failed(2);
+}

@@ -943,6 +943,15 @@ export const ERRORS = {
     text: "The skill is too large.",
     hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
   },
+  "skill.too_many_uploads": {
+    code: 568,
+    blame: "policy",
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "Too many skills are being uploaded.",
+    hint: "Wait until the others are installed, or for 10 minutes, then try again.",
+  },
   "skill.upload_lost": {
     code: 567,
     blame: "caller",
@@ -951,15 +960,6 @@ export const ERRORS = {
     exit: 4,
     text: "The uploaded files of the skill are incomplete or expired.",
     hint: "Install the skill again: `gsv skills install <folder>`.",
-  },
-  "skill.uploads": {
-    code: 568,
-    blame: "policy",
-    retryable: true,
-    http: 429,
-    exit: 4,
-    text: "Too many skills are being uploaded.",
-    hint: "Wait until the others are installed, or for 10 minutes, then try again.",
   },
   "storage.failed": {
     code: 550,

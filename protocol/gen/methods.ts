@@ -156,7 +156,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "336c01e888854a29";
+export const PROTOCOL_FINGERPRINT = "3756beb2090e48b7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -706,14 +706,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Lists sessions, the last active first. */
+  /** Lists sessions, the last active first. `agentId`: only the sessions of this agent, which `count` counts, too. */
   "sessions.list": {
     params: "SessionsListParams",
     result: "SessionsListResult",
     callers: ["client"],
     scope: "read",
     audit: "none",
-    errors: [],
+    errors: ["agent.unknown"],
     deferred: false,
     idempotent: true,
   },
@@ -790,7 +790,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "admin",
     audit: "none",
-    errors: ["skill.upload_lost", "skill.uploads"],
+    errors: ["skill.too_many_uploads", "skill.upload_lost"],
     deferred: false,
     idempotent: true,
   },

@@ -2309,6 +2309,7 @@ export type SessionsListParams = {
   offset?: number;
   /** 1 to 200. */
   limit?: number;
+  agentId?: AgentId;
 };
 
 /** Result of `sessions.list`. */

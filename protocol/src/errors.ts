@@ -587,7 +587,7 @@ row(
   "Install the skill again: `gsv skills install <folder>`.",
 );
 row(
-  "skill.uploads",
+  "skill.too_many_uploads",
   { code: 568, blame: "policy", http: 429, exit: 4, retryable: true },
   "Too many skills are being uploaded.",
   "Wait until the others are installed, or for 10 minutes, then try again.",

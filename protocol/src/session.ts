@@ -58,12 +58,13 @@ const read = {
 } as const;
 
 method("sessions.list", {
-  doc: "Lists sessions, the last active first.",
-  params: { offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)) },
+  doc: "Lists sessions, the last active first. `agentId`: only the sessions of this agent, which `count` counts, too.",
+  params: { offset: t.optional(t.int()), limit: t.optional(t.int(1, 200)), agentId: t.optional(AgentId) },
   result: { sessions: t.array(SessionEntry, 200), count: t.int() },
   callers: ["client"],
   scope: "read",
   audit: "none",
+  errors: ["agent.unknown"],
   idempotent: true,
 });
 method("session.get", {

@@ -131,7 +131,7 @@ method("skills.upload", {
   callers: ["client"],
   scope: "admin",
   audit: "none",
-  errors: ["skill.uploads", "skill.upload_lost"],
+  errors: ["skill.too_many_uploads", "skill.upload_lost"],
   idempotent: true,
 });
 method("skills.install", {

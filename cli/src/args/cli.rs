@@ -54,6 +54,13 @@ pub struct Global {
     pub json: bool,
 }
 
+impl Global {
+    /// Whether the token is a flag, and not from the environment.
+    pub fn has_typed_token(&self) -> bool {
+        self.token.is_some() && self.token != std::env::var("GSV_TOKEN").ok()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Talk to the agent

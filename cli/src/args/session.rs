@@ -50,6 +50,9 @@ pub enum SessionCommand {
         /// Skip the first N
         #[arg(long, value_name = "N")]
         offset: Option<u64>,
+        /// Only the conversations of this agent
+        #[arg(long, value_name = "ID", value_parser = agent_id)]
+        agent: Option<AgentId>,
     },
     /// Show the settings and state of a conversation
     Get(Conversation),

@@ -23,6 +23,8 @@ pub enum WorkspaceCommand {
     },
     /// Print a file
     Cat(WorkspaceFile),
+    /// Save a file of the workspace on this machine
+    Get(WorkspaceGet),
     /// Save a file or stdin as a file of the workspace
     Put(WorkspacePut),
     /// Open a file in your editor and save the result
@@ -43,6 +45,17 @@ pub struct WorkspaceFile {
     pub path: String,
     #[command(flatten)]
     pub of: OfAgent,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceGet {
+    #[command(flatten)]
+    pub from: WorkspaceFile,
+    /// File or folder on this machine [default: the same name in the current folder]
+    pub file: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ pub enum Standing {
 
 impl Standing {
     pub fn of(account: &ChannelAccount) -> Self {
-        let started = extra(account, "started") != Some(&Value::Bool(false));
+        let started = is_started(account);
         if account.connected {
             Self::Connected
         } else if started && account.error.is_some() {
@@ -52,6 +52,20 @@ impl Standing {
             Self::Failing => "failing",
             Self::Connecting => "connecting",
         }
+    }
+}
+
+/// Whether a person wants the account to be connected. A channel that does not say is started.
+fn is_started(account: &ChannelAccount) -> bool {
+    extra(account, "started") != Some(&Value::Bool(false))
+}
+
+/// Whether the account has neither a login nor a token, and was not started: nothing is wrong with it.
+pub fn is_unused(account: &ChannelAccount) -> bool {
+    match Standing::of(account) {
+        Standing::NotSetUp => true,
+        Standing::LoggedOut => !is_started(account),
+        _ => false,
     }
 }
 
@@ -252,6 +266,23 @@ mod tests {
         });
         value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_account_is_unused_without_a_start_and_a_login() {
+        let unused = |more: &Value| is_unused(&account(more));
+        let mut bot = account(&json!({"extra": {"started": false}}));
+        bot.capabilities = None;
+        assert!(is_unused(&bot), "a bot without a token");
+        assert!(
+            unused(&json!({"extra": {"started": false}})),
+            "a phone that was never linked"
+        );
+        // WhatsApp ends a login from the phone: the account is still started.
+        assert!(!unused(&json!({"extra": {"started": true}})));
+        assert!(!unused(&json!({"extra": {}})));
+        assert!(!unused(&json!({"authenticated": true, "extra": {"started": false}})));
+        assert!(!unused(&json!({"error": "It broke.", "extra": {"started": true}})));
     }
 
     #[test]

@@ -288,6 +288,7 @@ async fn clock_difference(client: &Client) -> Option<i128> {
     let newest = SessionsListParams {
         offset: None,
         limit: Some(1),
+        agent_id: None,
     };
     let list = client.call::<SessionsList>(newest).await.ok()?;
     let params = SessionStatsParams {
@@ -368,13 +369,14 @@ fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, n
         || account.error.is_some()
         || channel_account::gap(account).is_some()
         || channel_account::too_late(account).is_some();
-    match Standing::of(account) {
-        Standing::Failing => report.fail("channels", found, next),
-        // Without a token or login of its own and not started: it is not in use.
-        Standing::NotSetUp => report.ok(
+    if channel_account::is_unused(account) {
+        return report.ok(
             "channels",
             format!("{}: not in use", channel_account::name(channel, id)),
-        ),
+        );
+    }
+    match Standing::of(account) {
+        Standing::Failing => report.fail("channels", found, next),
         Standing::Connected | Standing::Stopped if !problem => report.ok("channels", found),
         _ => report.warn("channels", found, next),
     }

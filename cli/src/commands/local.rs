@@ -82,3 +82,33 @@ impl Local {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+mod tests {
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn the_port_tells_this_machines_gateway_from_others() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: home.path().join("gsv"),
+        };
+        let is_at = |url: &str| Local::Stopped.is_at(&layout, url);
+        // Never started here: the usual port.
+        assert!(is_at(&format!("ws://127.0.0.1:{DEFAULT_PORT}/ws")));
+        assert!(!is_at("ws://127.0.0.1:4321/ws"));
+        // Stopped: the port of the last start.
+        paths::ensure_private_dir(&layout.home).unwrap();
+        paths::ensure_private_dir(&layout.gateway()).unwrap();
+        paths::write_private_file(&layout.port(), b"4321\n").unwrap();
+        assert!(is_at("ws://localhost:4321/ws"));
+        assert!(
+            !is_at(&format!("ws://127.0.0.1:{DEFAULT_PORT}/ws")),
+            "a tunnel to another gateway"
+        );
+        assert!(!is_at("wss://gateway.example:4321/ws"));
+        assert!(!is_at("not an address"));
+    }
+}

@@ -5,7 +5,7 @@ use gsv_protocol::methods::{
     SessionCompact, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset, SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
-    ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams,
+    AgentId, ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams,
     SessionGetParams, SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey, SessionPatchParams,
     SessionPreviewParams, SessionPreviewResult, SessionResetParams, SessionSettingsPatch, SessionStatsParams,
     SessionStatsResult, SessionsListParams, SessionsListResult, TokenUsage,
@@ -25,9 +25,15 @@ use crate::units::{ago, bytes, dollars, grouped, now_ms, time};
 pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
     let out = context.out;
     match command {
-        SessionCommand::List { limit, offset } => {
-            let params = SessionsListParams { offset, limit };
-            let list = context.show::<SessionsList>(params, |result| list(out, result, offset.unwrap_or(0)));
+        SessionCommand::List { limit, offset, agent } => {
+            let params = SessionsListParams {
+                offset,
+                limit,
+                agent_id: agent.clone(),
+            };
+            let list = context.show::<SessionsList>(params, |result| {
+                list(out, result, offset.unwrap_or(0), agent.as_ref());
+            });
             list.await
         }
         SessionCommand::Get(session) => {
@@ -85,9 +91,10 @@ fn archived(messages: u64, path: Option<&str>) -> String {
     format!("{} messages archived{to}", grouped(messages))
 }
 
-fn list(out: Output, result: SessionsListResult, skipped: u64) {
+fn list(out: Output, result: SessionsListResult, skipped: u64, agent: Option<&AgentId>) {
     if result.sessions.is_empty() {
-        return out.aside("No conversations yet. Start one: `gsv chat hello`.");
+        let of = agent.map(|id| format!(" --agent {}", id.as_str())).unwrap_or_default();
+        return out.aside(&format!("No conversations yet. Start one: `gsv chat{of} hello`."));
     }
     let now = now_ms();
     let next = skipped + result.sessions.len() as u64;

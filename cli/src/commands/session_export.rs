@@ -1,13 +1,12 @@
 //! `gsv session export`: writes a whole conversation to a file: its archived parts, then its live messages. The file appears
 //! whole or not at all, and replaces another only with `--force`.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use gsv_protocol::methods::SessionGet;
 use gsv_protocol::types::{AgentId, SessionGetParams, SessionKey};
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use super::context::Context;
 use super::messages::{Block, blocks, is_summary, speaker, text_at, time_of};
@@ -16,17 +15,17 @@ use crate::args::{ExportFormat, SessionExport};
 use crate::clean::clean;
 use crate::client::Client;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::new_file;
 use crate::paths::shell;
 use crate::units::grouped;
 
 /// A conversation that is archived while it is read is read again this often.
 const TRIES: usize = 3;
-const NEXT: &str = "Check that the folder exists and is writable.";
 
 pub async fn run(context: &Context, args: SessionExport) -> Outcome {
     let target = Target::of(args.target.clone())?;
-    if let Some(path) = args.output.as_deref().filter(|path| !args.force && path.exists()) {
-        return Err(exists(path));
+    if let Some(path) = &args.output {
+        new_file::check(path, args.force)?;
     }
     let client = context.connect().await?;
     let damage = match &args.output {
@@ -58,13 +57,6 @@ fn format_of(args: &SessionExport) -> ExportFormat {
         ExportFormat::Jsonl
     };
     args.format.unwrap_or(usual)
-}
-
-fn exists(path: &Path) -> Failure {
-    Failure::failed(
-        format!("{} already exists.", path.display()),
-        "Choose another name, or replace it with --force.",
-    )
 }
 
 /// Session id and transcripts of a live conversation. Both change when it is reset or compacted.
@@ -148,43 +140,23 @@ async fn to_file(
     args: &SessionExport,
     path: &Path,
 ) -> Outcome<(u64, Option<Failure>)> {
-    let doing = format!("write {}", path.display());
+    let doing = new_file::doing(path);
     let format = format_of(args);
     for _ in 0..TRIES {
-        let mut file = draft(path).or_fail(&doing, NEXT)?;
+        let mut file = new_file::draft(path)?;
         let mut count = 0;
         let mut each = |item| {
             count += u64::from(matches!(item, Item::Message(_)));
-            file.write_all(text_of(&item, format).as_bytes()).or_fail(&doing, NEXT)
+            file.write_all(text_of(&item, format).as_bytes())
+                .or_fail(&doing, new_file::NEXT)
         };
         let (whole, damage) = read_all(client, target, args.of.agent.clone(), &mut each).await?;
         if whole {
-            return match finish(file, path, args.force) {
-                Ok(()) => Ok((count, damage)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
-                Err(error) => Err(error).or_fail(&doing, NEXT),
-            };
+            new_file::finish(file, path, args.force)?;
+            return Ok((count, damage));
         }
     }
     Err(keeps_changing())
-}
-
-/// A private file in the same folder, removed unless it is finished.
-fn draft(path: &Path) -> io::Result<BufWriter<NamedTempFile>> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    NamedTempFile::with_prefix_in(".gsv-", dir).map(BufWriter::new)
-}
-
-/// Gives the draft its name. Without `force`, a file that appeared meanwhile stays.
-fn finish(draft: BufWriter<NamedTempFile>, path: &Path, force: bool) -> io::Result<()> {
-    let file = draft.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
-    if force {
-        file.persist(path)?;
-    } else {
-        file.persist_noclobber(path)?;
-    }
-    Ok(())
 }
 
 /// A message in the export, or a note about messages that can't be read.

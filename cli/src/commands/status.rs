@@ -110,6 +110,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     let last = SessionsListParams {
         offset: None,
         limit: Some(SESSIONS),
+        agent_id: None,
     };
     let listed = client.call::<SessionsList>(last).await?.sessions;
     let now = now_ms();

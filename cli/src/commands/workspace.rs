@@ -2,21 +2,23 @@
 
 use std::env;
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gsv_protocol::methods::{WorkspaceDelete, WorkspaceList, WorkspaceWrite};
 use gsv_protocol::types::{WorkspaceDeleteParams, WorkspaceListParams, WorkspaceWriteParams};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::context::Context;
 use super::versions;
 use super::workspace_file::{read_or_absent, read_whole};
-use crate::args::{WorkspaceCommand, WorkspaceFile, WorkspacePut};
+use crate::args::{WorkspaceCommand, WorkspaceFile, WorkspaceGet, WorkspacePut};
 use crate::clean::{clean, one_line};
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::new_file;
 use crate::output::Style;
 use crate::paths::shell;
 use crate::units::bytes;
@@ -48,6 +50,7 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
             out.show(result, |result| out.content(&result.content));
             Ok(())
         }
+        WorkspaceCommand::Get(args) => get(context, args).await,
         WorkspaceCommand::Put(args) => put(context, args).await,
         WorkspaceCommand::Edit(file) => edit(context, file).await,
         WorkspaceCommand::Rm(WorkspaceFile { path, of }) => {
@@ -65,6 +68,40 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
         WorkspaceCommand::Diff(args) => versions::diff(context, args).await,
         WorkspaceCommand::Restore(args) => versions::restore(context, args).await,
     }
+}
+
+async fn get(context: &Context, args: WorkspaceGet) -> Outcome {
+    let path = &args.from.path;
+    let file = match args.file {
+        Some(file) if !file.is_dir() => file,
+        folder => {
+            let Some(name) = Path::new(path).file_name() else {
+                let message = format!("{} names no file.", one_line(path, 200));
+                return Err(Failure::usage(message, "List the files: `gsv workspace ls`."));
+            };
+            folder.unwrap_or_default().join(name)
+        }
+    };
+    new_file::check(&file, args.force)?;
+    let client = context.connect().await?;
+    let result = read_whole(&client, path, args.from.of.agent.as_ref(), None).await?;
+    client.close().await;
+    let mut draft = new_file::draft(&file)?;
+    draft
+        .write_all(result.content.as_bytes())
+        .or_fail(new_file::doing(&file), new_file::NEXT)?;
+    new_file::finish(draft, &file, args.force)?;
+    let size = result.content.len() as u64;
+    let words = format!(
+        "{} saved as {}, {}",
+        one_line(&result.path, 200),
+        shell(&file),
+        bytes(size)
+    );
+    context
+        .out
+        .done(&json!({ "path": result.path, "file": file, "size": size }), &words);
+    Ok(())
 }
 
 async fn put(context: &Context, args: WorkspacePut) -> Outcome {

@@ -1240,6 +1240,18 @@ pub const SKILL_TOO_LARGE: ErrorReason = ErrorReason {
     hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
 };
 
+/// Too many skills are being uploaded.
+pub const SKILL_TOO_MANY_UPLOADS: ErrorReason = ErrorReason {
+    reason: "skill.too_many_uploads",
+    code: 568,
+    blame: Blame::Policy,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "Too many skills are being uploaded.",
+    hint: "Wait until the others are installed, or for 10 minutes, then try again.",
+};
+
 /// The uploaded files of the skill are incomplete or expired.
 pub const SKILL_UPLOAD_LOST: ErrorReason = ErrorReason {
     reason: "skill.upload_lost",
@@ -1250,18 +1262,6 @@ pub const SKILL_UPLOAD_LOST: ErrorReason = ErrorReason {
     exit: 4,
     text: "The uploaded files of the skill are incomplete or expired.",
     hint: "Install the skill again: `gsv skills install <folder>`.",
-};
-
-/// Too many skills are being uploaded.
-pub const SKILL_UPLOADS: ErrorReason = ErrorReason {
-    reason: "skill.uploads",
-    code: 568,
-    blame: Blame::Policy,
-    retryable: true,
-    http: 429,
-    exit: 4,
-    text: "Too many skills are being uploaded.",
-    hint: "Wait until the others are installed, or for 10 minutes, then try again.",
 };
 
 /// The storage did not answer correctly.
@@ -1573,8 +1573,8 @@ pub const ERRORS: &[ErrorReason] = &[
     SKILL_LIMIT,
     SKILL_NOT_FOUND,
     SKILL_TOO_LARGE,
+    SKILL_TOO_MANY_UPLOADS,
     SKILL_UPLOAD_LOST,
-    SKILL_UPLOADS,
     STORAGE_FAILED,
     STORAGE_NEWER_VERSION,
     TOKEN_LAST_ADMIN,

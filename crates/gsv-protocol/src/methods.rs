@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "336c01e888854a29";
+pub const PROTOCOL_FINGERPRINT: &str = "3756beb2090e48b7";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -974,7 +974,7 @@ impl Method for SessionUnsubscribe {
     }
 }
 
-/// Lists sessions, the last active first.
+/// Lists sessions, the last active first. `agentId`: only the sessions of this agent, which `count` counts, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionsList;
 impl Method for SessionsList {

@@ -3526,6 +3526,8 @@ pub struct SessionsListParams {
     /// 1 to 200.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u8>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
 }
 
 /// Result of `sessions.list`.

@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SessionPatchParams } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
-import { existingSession, namedSession, writableSession } from "../../kernel/naming.ts";
+import { existingSession, namedSession, unknownAgent, writableSession } from "../../kernel/naming.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionPort } from "../../ports/session.ts";
@@ -51,8 +51,11 @@ export function sessionMethods({ config, connections, followers, sessions, ask }
 
   return {
     "sessions.list": (_caller, params) => {
-      const list = [...sessions.list(params.offset ?? 0, params.limit ?? LIMITS.pageItems)];
-      return succeed({ sessions: list, count: sessions.count() });
+      const { agentId, offset = 0, limit = LIMITS.pageItems } = params;
+      const count = sessions.count(agentId);
+      // Sessions of an agent that was removed stay readable.
+      if (agentId !== undefined && count === 0 && !config.hasAgent(agentId)) return unknownAgent(config, agentId);
+      return succeed({ sessions: [...sessions.list(offset, limit, agentId)], count });
     },
     "session.get": (_caller, params) => askExisting(params.sessionKey, (session) => session.get()),
     "session.stats": (_caller, params) => askExisting(params.sessionKey, (session) => session.stats()),

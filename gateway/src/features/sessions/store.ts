@@ -22,6 +22,9 @@ const QUIET_AFTER_MS = 600_000;
 /** Records kept in memory. Dropping one costs a read. */
 const CACHED = 1024;
 
+/** The first key of an agent's sessions, and the first after them: keys are canonical, and `;` follows `:`. */
+const keysOf = (agentId: string): readonly [string, string] => [`agent:${agentId}:`, `agent:${agentId};`];
+
 interface Cached extends SessionRecord {
   lastActiveAt: number;
 }
@@ -86,16 +89,20 @@ export class Sessions implements SessionDirectory {
   }
 
   /** The most recently active first. */
-  list(offset: number, limit: number): readonly SessionEntry[] {
+  list(offset: number, limit: number, agentId?: string): readonly SessionEntry[] {
     this.#write();
-    return all<Row>(this.#db.sql, "SELECT * FROM sessions ORDER BY last_active_at DESC, key LIMIT ? OFFSET ?", limit, offset).map(
-      (row) => ({
-        sessionKey: asSessionKey(row.key),
-        createdAt: row.created_at,
-        lastActiveAt: row.last_active_at,
-        ...(row.label === null ? {} : { label: row.label }),
-      }),
-    );
+    return all<Row>(
+      this.#db.sql,
+      `SELECT * FROM sessions ${agentId === undefined ? "" : "WHERE key >= ? AND key < ?"} ORDER BY last_active_at DESC, key LIMIT ? OFFSET ?`,
+      ...(agentId === undefined ? [] : keysOf(agentId)),
+      limit,
+      offset,
+    ).map((row) => ({
+      sessionKey: asSessionKey(row.key),
+      createdAt: row.created_at,
+      lastActiveAt: row.last_active_at,
+      ...(row.label === null ? {} : { label: row.label }),
+    }));
   }
 
   /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */
@@ -109,8 +116,9 @@ export class Sessions implements SessionDirectory {
     return new Map(rows.map(({ agent, n, at }) => [agent, { sessions: n, lastActiveAt: at }]));
   }
 
-  count(): number {
-    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM sessions")?.n ?? 0;
+  count(agentId?: string): number {
+    if (agentId === undefined) return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM sessions")?.n ?? 0;
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM sessions WHERE key >= ? AND key < ?", ...keysOf(agentId))?.n ?? 0;
   }
 
   /** Keys that were active since `since`, the last active first. */
@@ -131,8 +139,7 @@ export class Sessions implements SessionDirectory {
       this.#db.sql,
       "SELECT * FROM sessions WHERE key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
       afterKey,
-      `agent:${agentId}:`,
-      `agent:${agentId};`,
+      ...keysOf(agentId),
       limit,
     ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + QUIET_AFTER_MS }));
   }
@@ -143,8 +150,7 @@ export class Sessions implements SessionDirectory {
     return all<{ key: string }>(
       this.#db.sql,
       "SELECT key FROM sessions WHERE owned = 1 AND key >= ? AND key < ? ORDER BY last_active_at DESC, key LIMIT ?",
-      `agent:${agentId}:`,
-      `agent:${agentId};`,
+      ...keysOf(agentId),
       limit,
     ).map((row) => row.key);
   }

@@ -120,7 +120,7 @@ export class SkillService {
     const { uploads, now, arm } = this.#ports;
     const added = uploads.add(uploadId, index, bytes, now());
     arm();
-    return added === undefined ? fail("skill.uploads") : succeed(added);
+    return added === undefined ? fail("skill.too_many_uploads") : succeed(added);
   }
 
   install(agentId: string, scope: "agent" | "global", name: string, given: GivenSkill, by: string): Promise<Result<{ skill: SkillEntry }>> {

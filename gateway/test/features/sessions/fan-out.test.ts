@@ -362,6 +362,27 @@ test("sessions.list has the most recently active first, with labels", async () =
   expect(await gateway().sessionsList(1)).toMatchObject([{ sessionKey: MAIN }]);
 });
 
+test("sessions.list of one agent has its sessions only, and says which agents there are", async () => {
+  fakeSessions();
+  const peer = await client();
+  await peer.ok("config.set", { path: "agents.list", value: [{ id: "main" }, { id: "mai" }, { id: "idle" }] });
+  for (const sessionKey of ["main", "agent:main:cli:dm:a", "agent:mai:main"]) await peer.ok("chat.send", { sessionKey, message: "hi" });
+  const listed = async (params: Record<string, unknown>) => {
+    const { sessions, count } = await peer.ok<{ sessions: { sessionKey: string }[]; count: number }>("sessions.list", params);
+    return [sessions.map(({ sessionKey }) => sessionKey).sort(), count];
+  };
+  expect(await listed({ agentId: "main" })).toEqual([["agent:main:cli:dm:a", MAIN], 2]);
+  expect(await listed({ agentId: "main", limit: 1, offset: 2 })).toEqual([[], 2]);
+  expect(await listed({ agentId: "mai" })).toEqual([["agent:mai:main"], 1]);
+  expect(await listed({ agentId: "idle" })).toEqual([[], 0]);
+  expect(await peer.refused("sessions.list", { agentId: "idl" })).toMatchObject({
+    reason: "agent.unknown",
+    hint: expect.stringContaining("idle"),
+  });
+  await peer.ok("config.set", { path: "agents.list", value: [{ id: "main" }] });
+  expect(await listed({ agentId: "mai" })).toEqual([["agent:mai:main"], 1]);
+});
+
 test("[D6] after a restart active sessions are resumed, and one failure blocks no other", async () => {
   const { of } = fakeSessions((key) => ({
     resume: async () => {
