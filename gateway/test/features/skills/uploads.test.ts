@@ -260,7 +260,7 @@ describe("[F52] [SK7] uploads are bounded and leased", () => {
       expect(uploads.add("e", 0, bytes, 1000 + LIMITS.skillUploadMs)?.receivedBytes).toBe(0);
       expect(uploads.installed("e", 1000 + LIMITS.skillUploadMs)).toBe("what");
       uploads.prune(Number.MAX_SAFE_INTEGER);
-      for (const table of ["skill.too_many_uploads", "skill_upload_chunks"])
+      for (const table of ["skill_uploads", "skill_upload_chunks"])
         expect(state.storage.sql.exec(`SELECT count(*) AS n FROM ${table}`).one()["n"], table).toBe(0);
     });
     for (let count = 0; count < LIMITS.skillUploads; count++) await send(newUpload(), ["eA=="]);
@@ -274,6 +274,6 @@ describe("[F52] [SK7] uploads are bounded and leased", () => {
       expect(await state.storage.getAlarm()).toBeLessThanOrEqual(Date.now() + LIMITS.skillUploadMs);
     });
     await runDurableObjectAlarm(gateway());
-    expect([await stored("skill.too_many_uploads"), await stored("skill_upload_chunks")]).toEqual([0, 0]);
+    expect([await stored("skill_uploads"), await stored("skill_upload_chunks")]).toEqual([0, 0]);
   });
 });
