@@ -258,6 +258,78 @@ fn status_shows_machines_and_sessions() {
     );
 }
 
+const NEARLY: &str = "Today's limit is nearly used up: $8.00 of $10.00, 80 %.";
+
+fn usage() -> Value {
+    let row = |key: &str, calls: u64, cost: f64, unpriced: u64| json!({"key": key, "calls": calls, "input": 12_000, "output": 900, "cacheRead": 4000, "cacheWrite": 1000, "costUsd": cost, "unpricedTokens": unpriced});
+    json!({
+        "from": "2026-11-21", "today": "2026-11-22", "timeZone": "Europe/Berlin",
+        "rows": [row("anthropic/claude", 12, 7.75, 0), row("own/m", 3, 0.0, 45_000)], "more": false,
+        "total": row("total", 15, 7.75, 45_000),
+        "caps": [
+            {"setting": "limits.guestDayTokens", "of": "discord:a:7", "used": 1500.0, "reserved": 0.0, "limit": 2_000_000.0},
+            {"setting": "limits.dayCostUsd", "used": 8.0, "reserved": 0.25, "limit": 10.0},
+        ],
+        "attention": [NEARLY],
+    })
+}
+
+#[test]
+fn sp8_usage_is_shown_with_its_limits() {
+    let params = json!({"by": "model", "days": 2});
+    let run = asked(
+        &["usage", "--by", "model", "--days", "2"],
+        "usage.get",
+        &params,
+        &usage(),
+    )
+    .ok();
+    for row in [
+        "anthropic/claude  12     12,000  5,000   900  $7.75  0",
+        "own/m             3      12,000  5,000   900  $0.00  45,000",
+        "total             15     12,000  5,000   900  $7.75  45,000",
+        "limits.guestDayTokens  discord:a:7  1500   0          2000000",
+        "limits.dayCostUsd                   $8.00  $0.2500    $10.00",
+        NEARLY,
+    ] {
+        assert!(run.stdout.contains(row), "{row} is not in\n{}", run.stdout);
+    }
+    let run = asked(
+        &["usage", "--json"],
+        "usage.get",
+        &json!({"by": "day", "days": 30}),
+        &usage(),
+    )
+    .ok();
+    assert_eq!(run.json(), usage());
+}
+
+#[test]
+fn sp6_status_has_a_line_for_a_limit_that_is_nearly_used_up() {
+    let plays = |connection: &mut Connection| {
+        serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+        serve(
+            connection,
+            "sessions.list",
+            &json!({"limit": 5}),
+            &json!({"sessions": [], "count": 0}),
+        );
+        serve(
+            connection,
+            "channels.list",
+            &json!({}),
+            &json!({"channels": [], "count": 0}),
+        );
+        serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+        serve(connection, "usage.get", &json!({"days": 1}), &usage());
+    };
+    assert!(played(&["status"], plays).ok().stdout.contains(NEARLY));
+    assert_eq!(
+        played(&["status", "--json"], plays).ok().json()["attention"],
+        json!([NEARLY])
+    );
+}
+
 #[test]
 fn doctor_looks_at_the_gateway() {
     let hour = 3_600_000;

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 44] = [
+    let commands: [&[&str]; 45] = [
         &[],
         &["chat"],
         &["up"],
@@ -59,6 +59,7 @@ fn help_texts() {
         &["skills", "install"],
         &["audit"],
         &["doctor"],
+        &["usage"],
         &["completions"],
     ];
     let mut all = String::new();

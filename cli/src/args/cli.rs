@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use gsv_protocol::types::UsageBy;
 
 use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
@@ -9,6 +10,7 @@ use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::session::{Chat, Search, SessionCommand};
 use super::skills::SkillsCommand;
+use super::values::one_of;
 use super::workspace::WorkspaceCommand;
 
 #[derive(Debug, Parser)]
@@ -89,6 +91,15 @@ pub enum Command {
     Models {
         /// Provider, such as anthropic
         provider: Option<String>,
+    },
+    /// Show what model calls used, in tokens and dollars, and how far the limits are used up
+    Usage {
+        /// Group by
+        #[arg(long, default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
+        by: UsageBy,
+        /// Number of days, today included
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=400))]
+        days: u16,
     },
     /// Connect WhatsApp, Discord and other channels
     #[command(subcommand)]

@@ -32,6 +32,7 @@ pub mod status;
 pub mod token;
 pub mod tools;
 mod transcript;
+pub mod usage;
 mod versions;
 pub mod workspace;
 mod workspace_file;

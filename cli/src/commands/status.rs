@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use gsv_protocol::NoParams;
-use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList};
-use gsv_protocol::types::{ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams};
+use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList, UsageGet};
+use gsv_protocol::types::{
+    ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams, UsageGetParams,
+};
 use serde_json::{Value, json};
 
 use super::channel_account;
@@ -45,6 +47,8 @@ struct Remote {
     channels: Option<Overview>,
     /// Calls that wait for your word. Absent: this token may not ask, or the gateway is older.
     approvals: Option<usize>,
+    /// Limits that are nearly or wholly used up. Empty too when the gateway is older.
+    attention: Vec<String>,
 }
 
 pub async fn run(context: &Context) -> Outcome {
@@ -129,6 +133,11 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         .call::<ApprovalList>(ApprovalListParams { session_key: None })
         .await;
     let approvals = waiting.ok().map(|result| result.approvals.len());
+    let today = UsageGetParams {
+        by: None,
+        days: Some(1),
+    };
+    let attention = client.call::<UsageGet>(today).await.map(|usage| usage.attention);
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {
@@ -137,6 +146,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         sessions,
         channels,
         approvals,
+        attention: attention.unwrap_or_default(),
     })
 }
 
@@ -190,6 +200,7 @@ impl Report {
             "channels": channels.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),
             "approvals": remote.and_then(|remote| remote.approvals),
             "strangers": channels.and_then(|overview| overview.requests),
+            "attention": remote.map_or(&[][..], |remote| &remote.attention),
             "error": self.remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
         })
     }
@@ -239,6 +250,10 @@ fn sandbox_words(node: &NodeEntry) -> String {
 
 impl Remote {
     fn print(&self, out: Output, now: u64) {
+        for text in &self.attention {
+            out.line("");
+            out.line(&out.paint(Style::Bold, text));
+        }
         out.line("");
         if self.nodes.is_empty() {
             out.aside("No machines yet. Let the agent use this one: `gsv node --id laptop`.");
