@@ -28,7 +28,7 @@ pub use self::gateway::{
 };
 pub use self::parse::try_parse_from;
 pub use self::session::{
-    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow,
+    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow, Stop,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::workspace::{

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 45] = [
+    let commands: [&[&str]; 47] = [
         &[],
         &["chat"],
         &["up"],
@@ -58,6 +58,8 @@ fn help_texts() {
         &["skills"],
         &["skills", "install"],
         &["audit"],
+        &["stop"],
+        &["resume"],
         &["doctor"],
         &["usage"],
         &["completions"],

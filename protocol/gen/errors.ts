@@ -358,6 +358,15 @@ export const ERRORS = {
     text: "The file is too large.",
     hint: "Use a smaller file, or split it.",
   },
+  "gateway.stopped": {
+    code: 620,
+    blame: "policy",
+    retryable: false,
+    http: 409,
+    exit: 4,
+    text: "GSV is stopped: nothing runs until its owner resumes it.",
+    hint: "Go on with `gsv resume`, or write /resume.",
+  },
   "internal": {
     code: 500,
     blame: "bug",

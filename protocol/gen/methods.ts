@@ -46,6 +46,9 @@ import type {
   ConfigUnsetResult,
   ConnectParams,
   ConnectResult,
+  GatewayResumeResult,
+  GatewayStatusResult,
+  GatewayStopResult,
   HeartbeatStartResult,
   HeartbeatStatusResult,
   HeartbeatTriggerParams,
@@ -156,7 +159,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "3756beb2090e48b7";
+export const PROTOCOL_FINGERPRINT = "dbf866cf09607617";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -430,6 +433,39 @@ export const METHODS = {
     errors: ["auth.bound", "auth.forbidden", "auth.not_configured", "auth.required", "limit.rate", "limit.sockets", "protocol.bad_connect", "protocol.version"],
     deferred: false,
     idempotent: false,
+  },
+  /** Goes on after `gateway.stop`: messages that waited are answered in their order. */
+  "gateway.resume": {
+    params: null,
+    result: "GatewayResumeResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: null },
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Says whether everything is stopped. */
+  "gateway.status": {
+    params: null,
+    result: "GatewayStatusResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Stops everything until `gateway.resume`: runs end, their commands are killed on the machines, and no run starts. Messages that come meanwhile are accepted and wait. Survives restarts. */
+  "gateway.stop": {
+    params: null,
+    result: "GatewayStopResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: null },
+    errors: [],
+    deferred: false,
+    idempotent: true,
   },
   /** Starts the heartbeat schedule. */
   "heartbeat.start": {
@@ -1056,6 +1092,9 @@ export interface MethodTypes {
   "config.set": { params: ConfigSetParams; result: ConfigSetResult };
   "config.unset": { params: ConfigUnsetParams; result: ConfigUnsetResult };
   "connect": { params: ConnectParams; result: ConnectResult };
+  "gateway.resume": { params: undefined; result: GatewayResumeResult };
+  "gateway.status": { params: undefined; result: GatewayStatusResult };
+  "gateway.stop": { params: undefined; result: GatewayStopResult };
   "heartbeat.start": { params: undefined; result: HeartbeatStartResult };
   "heartbeat.status": { params: undefined; result: HeartbeatStatusResult };
   "heartbeat.trigger": { params: HeartbeatTriggerParams; result: HeartbeatTriggerResult };

@@ -919,6 +919,7 @@ export type ChatSendResultStarted = {
   status: "started";
   runId: RunId;
   queued?: boolean;
+  stopped?: boolean;
   duplicate?: boolean;
   seq?: number;
   directives?: Directives;
@@ -1218,6 +1219,13 @@ export type Frame =
   | FrameRes
   | FrameEvt;
 
+/** Result of `gateway.resume`. */
+export type GatewayResumeResult = {
+  ok: boolean;
+  wasStopped: boolean;
+  sessions: number;
+};
+
 /** Parameters of `GatewayService.delivered`. */
 export type GatewayServiceDeliveredParams = {
   account: ChannelRef;
@@ -1246,6 +1254,20 @@ export type GatewayServiceMediaParams = {
 export type GatewayServiceStatusParams = {
   account: ChannelRef;
   state: ChannelAccount;
+};
+
+/** Result of `gateway.status`. */
+export type GatewayStatusResult = {
+  stopped?: StopState;
+};
+
+/** Result of `gateway.stop`. */
+export type GatewayStopResult = {
+  ok: boolean;
+  state: StopState;
+  /** At most 200 items. */
+  runs: StoppedRun[];
+  pending: number;
 };
 
 /** When the agent answers in conversations with several people. */
@@ -2541,6 +2563,22 @@ export type SkillsUploadResult = {
   receivedBytes: number;
   /** Epoch ms. */
   expiresAt: number;
+};
+
+/** Everything is stopped: no run starts, and messages wait. */
+export type StopState = {
+  /** Epoch ms. */
+  since: number;
+  /** Who stopped it, as the audit names them; at most 256 characters. */
+  by: string;
+};
+
+/** A run that was stopped. */
+export type StoppedRun = {
+  sessionKey: SessionKey;
+  runId?: RunId;
+  /** 0 to 100000. */
+  cancelledCalls: number;
 };
 
 /** How much a model may think before it answers. */

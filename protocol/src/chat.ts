@@ -28,6 +28,8 @@ export const ChatSendResult = tagged(
     started: {
       runId: RunId,
       queued: t.optional(t.bool()),
+      /** GSV is stopped: the message waits until `gateway.resume`. */
+      stopped: t.optional(t.bool()),
       /** The message id was accepted before. The first answer is repeated. */
       duplicate: t.optional(t.bool()),
       /** Sequence number of the message in the session's log. */

@@ -340,6 +340,12 @@ row(
   "The same call was denied again and again.",
   "Tell the agent what to do instead.",
 );
+row(
+  "gateway.stopped",
+  { code: 620, blame: "policy", http: 409, exit: 4 },
+  "GSV is stopped: nothing runs until its owner resumes it.",
+  "Go on with `gsv resume`, or write /resume.",
+);
 
 // Tools and nodes.
 row("tool.unknown", { code: 470, blame: "caller", http: 404, exit: 1 }, "There is no such tool.", "List the tools: `gsv tools list`.");

@@ -25,6 +25,7 @@ import "./heartbeat.ts";
 import "./skill.ts";
 import "./transfer.ts";
 import "./spend.ts";
+import "./stop.ts";
 import "./health.ts";
 
 export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";

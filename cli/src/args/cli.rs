@@ -8,7 +8,7 @@ use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
-use super::session::{Chat, Search, SessionCommand};
+use super::session::{Chat, Search, SessionCommand, Stop};
 use super::skills::SkillsCommand;
 use super::values::one_of;
 use super::workspace::WorkspaceCommand;
@@ -71,6 +71,10 @@ pub enum Command {
     Up(Up),
     /// Stop the gateway on this machine
     Down,
+    /// Stop the run of a conversation, or everything
+    Stop(Stop),
+    /// Start again after `gsv stop --all`: waiting messages are answered
+    Resume,
     /// Show the gateway, machines, channels and recent conversations
     Status,
     /// Let the agent use this machine
@@ -205,7 +209,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 23);
+        assert_eq!(commands.len(), 25);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -40,6 +40,15 @@ pub enum ApproveCalls {
     All,
 }
 
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    pub session: Option<SessionKey>,
+    /// Stop all runs of all conversations, and start none until `gsv resume`; messages wait
+    #[arg(long, conflicts_with = "session")]
+    pub all: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List all conversations, the last active first

@@ -10,10 +10,12 @@ use rustyline::{Context, Helper};
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 14] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/stop", "stop the run"),
+    ("/stop all", "stop everything until /resume"),
+    ("/resume", "go on after /stop all"),
     ("/new", "archive this conversation and start a new one"),
     ("/reset", "archive this conversation and start a new one"),
     ("/compact ", "archive older messages and keep the last ones"),
@@ -132,10 +134,10 @@ mod tests {
                 .map(|pair| pair.replacement)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(names("/st"), ["/status", "/stop"]);
+        assert_eq!(names("/st"), ["/status", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 11);
+        assert_eq!(names("/").len(), 13);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
     }

@@ -7,11 +7,14 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use gsv_link::{Events, Link, LinkError};
+use gsv_protocol::NoParams;
 use gsv_protocol::errors;
-use gsv_protocol::methods::{ApprovalList, ApprovalResolve, ChatAbort, ChatSend, SessionPreview, SessionSubscribe};
+use gsv_protocol::methods::{
+    ApprovalList, ApprovalResolve, ChatAbort, ChatSend, GatewayStatus, SessionPreview, SessionSubscribe,
+};
 use gsv_protocol::types::{
     ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalResolveResult, MessageId, RunId, SessionKey,
-    SessionPreviewParams,
+    SessionPreviewParams, StopState,
 };
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -22,6 +25,7 @@ use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Turn};
 use super::view::View;
 use crate::client::{Account, link_failure, never_connected};
 use crate::commands::messages::{text_at, words};
+use crate::commands::stop::knows_stop;
 use crate::exit::Outcome;
 
 /// Messages among which a run's question is looked for.
@@ -57,6 +61,14 @@ impl Conversation {
         }
         let followed = Followed::new(session);
         Ok(Self { link, events, followed })
+    }
+
+    /// Whether everything is stopped. None also when the gateway does not say.
+    pub async fn stopped(&self) -> Option<StopState> {
+        if !knows_stop(self.link.hello().as_ref()) {
+            return None;
+        }
+        self.link.call::<GatewayStatus>(NoParams {}).await.ok()?.stopped
     }
 
     pub async fn close(self) {

@@ -19,6 +19,7 @@ use crate::ask::Hidden;
 use crate::clean::{clean, one_line, visible};
 use crate::client::Account;
 use crate::commands::approval::{question, told};
+use crate::commands::stop::stopped_words;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::{self, Look};
@@ -43,6 +44,9 @@ impl Talk<'_> {
         let mut prompt = Prompt::open(history, out)?;
         let session = &conversation.followed.session;
         out.aside(&format!("{session} · /help shows commands, Ctrl-D leaves"));
+        if let Some(state) = conversation.stopped().await {
+            out.warn(&format!("GSV is {}", stopped_words(&state)));
+        }
         self.list_files();
         conversation.follow().await;
         let mut view = View::new(out);

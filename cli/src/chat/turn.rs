@@ -338,8 +338,15 @@ impl<'a> Turn<'a> {
                 queued,
                 duplicate,
                 seq,
+                stopped,
                 ..
             } => {
+                if stopped == Some(true) {
+                    return Err(Failure::later(
+                        "GSV is stopped. The message is accepted and waits.",
+                        "Go on with `gsv resume`; the answer is then in `gsv session show`.",
+                    ));
+                }
                 self.show_early("");
                 self.accepted = true;
                 self.run = run_id;

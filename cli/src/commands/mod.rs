@@ -29,6 +29,7 @@ pub mod session;
 mod session_export;
 pub mod skills;
 pub mod status;
+pub mod stop;
 pub mod token;
 pub mod tools;
 mod transcript;

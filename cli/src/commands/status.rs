@@ -5,7 +5,7 @@ use std::time::Duration;
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList, UsageGet};
 use gsv_protocol::types::{
-    ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams, UsageGetParams,
+    ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams, StopState, UsageGetParams,
 };
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::local::Local;
 use super::session::run_state;
+use super::stop;
 use crate::clean::one_line;
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
@@ -41,6 +42,7 @@ struct Report {
 /// The answers of the gateway.
 struct Remote {
     version: Option<String>,
+    stopped: Option<StopState>,
     nodes: Vec<NodeEntry>,
     sessions: Vec<(SessionEntry, Option<String>)>,
     /// Absent: this token may not ask, or the gateway is older.
@@ -110,6 +112,7 @@ fn not_running(local: &Local) -> Failure {
 
 async fn ask(account: &Account) -> Outcome<Remote> {
     let client = account.connect().await?;
+    let stopped = stop::stopped(&client).await;
     let nodes = client.call::<NodesList>(NoParams {}).await?.nodes;
     let last = SessionsListParams {
         offset: None,
@@ -142,6 +145,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     client.close().await;
     Ok(Remote {
         version,
+        stopped,
         nodes,
         sessions,
         channels,
@@ -195,6 +199,7 @@ impl Report {
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
             "gateway": gateway,
+            "stopped": remote.and_then(|remote| remote.stopped.as_ref()),
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
             "channels": channels.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),
@@ -230,6 +235,10 @@ impl Report {
             ("restarts", restarts.map(|count| count.to_string())),
             ("health", health),
             ("version", remote.and_then(|remote| remote.version.clone())),
+            (
+                "work",
+                remote.and_then(|remote| remote.stopped.as_ref().map(stop::stopped_words)),
+            ),
         ]);
         if let Some(remote) = remote {
             remote.print(out, now);

@@ -460,6 +460,18 @@ pub const FILE_TOO_LARGE: ErrorReason = ErrorReason {
     hint: "Use a smaller file, or split it.",
 };
 
+/// GSV is stopped: nothing runs until its owner resumes it.
+pub const GATEWAY_STOPPED: ErrorReason = ErrorReason {
+    reason: "gateway.stopped",
+    code: 620,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 4,
+    text: "GSV is stopped: nothing runs until its owner resumes it.",
+    hint: "Go on with `gsv resume`, or write /resume.",
+};
+
 /// GSV failed because of an internal error.
 pub const INTERNAL: ErrorReason = ErrorReason {
     reason: "internal",
@@ -1508,6 +1520,7 @@ pub const ERRORS: &[ErrorReason] = &[
     FILE_BINARY,
     FILE_EXISTS,
     FILE_TOO_LARGE,
+    GATEWAY_STOPPED,
     INTERNAL,
     LIMIT_RATE,
     LIMIT_SOCKETS,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "3756beb2090e48b7";
+pub const PROTOCOL_FINGERPRINT: &str = "dbf866cf09607617";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +65,12 @@ pub enum Request {
     ConfigUnset(types::ConfigUnsetParams),
     #[serde(rename = "connect")]
     Connect(types::ConnectParams),
+    #[serde(rename = "gateway.resume")]
+    GatewayResume(NoParams),
+    #[serde(rename = "gateway.status")]
+    GatewayStatus(NoParams),
+    #[serde(rename = "gateway.stop")]
+    GatewayStop(NoParams),
     #[serde(rename = "heartbeat.start")]
     HeartbeatStart(NoParams),
     #[serde(rename = "heartbeat.status")]
@@ -198,6 +204,9 @@ impl Request {
             Self::ConfigSet(_) => "config.set",
             Self::ConfigUnset(_) => "config.unset",
             Self::Connect(_) => "connect",
+            Self::GatewayResume(_) => "gateway.resume",
+            Self::GatewayStatus(_) => "gateway.status",
+            Self::GatewayStop(_) => "gateway.stop",
             Self::HeartbeatStart(_) => "heartbeat.start",
             Self::HeartbeatStatus(_) => "heartbeat.status",
             Self::HeartbeatTrigger(_) => "heartbeat.trigger",
@@ -596,6 +605,51 @@ impl Method for Connect {
 
     fn request(params: Self::Params) -> Request {
         Request::Connect(params)
+    }
+}
+
+/// Goes on after `gateway.stop`: messages that waited are answered in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayResume;
+impl Method for GatewayResume {
+    const NAME: &'static str = "gateway.resume";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::GatewayResumeResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::GatewayResume(params)
+    }
+}
+
+/// Says whether everything is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayStatus;
+impl Method for GatewayStatus {
+    const NAME: &'static str = "gateway.status";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::GatewayStatusResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::GatewayStatus(params)
+    }
+}
+
+/// Stops everything until `gateway.resume`: runs end, their commands are killed on the machines, and no run starts. Messages that come meanwhile are accepted and wait. Survives restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayStop;
+impl Method for GatewayStop {
+    const NAME: &'static str = "gateway.stop";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::GatewayStopResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::GatewayStop(params)
     }
 }
 

@@ -1342,6 +1342,8 @@ pub enum ChatSendResult {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         queued: Option<bool>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        stopped: Option<bool>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         duplicate: Option<bool>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         seq: Option<u64>,
@@ -1797,6 +1799,15 @@ pub enum Frame {
     },
 }
 
+/// Result of `gateway.resume`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayResumeResult {
+    pub ok: bool,
+    pub was_stopped: bool,
+    pub sessions: u64,
+}
+
 /// Parameters of `GatewayService.delivered`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1834,6 +1845,25 @@ pub struct GatewayServiceMediaParams {
 pub struct GatewayServiceStatusParams {
     pub account: ChannelRef,
     pub state: ChannelAccount,
+}
+
+/// Result of `gateway.status`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayStatusResult {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StopState>,
+}
+
+/// Result of `gateway.stop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayStopResult {
+    pub ok: bool,
+    pub state: StopState,
+    /// At most 200 items.
+    pub runs: Vec<StoppedRun>,
+    pub pending: u64,
 }
 
 /// When the agent answers in conversations with several people.
@@ -3869,6 +3899,27 @@ pub struct SkillsUploadResult {
     pub received_bytes: u64,
     /// Epoch ms.
     pub expires_at: u64,
+}
+
+/// Everything is stopped: no run starts, and messages wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopState {
+    /// Epoch ms.
+    pub since: u64,
+    /// Who stopped it, as the audit names them; at most 256 characters.
+    pub by: String,
+}
+
+/// A run that was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoppedRun {
+    pub session_key: SessionKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// 0 to 100000.
+    pub cancelled_calls: u32,
 }
 
 /// How much a model may think before it answers.

@@ -20,6 +20,7 @@ import type {
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
+import type { Origin } from "../ports/origin.ts";
 import type { Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/search.ts";
@@ -123,7 +124,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null> {
     return this.#kernel.runContext(sessionKey, knownVersion);
   }
-  async modelAccess(providers: readonly string[]): Promise<ModelAccess> {
+  async modelAccess(providers: readonly string[]): Promise<ModelAccess | null> {
+    // For a session that does not know of the stop yet.
+    if (this.#ports.stopped() !== undefined) return null;
     return this.#kernel.ports.config.access(providers);
   }
   async secretValues(): Promise<readonly string[]> {
@@ -140,6 +143,12 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async approvals(report: ApprovalReport): Promise<void> {
     this.#ports.approvalsRpc.report(report);
   }
+  async stopAll(by: string, origin: Origin): Promise<string> {
+    return this.#ports.stopRpc.stopFor(by, origin);
+  }
+  async resumeAll(by: string, origin: Origin): Promise<string> {
+    return this.#ports.stopRpc.resumeFor(by, origin);
+  }
   async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
     this.#ports.sessionsRpc.publish(sessionKey, news);
   }
@@ -153,6 +162,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     return this.#ports.sessionsRpc.send(input);
   }
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
+    if (this.#ports.stopped() !== undefined) return "offline";
     return this.#ports.nodesRpc.dispatch(call);
   }
   async cancelTools(nodeId: string, callIds: readonly string[], reason: string): Promise<void> {

@@ -59,6 +59,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   answerApproval(answer: ApprovalAnswer) {
     return this.#service.answerApproval(answer);
   }
+  hold(held: boolean) {
+    return this.#service.hold(held);
+  }
   toolResult(nodeId: string, result: ToolResultParams) {
     return this.#service.toolResult(nodeId, result);
   }

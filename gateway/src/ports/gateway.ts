@@ -4,6 +4,7 @@ import type { ApprovalReport } from "./approvals.ts";
 import type { SessionAudit } from "./audit.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "./channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "./dispatch.ts";
+import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ModelAccess, RunContext } from "./run-context.ts";
 import type { SearchAnswer, SearchInput, SearchableSession } from "./search.ts";
@@ -25,7 +26,8 @@ export interface GatewayPort {
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
   /** Sets money and tokens aside for the next model calls, and settles those before them. */
   reserveSpend(ask: SpendAsk): Promise<SpendAnswer>;
-  modelAccess(providers: readonly string[]): Promise<ModelAccess>;
+  /** Null: everything is stopped, and no model may be called. */
+  modelAccess(providers: readonly string[]): Promise<ModelAccess | null>;
   /** The stored secrets, longest first: no result of a native tool may contain them (promise S5). Stay in memory. */
   secretValues(): Promise<readonly string[]>;
   /** In order per session. Resolves when handed to the sockets. */
@@ -41,6 +43,9 @@ export interface GatewayPort {
   audit(entry: SessionAudit): Promise<void>;
   /** All questions of a session that wait for the owner, and how the last ones ended. */
   approvals(report: ApprovalReport): Promise<void>;
+  /** Stops everything, or lets it go on. The session has checked that the owner asks. Returns a sentence for the owner. */
+  stopAll(by: string, origin: Origin): Promise<string>;
+  resumeAll(by: string, origin: Origin): Promise<string>;
   /** Full-text search. The caller has checked that the requester may see the results. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
   /** A page of an agent's conversations, by key, after `afterKey`. Empty: there are no more. */

@@ -54,6 +54,8 @@ export interface SessionSend {
   readonly origin: Origin;
   /** The platform's conversation that the run's end is sent to, beside the clients that follow. */
   readonly reply?: ReplyRoute;
+  /** GSV is stopped: the message waits in the session. */
+  readonly held?: true;
   /** The RunContext's version when the message was sent, so that its run need not ask for an unchanged one. */
   readonly contextVersion?: string;
 }
@@ -79,10 +81,19 @@ export interface NodeChange {
   readonly calls?: readonly { readonly callId: string; readonly state: "accepted" | "started" | "finished" | "lost" }[];
 }
 
+/** What was stopped when a session was told to hold. */
+export interface SessionHeld {
+  readonly wasRunning: boolean;
+  readonly runId?: string;
+  readonly cancelled: number;
+}
+
 /** Public methods of the Session Durable Object. Each resolves only when its effects are durable. */
 export interface SessionPort {
   send(input: SessionSend): Promise<Result<ChatSendResult>>;
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
+  /** `true`: ends the run, and nothing starts until `false` (rule ST2). Null: the session has no messages yet. */
+  hold(held: boolean): Promise<SessionHeld | null>;
   /** `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. */
   toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
   /** Answers the ids of the session's open calls on that node. */

@@ -1,5 +1,5 @@
 /** What the sessions feature offers to other features: which sessions exist, who owns them, and calls to a session. */
-import type { PeerKind } from "../../../protocol/gen/types.ts";
+import type { PeerKind, StopState } from "../../../protocol/gen/types.ts";
 import type { SearchableSession } from "./search.ts";
 import type { SessionIdentity, SessionPort } from "./session.ts";
 
@@ -54,6 +54,11 @@ export interface SessionDirectory {
 export type Repeat = "repeatable" | "once";
 /** Calls a session. A call that failed on the way is made once more when it is repeatable; the second failure rejects. */
 export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise<T>, repeat?: Repeat) => Promise<T>;
+
+/** Whether everything is stopped (rule ST1). */
+export interface StopPort {
+  readonly stopped: () => StopState | undefined;
+}
 
 export interface SessionsPort {
   readonly sessions: SessionDirectory;

@@ -95,6 +95,8 @@ export class MessageAcceptor {
     await this.#refreshPolicy();
     const phase = this.#driver.state?.run.phase ?? "idle";
     if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.confirm(input.contextVersion, this.#driver.wall());
+    const birth = { identity: input.identity };
+    if (input.held && this.#driver.state?.held !== true) this.#driver.apply({ type: "Held", held: true }, { birth });
     const state = this.#driver.state;
     const due = state && this.#resetDue(state);
     const applied = this.#driver.apply(
@@ -102,7 +104,8 @@ export class MessageAcceptor {
       { key: `m:${input.messageId}`, birth: { identity: input.identity } },
     );
     if (intake.status && applied.step) this.#driver.tell(input.runId, this.#commands.statusText(input));
-    return this.#sent(applied, intake);
+    const sent = this.#sent(applied, intake);
+    return input.held && sent.ok && sent.value.status === "started" ? succeed({ ...sent.value, stopped: true }) : sent;
   }
   /** The message with its files in the bucket. Stores nothing for a message that is known already or will be refused. */
   async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {

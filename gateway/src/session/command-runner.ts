@@ -35,11 +35,14 @@ export class CommandRunner {
       case "status":
         return answered(this.statusText(input));
       case "stop": {
+        if (command.all) return this.#everything(input, "stop");
         const { answer } = once({ type: "Abort" });
         if (answer?.type !== "aborted") return repeated(answer);
         if (!answer.wasRunning) return answered("Nothing is running.");
         return answered(answer.cancelled > 0 ? `Stopped, with ${counted(answer.cancelled, "tool call")} cancelled.` : "Stopped.");
       }
+      case "resume":
+        return this.#everything(input, "resume");
       case "model": {
         const { named, clear } = command;
         const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.presentModel());
@@ -86,6 +89,16 @@ export class CommandRunner {
       case "compact":
         return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
     }
+  }
+  /** `/stop all` and `/resume`: for clients, and for the owner in a direct message. */
+  async #everything({ origin, identity }: SessionSend, command: "stop" | "resume"): Promise<Result<ChatSendResult>> {
+    const isOwners = origin.kind === "client" || (origin.kind === "channel" && origin.role === "owner" && origin.peer?.kind === "dm");
+    if (!isOwners)
+      return succeed({ status: "command", command, error: "Only the owner may do this, in a direct message or with `gsv stop --all`." });
+    const by = `session:${identity.key}`;
+    const gateway = this.#driver.gateway;
+    const done = await (command === "stop" ? gateway.stopAll(by, origin) : gateway.resumeAll(by, origin));
+    return succeed({ status: "command", command, response: done });
   }
   async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
     if (answer?.type === "refused") return succeed({ status: "command", command, error: answer.error.message });

@@ -14,7 +14,8 @@ import { modelNamed, parseModel } from "../models/choose.ts";
 import { modeTime } from "./mode.ts";
 
 export type Command =
-  | { readonly name: "stop" }
+  | { readonly name: "stop"; readonly all?: true }
+  | { readonly name: "resume" }
   | { readonly name: "status" }
   | { readonly name: "help" }
   | { readonly name: "new" | "reset" }
@@ -38,6 +39,8 @@ const LEVELS = ThinkLevelValues.join(", ");
 export const HELP_TEXT = [
   "/status            what the conversation is doing, its model and its size",
   "/stop              stop the run; waiting messages start next",
+  "/stop all          stop everything, everywhere; messages wait until /resume",
+  "/resume            go on after /stop all",
   "/new, /reset       archive the conversation and start a new one",
   "/compact           archive older messages; a summary takes their place",
   "/compact N         archive all but the last N messages, without a summary",
@@ -73,7 +76,7 @@ const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
   max: "xhigh",
 };
 
-const NAMES: ReadonlySet<string> = new Set(["stop", "status", "help", "new", "reset", "compact", "model", "think", "mode"]);
+const NAMES: ReadonlySet<string> = new Set(["stop", "resume", "status", "help", "new", "reset", "compact", "model", "think", "mode"]);
 /** A text that looks like a command and is none; a path or a directive does not look like one. */
 export function unknownCommand(text: string): Parsed | undefined {
   const name = /^\s*\/([a-z]{1,64})(?:\s|$)/i.exec(text)?.[1]?.toLowerCase();
@@ -92,6 +95,8 @@ function parseCommand(text: string): Parsed | undefined {
   const bad = (message: string): Parsed => ({ kind: "bad-command", name, message });
   switch (name) {
     case "stop":
+      return rest.toLowerCase() === "all" ? found({ name, all: true }) : found({ name });
+    case "resume":
     case "help":
       return found({ name });
     case "status":

@@ -119,3 +119,9 @@ describe("[P3.3] directives apply to their message and are removed from it", () 
     assert.equal(parseMessage(`/compact ${" ".repeat(2_000_000)}x`).kind, "bad-command");
   });
 });
+
+test("[ST4] `/stop all` stops everything, `/stop` the run; `/resume` is a command", () => {
+  assert.deepEqual(parseMessage("/stop ALL"), { kind: "command", command: { name: "stop", all: true } });
+  assert.deepEqual(parseMessage("/stop"), { kind: "command", command: { name: "stop" } });
+  assert.deepEqual(parseMessage("/resume"), { kind: "command", command: { name: "resume" } });
+});

@@ -4,6 +4,7 @@
  */
 import { asRunId, asSessionKey, type ModelRef, type SessionPromptResult } from "../../../protocol/gen/types.ts";
 import { providerProblem } from "../models/providers.ts";
+import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
 import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
@@ -191,6 +192,9 @@ export class SessionDriver {
     const state = this.state;
     if (state?.run.phase !== "acting") return undefined;
     return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
+  }
+  get gateway(): GatewayPort {
+    return this.#parts.gateway;
   }
   get media(): SessionMedia {
     return this.#parts.media;

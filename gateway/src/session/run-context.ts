@@ -34,6 +34,7 @@ export class RunContexts {
     const { version } = context;
     if (this.#access?.version === version && this.#access.provider === provider) return this.#access.access;
     const access = await this.#gateway.modelAccess([provider]);
+    if (access === null) throw new Error("GSV is stopped");
     this.#access = { version, provider, access };
     return access;
   }

@@ -31,6 +31,7 @@ import type {
   ExecEventTaken,
   NodeChange,
   RunEnd,
+  SessionHeld,
   SessionIdentity,
   SessionNote,
   SessionPort,
@@ -100,6 +101,13 @@ export class SessionService implements SessionPort {
         pendingToolsCancelled: answer?.cancelled ?? 0,
       }),
     );
+  }
+  hold(held: boolean): Promise<SessionHeld | null> {
+    if (!this.#driver.state) return Promise.resolve(null);
+    const { answer } = this.#driver.apply({ type: "Held", held });
+    if (answer?.type !== "aborted") throw bug("a hold");
+    const { wasRunning, runId, cancelled } = answer;
+    return Promise.resolve({ wasRunning, cancelled, ...(runId === undefined ? {} : { runId }) });
   }
 
   // ---------------------------------------------------------------- nodes

@@ -47,7 +47,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
       apiKeys: { anthropic: SECRET },
       headers: { "X-Key": `${SECRET}-header` },
     });
-    expect((await gateway().modelAccess(["openai"])).apiKeys).toEqual({});
+    expect((await gateway().modelAccess(["openai"]))?.apiKeys).toEqual({});
   });
 
   test("[S17][A4] the log hides their values, even right after a wake", async () => {
@@ -69,7 +69,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
   test("a mask that an editor sends back changes nothing; a mask for an unset value is refused", async () => {
     const { config } = await admin.ok<{ config: { apiKeys: Record<string, string> } }>("config.get");
     await admin.ok("config.set", { path: "apiKeys", value: { ...config.apiKeys, openai: "sk-other-key" } });
-    expect((await gateway().modelAccess(["anthropic", "openai"])).apiKeys).toEqual({ anthropic: SECRET, openai: "sk-other-key" });
+    expect((await gateway().modelAccess(["anthropic", "openai"]))?.apiKeys).toEqual({ anthropic: SECRET, openai: "sk-other-key" });
     expect((await admin.refused("config.set", { path: "apiKeys.google", value: "[redacted]" })).reason).toBe("config.invalid");
   });
 });
@@ -112,7 +112,7 @@ describe("[X4][A3][W20] names with a meaning in JavaScript", () => {
     const server = { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" };
     await admin.ok("config.set", { path: "providers.toString", value: server });
     await admin.ok("config.set", { path: "apiKeys.toString", value: "sk-odd-name" });
-    expect((await gateway().modelAccess(["toString"])).apiKeys).toEqual({ toString: "sk-odd-name" });
+    expect((await gateway().modelAccess(["toString"]))?.apiKeys).toEqual({ toString: "sk-odd-name" });
     expect((await admin.ok("config.get", { path: "apiKeys.valueOf" }))["value"]).toBeUndefined();
     expect((await admin.refused("config.set", { path: "apiKeys.valueOf", value: "x" })).reason).toBe("config.invalid");
   });
@@ -169,7 +169,7 @@ describe("paths", () => {
     expect(await admin.ok("config.get")).toMatchObject({
       config: { limits: { stepsPerRun: 7 }, compaction: { enabled: false }, model: { fallbacks: [{ provider: "openai", id: "gpt" }] } },
     });
-    expect((await gateway().modelAccess(["openai"])).apiKeys).toEqual({ openai: "12345" });
+    expect((await gateway().modelAccess(["openai"]))?.apiKeys).toEqual({ openai: "12345" });
     expect((await admin.refused("config.set", { path: "compaction.enabled", value: "yes" })).reason).toBe("config.invalid");
   });
 

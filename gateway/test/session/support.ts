@@ -185,6 +185,8 @@ export class Stage {
         this.audits.push(entry);
         return Promise.resolve();
       },
+      stopAll: () => Promise.resolve("stopped"),
+      resumeAll: () => Promise.resolve("resumed"),
       search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve([]),
       sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),

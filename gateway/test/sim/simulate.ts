@@ -256,6 +256,16 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (crashRate > 0) for (let count = rng.int(0, 2); count > 0; count--) plan(() => world.kill());
   }
   planPolicies(world, scenario, plan);
+  // By the seed's number, so that other histories stay as they are.
+  if (actions && seed % 4 === 1) {
+    const hold = (held: boolean): void =>
+      insist(
+        () => world.call((service) => service.hold(held)),
+        () => {},
+      );
+    at(busyMs / 3, () => hold(true));
+    at((busyMs * 2) / 3, () => hold(false));
+  }
   if (jump) time.after(jump.atMs, () => world.jump(jump.byMs));
   let deadline = Number.POSITIVE_INFINITY;
   time.after(busyMs + 1, () => {

@@ -360,6 +360,8 @@ export class World {
       nodeLogs: () => remote(() => ({ ok: true as const, value: {} })),
       // No history depends on it, so it takes no chance from those that do.
       audit: () => Promise.resolve(),
+      stopAll: () => Promise.resolve("stopped"),
+      resumeAll: () => Promise.resolve("resumed"),
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => []),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),

@@ -115,10 +115,13 @@ import type {
   ExecEventKind,
   Features,
   Frame,
+  GatewayResumeResult,
   GatewayServiceDeliveredParams,
   GatewayServiceInboundParams,
   GatewayServiceMediaParams,
   GatewayServiceStatusParams,
+  GatewayStatusResult,
+  GatewayStopResult,
   GroupPolicy,
   GsvConfig,
   HealthResult,
@@ -259,6 +262,8 @@ import type {
   SkillsUpdateParams,
   SkillsUploadParams,
   SkillsUploadResult,
+  StopState,
+  StoppedRun,
   ThinkLevel,
   TimeoutsConfig,
   TokenEntry,
@@ -437,10 +442,13 @@ export function checkErrorShape(value: unknown): value is ErrorShape;
 export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
 export function checkFrame(value: unknown): value is Frame;
+export function checkGatewayResumeResult(value: unknown): value is GatewayResumeResult;
 export function checkGatewayServiceDeliveredParams(value: unknown): value is GatewayServiceDeliveredParams;
 export function checkGatewayServiceInboundParams(value: unknown): value is GatewayServiceInboundParams;
 export function checkGatewayServiceMediaParams(value: unknown): value is GatewayServiceMediaParams;
 export function checkGatewayServiceStatusParams(value: unknown): value is GatewayServiceStatusParams;
+export function checkGatewayStatusResult(value: unknown): value is GatewayStatusResult;
+export function checkGatewayStopResult(value: unknown): value is GatewayStopResult;
 export function checkGroupPolicy(value: unknown): value is GroupPolicy;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
@@ -581,6 +589,8 @@ export function checkSkillsStatusParams(value: unknown): value is SkillsStatusPa
 export function checkSkillsUpdateParams(value: unknown): value is SkillsUpdateParams;
 export function checkSkillsUploadParams(value: unknown): value is SkillsUploadParams;
 export function checkSkillsUploadResult(value: unknown): value is SkillsUploadResult;
+export function checkStopState(value: unknown): value is StopState;
+export function checkStoppedRun(value: unknown): value is StoppedRun;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
 export function checkTimeoutsConfig(value: unknown): value is TimeoutsConfig;
 export function checkTokenEntry(value: unknown): value is TokenEntry;

@@ -23,7 +23,7 @@ export function refOfDelivery(id: string): string | undefined {
 }
 /** The peer in the id of a notice, `in:{channel}/{account}/["dm","anna","m1"]`; undefined when the id is hashed or shortened. */
 export function peerOfNotice(id: string): Peer | undefined {
-  const json = /^in:[^/#]+\/[^/]+\/(\[.*)$/.exec(id)?.[1]?.replace(/\/(?:let-in|held)$/, "");
+  const json = /^in:[^/#]+\/[^/]+\/(\[.*)$/.exec(id)?.[1]?.replace(/\/(?:let-in|held|stopped)$/, "");
   if (json === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(json);

@@ -55,6 +55,9 @@ const GUEST: Allowed = { role: "guest", speaker: "guest" };
 const LET_IN = "/let-in";
 /** Ends the name of the notice for a message that waits. */
 const HELD = "/held";
+/** Ends the name of the notice that everything is stopped. */
+const STOPPED = "/stopped";
+const MAX_TOLD = 1000;
 const CHANGED =
   "Your access changed while this message was on its way, and it is not known whether it was delivered. Send it again if you get no answer.";
 /** Longer keys of messages are replaced by their hash. */
@@ -64,6 +67,7 @@ export class Intake {
   readonly #ports: IntakePorts;
   readonly #router: ChannelRouter;
   readonly #rate: MessageRate;
+  readonly #toldStopped = new Map<string, number>();
 
   constructor(ports: IntakePorts) {
     this.#ports = ports;
@@ -254,6 +258,7 @@ export class Intake {
           attachments.flatMap(({ r2Key }) => r2Key ?? []),
         );
         if (unanswered !== undefined) return settle({ outcome: "accepted", sessionKey: target.key, unanswered });
+        if (value.status === "started" && value.stopped === true) this.#tellStopped(ref, inbound, key, speaker);
         return settle({ outcome: "accepted", sessionKey: target.key, runId: value.runId, ...(reaction === "" ? {} : { reaction }) });
       case "command":
       case "directive-only": {
@@ -301,6 +306,19 @@ export class Intake {
     return { text, verbatim: true, command: withoutMention(inbound), ...(speaker === "owner" ? {} : { byGuest: true }) };
   }
 
+  /** The message waits in its session until the owner lets GSV go on. Each conversation is told once in a while. */
+  #tellStopped(ref: ChannelRef, inbound: ChannelInbound, key: string, speaker: PairRole): void {
+    const { background, now, send } = this.#ports;
+    const place = JSON.stringify([ref.channel, ref.accountId, inbound.peer.kind, inbound.peer.id]);
+    if (now() - (this.#toldStopped.get(place) ?? 0) < LIMITS.heldNoticeMs) return;
+    if (this.#toldStopped.size >= MAX_TOLD) this.#toldStopped.clear();
+    this.#toldStopped.set(place, now());
+    const text =
+      speaker === "owner"
+        ? "GSV is stopped. Your message waits; write /resume to go on."
+        : "This assistant is paused. Your message waits and is answered later.";
+    background("tell_stopped", send({ ...ref, peer: inbound.peer }, notice(`${key}${STOPPED}`, inbound, text)));
+  }
   /** The message waits in the channel. */
   #holdBack(ref: ChannelRef, inbound: ChannelInbound, key: string, { retryAfterMs, text }: Held): ChannelInboundOutcome {
     if (text !== undefined)

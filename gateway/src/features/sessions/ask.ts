@@ -3,12 +3,13 @@
  * is made once more when it is repeatable; the second failure rejects.
  */
 import type { Logger } from "../../platform/log.ts";
-import type { SessionPort } from "../../ports/session.ts";
+import type { ExecEventTaken, SessionPort, SessionSend } from "../../ports/session.ts";
 import type { AskSession } from "../../ports/sessions.ts";
 
 const MAX_STUBS = 256;
 
-export function askSessions(connect: (key: string) => SessionPort, log: Logger): AskSession {
+/** `hold`: everything is stopped, and this session will have been told so. */
+export function askSessions(connect: (key: string) => SessionPort, log: Logger, hold: (key: string) => boolean = () => false): AskSession {
   const stubs = new Map<string, SessionPort>();
   const stubOf = (key: string): SessionPort => {
     const known = stubs.get(key);
@@ -17,7 +18,7 @@ export function askSessions(connect: (key: string) => SessionPort, log: Logger):
       const oldest = stubs.keys().next();
       if (oldest.done !== true) stubs.delete(oldest.value);
     }
-    const fresh = connect(key);
+    const fresh = withHold(connect(key), () => hold(key));
     stubs.set(key, fresh);
     return fresh;
   };
@@ -32,4 +33,21 @@ export function askSessions(connect: (key: string) => SessionPort, log: Logger):
       return ask(stubOf(key));
     }
   };
+}
+
+/** A session that is told, with whatever could start a run, that everything is stopped: no call overtakes it. */
+function withHold(session: SessionPort, hold: () => boolean): SessionPort {
+  const send = (input: SessionSend): ReturnType<SessionPort["send"]> => session.send(hold() ? { ...input, held: true } : input);
+  const execEvent = async (...args: Parameters<SessionPort["execEvent"]>): Promise<ExecEventTaken> => {
+    if (hold()) await session.hold(true);
+    return session.execEvent(...args);
+  };
+  return new Proxy(session, {
+    get(target, name) {
+      if (name === "send") return send;
+      if (name === "execEvent") return execEvent;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? (...args: unknown[]): unknown => Reflect.apply(member, target, args) : member;
+    },
+  });
 }

@@ -10,7 +10,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SearchableSession } from "../../ports/search.ts";
 import type { SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
-import type { SessionsPort } from "../../ports/sessions.ts";
+import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { createArchiveReader } from "../../storage/archive-reader.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { archiveMethods } from "./archives.ts";
@@ -22,13 +22,26 @@ import { SESSION_HISTORY } from "./migrations.ts";
 import { resumeSessions } from "./restart.ts";
 import { RunWaits } from "./run-waits.ts";
 import { sendToSession } from "./session-to-session.ts";
+import { STOP_MIGRATIONS, StopStore } from "./stop-store.ts";
+import { Stop, stopMethods } from "./stop.ts";
 import { Sessions } from "./store.ts";
 import { SESSION_TOOLS } from "./tools.ts";
 
 export interface SessionsPorts
   extends Pick<
     KernelPorts,
-    "background" | "config" | "connections" | "contextVersion" | "database" | "followers" | "ids" | "log" | "now" | "subscriptions"
+    | "arm"
+    | "audit"
+    | "background"
+    | "config"
+    | "connections"
+    | "contextVersion"
+    | "database"
+    | "followers"
+    | "ids"
+    | "log"
+    | "now"
+    | "subscriptions"
   > {
   readonly after: (ms: number, work: () => void) => void;
   readonly bucket: Bucket;
@@ -42,22 +55,35 @@ export interface SessionsRpc {
   searchable(agentId: string, afterKey: string): readonly SearchableSession[];
   send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
 }
+export interface SessionsOffer extends SessionsPort, StopPort {
+  readonly sessionsRpc: SessionsRpc;
+  readonly stopRpc: Pick<Stop, "resumeFor" | "stopFor">;
+}
 /** Sessions of one page for the search index. */
 const SEARCHED_SESSIONS = 500;
 
-export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { readonly sessionsRpc: SessionsRpc }> = {
+export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = {
   name: "sessions",
   history: SESSION_HISTORY,
+  migrations: STOP_MIGRATIONS,
   tools: SESSION_TOOLS,
   create(ports) {
     const sessions = new Sessions(ports.database, ports.after);
-    const ask = askSessions(ports.session, ports.log);
+    const stops = new StopStore(ports.database);
+    const ask = askSessions(ports.session, ports.log, (key) => {
+      if (stops.state() === undefined) return false;
+      stops.note(key);
+      return true;
+    });
+    const stop = new Stop({ ...ports, sessions, stops, ask });
     const runWaits = new RunWaits(ports.subscriptions);
     const inner = { ...ports, sessions, ask, runWaits, archives: createArchiveReader(ports.bucket) };
     return {
       offers: {
         sessions,
         ask,
+        stopped: () => stops.state(),
+        stopRpc: stop,
         sessionsRpc: {
           publish: (sessionKey, news) => ports.subscriptions.publish(sessionKey, news),
           list: (limit) => sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems)),
@@ -65,7 +91,10 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsPort & { 
           send: (input) => sendToSession(inner, input),
         },
       },
-      methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner) },
+      methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner), ...stopMethods(stop, stops) },
+      alarms: [stop.alarm()],
+      // A run that has its provider's key asks for it again, and gets none.
+      contextVersion: () => (stops.state() === undefined ? "" : `stopped ${stops.state()?.since}`),
       restarted: () => resumeSessions(inner),
       /** `resume`: the sessions that the client followed before its link broke. */
       connected(connection, { resume }) {

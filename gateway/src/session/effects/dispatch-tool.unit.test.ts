@@ -53,6 +53,8 @@ describe("DispatchTool", () => {
       runContext: none,
       reserveSpend: none,
       modelAccess: none,
+      stopAll: none,
+      resumeAll: none,
       secretValues: none,
       publish: none,
       approvals: none,

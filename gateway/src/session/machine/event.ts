@@ -191,6 +191,8 @@ export type EventBody =
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
   /** A note from outside, for people and, with `forModel`, for the model with the next message. */
   | { readonly type: "Noted"; readonly text: string; readonly forModel?: true }
+  /** GSV was stopped (`held`) or goes on. */
+  | { readonly type: "Held"; readonly held: boolean }
   /** The archive was stored and read back. It has `count` messages. */
   | { readonly type: "Archived"; readonly effectId: string; readonly key: string; readonly count: number }
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }

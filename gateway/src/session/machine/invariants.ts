@@ -71,8 +71,8 @@ export function checkState(state: State): void {
     must(codes.length > 0 === (run.waitingSince !== undefined), () => `${codes.length} questions, and the wait is not counted`);
   }
   if (run.phase === "idle") {
-    must(queue.count === 0, () => `idle while ${queue.count} messages wait`);
-    must(state.afterRun === undefined, () => "idle while a compaction waits");
+    must(queue.count === 0 || state.held === true, () => `idle while ${queue.count} messages wait`);
+    must(state.afterRun === undefined || state.held === true, () => "idle while a compaction waits");
   }
   must(
     queue.count >= 0 && queue.count <= LIMITS.queueMessages && queue.bytes >= 0 && queue.bytes <= LIMITS.queueBytes,

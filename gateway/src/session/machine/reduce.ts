@@ -63,6 +63,8 @@ function handle(d: Draft, event: Event): void {
     case "Spent":
       take(d, "stoppedCallCounted");
       return countSpent(d, event.spent);
+    case "Held":
+      return held(d, event);
     case "ContextFull":
       return contextFull(d, event);
     case "Planned":
@@ -78,9 +80,9 @@ function handle(d: Draft, event: Event): void {
     case "Abort":
       return abort(d, event);
     case "Reset":
-      return resetAsked(d);
+      return d.state.held ? refuseHeld(d) : resetAsked(d);
     case "Compact":
-      return compactAsked(d, event);
+      return d.state.held ? refuseHeld(d) : compactAsked(d, event);
     case "SettingsPatched":
       return settingsPatched(d, event);
     case "Woke":
@@ -151,6 +153,36 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
     return;
   }
   d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
+}
+
+/** Rule ST2. The run ends; what waits stays in the queue until the session goes on. */
+function held(d: Draft, event: EventOf<"Held">): void {
+  const { state } = d;
+  const { run } = state;
+  d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
+  if (!event.held) {
+    if (!state.held) return;
+    take(d, "holdEnds");
+    delete state.held;
+    if (run.phase === "idle") take(d, "heldWorkGoesOn");
+    return;
+  }
+  if (!state.held) {
+    take(d, "holdBegins");
+    state.held = true;
+  }
+  if (run.phase === "thinking" || run.phase === "acting") {
+    take(d, "runStopped");
+    const cancelled = endByAbort(d, run, STOPPED);
+    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
+  } else if (run.phase === "archiving" && run.kind === "compact") {
+    d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
+    stopCompaction(d, run, STOPPED);
+  }
+}
+const STOPPED = "Stopped, as everything is. `/resume` or `gsv resume` lets GSV go on.";
+function refuseHeld(d: Draft): void {
+  d.answer = { type: "refused", error: { reason: "gateway.stopped", message: "GSV is stopped, so nothing was archived." } };
 }
 
 function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {

@@ -60,3 +60,53 @@ describe("events and settings", () => {
     assert.throws(() => checkStep(b.state, { ...step, state: broken }), InvariantError);
   });
 });
+
+describe("[ST2] everything is stopped", () => {
+  test("the run ends, its calls are cancelled, and what waited and what comes waits in order until the session goes on", () => {
+    const b = new Bench();
+    b.say("a");
+    b.say("b");
+    const held = b.apply({ type: "Held", held: true });
+    assert.deepEqual(held.answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 0 });
+    assert.deepEqual([b.state.run, b.state.queue.count], [{ phase: "idle" }, 1]);
+    assert.deepEqual(b.say("c"), { type: "accepted", runId: "run-c", queued: true });
+    assert.deepEqual(b.say("quiet", { quiet: true }), { type: "accepted", runId: "run-quiet", queued: true });
+    for (const type of ["Reset", "Compact"] as const) assert.equal(b.apply({ type }).answer?.type, "refused");
+    b.apply({ type: "Woke" });
+    assert.deepEqual([b.state.run, b.state.queue.count], [{ phase: "idle" }, 3]);
+    b.apply({ type: "Held", held: false });
+    assert.equal(b.state.run.phase === "thinking" && b.state.run.runId, "run-b");
+    b.reply("one");
+    b.reply("two");
+    assert.deepEqual(
+      b.log.flatMap((row) => (row.kind === "user" ? [row.messageId] : [])),
+      ["a", "b", "c", "quiet"],
+    );
+    assert.deepEqual([b.state.run, b.state.held, b.queue.length], [{ phase: "idle" }, undefined, 0]);
+  });
+  test("a stop of a stopped session and a resume of a running one change nothing", () => {
+    const b = new Bench();
+    b.apply({ type: "Held", held: false });
+    b.say("a");
+    b.apply({ type: "Held", held: false });
+    assert.equal(b.state.run.phase, "thinking");
+    b.apply({ type: "Held", held: true });
+    assert.deepEqual(b.apply({ type: "Held", held: true }).answer, { type: "aborted", wasRunning: false, cancelled: 0 });
+    b.apply({ type: "Held", held: false });
+    assert.deepEqual(b.state.run, { phase: "idle" });
+  });
+  test("a message that waits can still be taken off", () => {
+    const b = new Bench();
+    b.say("a");
+    b.apply({ type: "Held", held: true });
+    b.say("b");
+    assert.deepEqual(b.apply({ type: "Abort", runId: "run-b" }).answer, {
+      type: "aborted",
+      wasRunning: true,
+      runId: "run-b",
+      cancelled: 0,
+    });
+    b.apply({ type: "Held", held: false });
+    assert.deepEqual(b.state.run, { phase: "idle" });
+  });
+});

@@ -266,6 +266,8 @@ export interface State {
   readonly questions?: readonly EndedQuestion[];
   /** Of the last report of questions to the gateway. */
   readonly approvalRevision?: number;
+  /** GSV is stopped: messages wait, and nothing starts. */
+  readonly held?: true;
   /** A compaction that waits for the end of the run. */
   readonly afterRun?: ArchiveIntent;
   /** The platform's conversation of the last message; the ends of its background processes are sent there too. */

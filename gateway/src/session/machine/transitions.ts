@@ -26,10 +26,10 @@ export const TRANSITIONS = {
   // Messages.
   quietMessageEnters: { from: ["idle"], on: ["UserMessage"] },
   messageStartsRun: { from: ["idle"], on: ["UserMessage"], to: "thinking" },
-  messageWaits: { from: BUSY, on: ["UserMessage"] },
+  messageWaits: { from: ANY, on: ["UserMessage"] },
   messageBringsReset: { from: ["idle"], on: ["UserMessage"], to: "archiving" },
   processEndStartsRun: { from: ["idle"], on: ["ExecEnded"], to: "thinking" },
-  processEndWaits: { from: BUSY, on: ["ExecEnded"] },
+  processEndWaits: { from: ANY, on: ["ExecEnded"] },
   processEndNoted: { from: ANY, on: ["ExecEnded"] },
 
   // Model calls.
@@ -74,9 +74,12 @@ export const TRANSITIONS = {
   deniedTooOften: { from: ["acting"], on: ["ApprovalAnswered", "Tick"], to: "next" },
 
   // Stopping.
-  runStopped: { from: RUNNING, on: ["Abort", "Reset"], to: "next" },
-  compactionStopped: { from: ["archiving"], on: ["Abort", "Reset"], to: "next" },
-  waitingMessageStopped: { from: BUSY, on: ["Abort"] },
+  runStopped: { from: RUNNING, on: ["Abort", "Reset", "Held"], to: "next" },
+  compactionStopped: { from: ["archiving"], on: ["Abort", "Reset", "Held"], to: "next" },
+  waitingMessageStopped: { from: ANY, on: ["Abort"] },
+  holdBegins: { from: ANY, on: ["Held"] },
+  holdEnds: { from: ANY, on: ["Held"] },
+  heldWorkGoesOn: { from: ["idle"], on: ["Held"], to: "next" },
 
   // Reset and compaction.
   resetBegins: { from: ["idle", "next"], on: ["Reset"], to: "archiving" },

@@ -13,16 +13,15 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   const { state } = d;
   if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
   const { incoming } = event;
-  if (incoming.quiet && state.run.phase === "idle") {
+  const isFree = state.run.phase === "idle" && !state.held;
+  if (incoming.quiet && isFree) {
     take(d, "quietMessageEnters");
     d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq: enter(d, incoming) };
     return;
   }
   const reset =
-    state.run.phase === "idle" && event.resetDue !== undefined && state.messageCount > 0 && d.at.wall >= state.autoResetAfter
-      ? event.resetDue
-      : undefined;
-  if (state.run.phase === "idle" && reset === undefined) {
+    isFree && event.resetDue !== undefined && state.messageCount > 0 && d.at.wall >= state.autoResetAfter ? event.resetDue : undefined;
+  if (isFree && reset === undefined) {
     const seq = startRun(d, "messageStartsRun", incoming);
     d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
     return;
@@ -56,7 +55,7 @@ export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
   d.state.processes = processes.filter((entry) => entry !== ended);
   d.answer = { type: "taken" };
   if (!mayWake(d)) note(d, event);
-  else if (d.state.run.phase === "idle") startRun(d, "processEndStartsRun", event.incoming);
+  else if (d.state.run.phase === "idle" && !d.state.held) startRun(d, "processEndStartsRun", event.incoming);
   else if (enqueue(d, event.incoming, event.bytes)) take(d, "processEndWaits");
   else note(d, event);
 }
@@ -128,6 +127,10 @@ function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | und
 export function startWaiting(d: Draft): void {
   if (!d.atNext) return;
   const { afterRun } = d.state;
+  if (d.state.held) {
+    take(d, "nothingWaits");
+    return;
+  }
   if (afterRun) {
     delete d.state.afterRun;
     beginArchive(d, "waitingCompactionBegins", afterRun);

@@ -1,0 +1,64 @@
+/** Whether everything is stopped, and which sessions have to be told (rules ST1, ST3). Must not call a session. */
+import type { StopState } from "../../../../protocol/gen/types.ts";
+import type { Migration } from "../../platform/sql.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+const STATE = "stop-state";
+
+export const STOP_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "sessions that are held",
+    up: (sql) => {
+      sql.exec("CREATE TABLE held_sessions(key TEXT PRIMARY KEY, told INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID");
+    },
+  },
+];
+
+export class StopStore {
+  readonly #db: Database;
+  #state: StopState | null | undefined;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  state(): StopState | undefined {
+    if (this.#state === undefined) this.#state = this.#db.kv.get<StopState>(STATE) ?? null;
+    return this.#state ?? undefined;
+  }
+  /** Every session of the list has to be told, those that were told before too. */
+  stop(state: StopState, keys: readonly string[]): void {
+    this.#db.transactionSync(() => {
+      this.#db.kv.put(STATE, state);
+      run(this.#db.sql, "UPDATE held_sessions SET told = 0");
+      for (const key of keys) run(this.#db.sql, "INSERT OR IGNORE INTO held_sessions(key) VALUES(?)", key);
+    });
+    this.#state = state;
+  }
+  resume(): void {
+    this.#db.transactionSync(() => {
+      this.#db.kv.delete(STATE);
+      run(this.#db.sql, "UPDATE held_sessions SET told = 0");
+    });
+    this.#state = null;
+  }
+  /** The session learns it with what it gets now. */
+  note(key: string): void {
+    run(this.#db.sql, "INSERT OR IGNORE INTO held_sessions(key) VALUES(?)", key);
+  }
+  /** Sessions that have to be told how things are now. */
+  untold(limit: number): readonly string[] {
+    return all<{ key: string }>(this.#db.sql, "SELECT key FROM held_sessions WHERE told = 0 LIMIT ?", limit).map(({ key }) => key);
+  }
+  count(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions")?.n ?? 0;
+  }
+  untoldCount(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions WHERE told = 0")?.n ?? 0;
+  }
+  /** The session has answered: it is held, or it goes on and is forgotten. */
+  told(key: string): void {
+    if (this.state() === undefined) run(this.#db.sql, "DELETE FROM held_sessions WHERE key = ?", key);
+    else run(this.#db.sql, "UPDATE held_sessions SET told = 1 WHERE key = ?", key);
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Stops everything and lets it go on (rules ST1-ST5). The state is stored first: from then on no model and no tool call of a session gets
+ * through. Then the sessions are told, the last active first; one that does not answer is told again by the alarm.
+ */
+import type { GatewayStopResult, StopState } from "../../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey } from "../../../../protocol/gen/types.ts";
+import type { Participant } from "../../kernel/alarms.ts";
+import { actorOf } from "../../kernel/authorise.ts";
+import type { Handlers } from "../../kernel/feature.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { originText, type Origin } from "../../ports/origin.ts";
+import { succeed } from "../../ports/result.ts";
+import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
+import type { StopStore } from "./stop-store.ts";
+
+/** Sessions that were active this long ago have no run any more: a run has a time limit. */
+const ACTIVE_WITHIN_MS = 7 * 86_400_000;
+const MAX_TOLD = 1000;
+const AT_ONCE = 16;
+/** The answer comes within a second (promise P14); what has not answered until then is `pending`. */
+const ANSWER_MS = 700;
+const AGAIN_MS = 2000;
+const MAX_RUNS = 200;
+
+export interface StopPorts extends Pick<KernelPorts, "arm" | "audit" | "background" | "log" | "now"> {
+  readonly stops: StopStore;
+  readonly sessions: SessionDirectory;
+  readonly ask: AskSession;
+  readonly after: (ms: number, work: () => void) => void;
+}
+export type Stopped = Omit<GatewayStopResult, "ok">;
+
+export class Stop {
+  readonly #ports: StopPorts;
+  #again = 0;
+
+  constructor(ports: StopPorts) {
+    this.#ports = ports;
+  }
+
+  async stop(by: string): Promise<Stopped> {
+    const { stops, sessions, now, after, background, arm } = this.#ports;
+    const state: StopState = stops.state() ?? { since: now(), by: by.slice(0, 256) };
+    stops.stop(state, sessions.activeSince(now() - ACTIVE_WITHIN_MS, MAX_TOLD));
+    this.#again = now() + AGAIN_MS;
+    arm();
+    const runs: Stopped["runs"] = [];
+    const told = this.#tell(runs);
+    background("stop", told);
+    await Promise.race([told, new Promise<void>((resolve) => after(ANSWER_MS, resolve))]);
+    return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount() };
+  }
+  resume(): { readonly wasStopped: boolean; readonly sessions: number } {
+    const { stops, now, background, arm } = this.#ports;
+    const wasStopped = stops.state() !== undefined;
+    stops.resume();
+    const sessions = stops.count();
+    this.#again = now() + AGAIN_MS;
+    arm();
+    background("resume", this.#tell([]));
+    return { wasStopped, sessions };
+  }
+
+  /** Sessions that have not answered are told again. */
+  alarm(): Participant {
+    const { stops, now } = this.#ports;
+    return {
+      name: "stop",
+      next: () => (stops.untoldCount() === 0 ? undefined : Math.max(this.#again, 1)),
+      run: async () => {
+        this.#again = now() + AGAIN_MS;
+        await this.#tell([]);
+      },
+    };
+  }
+
+  async #tell(runs: Stopped["runs"]): Promise<void> {
+    const { stops, ask, log } = this.#ports;
+    const waiting = [...stops.untold(MAX_TOLD)];
+    const work = async (): Promise<void> => {
+      for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+        const isStopped = stops.state() !== undefined;
+        try {
+          const held = await ask(key, (session) => session.hold(isStopped));
+          // It was stopped or resumed meanwhile: the session is told once more.
+          if (isStopped !== (stops.state() !== undefined)) continue;
+          stops.told(key);
+          if (held?.wasRunning)
+            runs.push({
+              sessionKey: asSessionKey(key),
+              cancelledCalls: held.cancelled,
+              ...(held.runId === undefined ? {} : { runId: asRunId(held.runId) }),
+            });
+        } catch (error) {
+          log.error("session_not_told_to_stop", { session: key, error });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  // ------------------------------------------------------------ for sessions: `/stop all` and `/resume`
+
+  async stopFor(by: string, origin: Origin): Promise<string> {
+    const { runs, pending } = await this.stop(by);
+    this.#record(by, origin, "gateway.stop");
+    const counted = runs.length === 1 ? "1 run was stopped" : `${runs.length} runs were stopped`;
+    const more = pending === 0 ? "" : `, ${pending} conversations have not answered yet`;
+    return `Everything is stopped: ${counted}${more}. Messages wait until /resume.`;
+  }
+  resumeFor(by: string, origin: Origin): string {
+    const { wasStopped, sessions } = this.resume();
+    this.#record(by, origin, "gateway.resume");
+    if (!wasStopped) return "Nothing was stopped.";
+    return `GSV goes on. ${sessions === 1 ? "1 conversation was" : `${sessions} conversations were`} held.`;
+  }
+  #record(actor: string, origin: Origin, action: string): void {
+    const { audit, background } = this.#ports;
+    background("audit", audit.append({ actor, origin: originText(origin), action, decision: "allowed" }));
+  }
+}
+
+export const stopMethods = (stop: Stop, stops: StopStore): Handlers => ({
+  "gateway.stop": async ({ connection }) => succeed({ ok: true, ...(await stop.stop(actorOf(connection.principal))) }),
+  "gateway.resume": () => succeed({ ok: true, ...stop.resume() }),
+  "gateway.status": () => {
+    const stopped = stops.state();
+    return succeed(stopped === undefined ? {} : { stopped });
+  },
+});

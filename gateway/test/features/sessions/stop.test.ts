@@ -1,0 +1,100 @@
+/** Stopping everything (rules ST1-ST5): real sessions, and fake ones for what they are told. */
+import { reset, runDurableObjectAlarm } from "cloudflare:test";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { GatewayStopResult } from "../../../../protocol/gen/types.ts";
+import { client, eventually, fakeSessions, gateway, type Peer, seed, token } from "../../support/gateway.ts";
+
+let admin: Peer;
+beforeEach(async () => {
+  await reset();
+  await seed();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const key = "agent:main:cli:dm:main";
+const say = (peer: Peer, message: string): Promise<Record<string, unknown>> => peer.ok("chat.send", { sessionKey: key, message });
+
+test("[ST1] [P14] a stop tells every session, lists the stopped runs, and is an entry of the audit", async () => {
+  const held: boolean[] = [];
+  fakeSessions(() => ({
+    hold: async (on) => {
+      held.push(on);
+      return { wasRunning: true, runId: "r1", cancelled: 2 };
+    },
+  }));
+  admin = await client();
+  await say(admin, "hello");
+  const stopped = await admin.ok<GatewayStopResult>("gateway.stop");
+  expect(stopped).toMatchObject({ ok: true, pending: 0, runs: [{ sessionKey: key, runId: "r1", cancelledCalls: 2 }] });
+  expect(await admin.ok("gateway.status")).toEqual({ stopped: stopped.state });
+  expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true, sessions: 1 });
+  expect(await admin.ok("gateway.status")).toEqual({});
+  await eventually(() => expect(held).toEqual([true, false]));
+  const { entries } = await admin.ok<{ entries: { action: string; actor: string }[] }>("audit.list", {});
+  expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(["gateway.stop", "gateway.resume"]));
+});
+
+test("[ST1] while it is stopped no key of a provider is given out and no tool call is handed over", async () => {
+  fakeSessions();
+  admin = await client();
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: "sk-ant-0123456789" });
+  const { version } = (await gateway().runContext("agent:main:main", undefined)) as unknown as { version: string };
+  await admin.ok("gateway.stop");
+  expect(await gateway().modelAccess(["anthropic"])).toBeNull();
+  // A session that has the key already asks for it again.
+  expect(await gateway().runContext("agent:main:main", version)).not.toBeNull();
+  const call = { callId: "ref/r1/1/0", sessionKey: "agent:main:main", nodeId: "lap", tool: "Bash", args: {}, timeoutMs: 60_000 };
+  expect(await gateway().dispatchTool(call)).toBe("offline");
+  await admin.ok("gateway.resume");
+  expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: "sk-ant-0123456789" });
+});
+
+test("[ST3] a session that does not answer is told again, and the stop itself does not wait for it", async () => {
+  let broken = true;
+  const held: boolean[] = [];
+  fakeSessions(() => ({
+    hold: async (on) => {
+      if (broken) throw new Error("the session is away");
+      held.push(on);
+      return { wasRunning: false, cancelled: 0 };
+    },
+  }));
+  admin = await client();
+  await say(admin, "hello");
+  expect(await admin.ok("gateway.stop")).toMatchObject({ pending: 1 });
+  broken = false;
+  const later = Date.now() + 60_000;
+  vi.spyOn(Date, "now").mockReturnValue(later);
+  await eventually(async () => {
+    await runDurableObjectAlarm(gateway());
+    expect(held).toEqual([true]);
+  });
+});
+
+test("[ST4] only tokens that may operate can stop and resume; every client sees that it is stopped", async () => {
+  fakeSessions();
+  admin = await client();
+  const { token: readOnly } = await token("client-ro");
+  const reader = await client(readOnly);
+  for (const method of ["gateway.stop", "gateway.resume"]) expect((await reader.refused(method)).reason).toBe("auth.forbidden");
+  await admin.ok("gateway.stop");
+  expect(await reader.ok("gateway.status")).toMatchObject({ stopped: { by: expect.stringMatching(/^client:/) } });
+});
+
+test("[ST2] what comes while it is stopped is sent on with the word that it waits", async () => {
+  const sent: unknown[] = [];
+  fakeSessions(() => ({
+    send: async (input) => {
+      sent.push(input.held);
+      return { ok: true, value: { status: "started", runId: "r" as never, queued: true, ...(input.held ? { stopped: true } : {}) } };
+    },
+  }));
+  admin = await client();
+  await say(admin, "one");
+  await admin.ok("gateway.stop");
+  expect(await say(admin, "two")).toMatchObject({ stopped: true });
+  await admin.ok("gateway.resume");
+  await say(admin, "three");
+  expect(sent).toEqual([undefined, true, undefined]);
+});
