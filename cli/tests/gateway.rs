@@ -485,7 +485,10 @@ fn f6_providers_and_their_models_are_listed_with_prices() {
 
 #[test]
 fn f5_the_doctor_calls_no_model_offline_or_on_an_older_gateway() {
-    let run = played(&["doctor", "--json", "--offline"], up_to_the_model);
+    let run = played(&["doctor", "--json", "--offline"], |connection| {
+        up_to_the_model(connection);
+        lists_models(connection, true, &["claude-x"]);
+    });
     let found = model_of(&run.json())["found"].clone();
     assert_eq!(found, json!("anthropic/claude-x, not called (--offline)"));
     let run = played(&["doctor", "--json"], |connection| {
@@ -500,6 +503,53 @@ fn f5_the_doctor_calls_no_model_offline_or_on_an_older_gateway() {
     });
     let found = model_of(&run.json())["found"].clone();
     assert_eq!(found, json!("anthropic/claude-x, not called: the gateway is older"));
+}
+
+#[test]
+fn f5_the_doctor_says_offline_that_a_key_is_missing_and_that_a_model_is_not_known() {
+    for (ready, models, level, says, next) in [
+        (
+            false,
+            &["claude-x"][..],
+            "fail",
+            "no key is set",
+            "gsv config set apiKeys.anthropic -",
+        ),
+        (
+            true,
+            &["claude-y"][..],
+            "warn",
+            "not a known model",
+            "gsv models anthropic",
+        ),
+        // A gateway that lists nothing.
+        (true, &[][..], "ok", "not called (--offline)", ""),
+    ] {
+        let run = played(&["doctor", "--json", "--offline"], |connection| {
+            up_to_the_model(connection);
+            lists_models(connection, ready, models);
+        });
+        let report = run.json();
+        let model = model_of(&report);
+        assert_eq!(model["level"], level, "{model}");
+        assert!(model["found"].as_str().unwrap().contains(says), "{model}");
+        assert!(model["next"].as_str().unwrap_or_default().contains(next), "{model}");
+    }
+}
+
+fn lists_models(connection: &mut Connection, ready: bool, ids: &[&str]) {
+    let provider = json!({"provider": "anthropic", "name": "Anthropic", "models": ids.len(), "ready": ready});
+    serve(connection, "models.list", &json!({}), &json!({"providers": [provider]}));
+    let models: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"id": id, "contextWindow": 1, "maxTokens": 1, "images": false, "thinking": false}))
+        .collect();
+    serve(
+        connection,
+        "models.list",
+        &json!({"provider": "anthropic"}),
+        &json!({"models": models}),
+    );
 }
 
 fn overview(connection: &mut Connection) {

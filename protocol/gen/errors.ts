@@ -149,7 +149,7 @@ export const ERRORS = {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
+    hint: "Set a valid token: `gsv local-config set token -`; the variable GSV_TOKEN comes before it. To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
   },
   "budget.agent": {
     code: 469,

@@ -80,7 +80,7 @@ row(
   "auth.required",
   { code: 401, blame: "caller", http: 401, exit: 3 },
   "Token rejected.",
-  "Set a valid token: `gsv local-config set token -`. To make a new one on the gateway's machine, run `gsv up --new-token`.",
+  "Set a valid token: `gsv local-config set token -`; the variable GSV_TOKEN comes before it. To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
 );
 row(
   "auth.not_configured",

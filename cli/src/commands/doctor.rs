@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use gsv_protocol::methods::{ConfigGet, ModelTest, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList};
+use gsv_protocol::methods::{
+    ConfigGet, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
+};
 use gsv_protocol::types::{
-    ChannelAccount, ConfigGetParams, ConnectResult, ModelTestParams, ModelTestResult, SessionStatsParams,
-    SessionsListParams,
+    ChannelAccount, ConfigGetParams, ConnectResult, ModelTestParams, ModelTestResult, ModelsListParams,
+    SessionStatsParams, SessionsListParams,
 };
 use gsv_protocol::{NoParams, errors};
 use serde::Serialize;
@@ -396,6 +398,40 @@ async fn call_model(report: &mut Report, client: &Client, configured: &str) {
     }
 }
 
+/// What is known without a call: whether the provider has a key, and whether the model is one of its models.
+async fn check_settings(report: &mut Report, client: &Client, provider: &str, id: &str, own_address: bool) {
+    let configured = format!("{provider}/{id}");
+    let list = |of: Option<&str>| {
+        client.call::<ModelsList>(ModelsListParams {
+            provider: of.map(str::to_owned),
+        })
+    };
+    // An older gateway lists nothing, and a provider of an own address has no list.
+    let providers = list(None).await.ok().and_then(|all| all.providers).unwrap_or_default();
+    let models = list(Some(provider))
+        .await
+        .ok()
+        .and_then(|own| own.models)
+        .unwrap_or_default();
+    let has_no_key = providers.iter().any(|entry| entry.provider == provider && !entry.ready);
+    if id.is_empty() {
+        let next = format!("Set one: `gsv config set model.id <id>`; `gsv models {provider}` lists what is known.");
+        report.fail("model", format!("no model of {provider} is set"), next);
+    } else if has_no_key && !own_address {
+        let next = format!("Run `gsv config set apiKeys.{provider} -`.");
+        report.fail("model", format!("{configured}: no key is set"), next);
+    } else if !own_address && !models.is_empty() && !models.iter().any(|model| model.id == id) {
+        let next = format!("If it is a typing error, `gsv models {provider}` lists the models.");
+        report.warn(
+            "model",
+            format!("{configured} is not a known model; not called (--offline)"),
+            next,
+        );
+    } else {
+        report.ok("model", format!("{configured}, not called (--offline)"));
+    }
+}
+
 async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     let config = match client.call::<ConfigGet>(ConfigGetParams { path: None }).await {
         Ok(result) => result.config.or(result.value).unwrap_or(Value::Null),
@@ -411,7 +447,7 @@ async fn check_model(report: &mut Report, client: &Client, offline: bool) {
         let next = "It follows only a few phrases. Set a real one: `gsv config set model '{\"provider\": \"anthropic\", \"id\": \"claude-sonnet-4-5\"}'` and `gsv config set apiKeys.anthropic -`.";
         report.warn("model", "the built-in demo model", next);
     } else if offline {
-        report.ok("model", format!("{provider}/{id}, not called (--offline)"));
+        check_settings(report, client, provider, id, config.pointer("/model/baseUrl").is_some()).await;
     } else {
         // What is missing, such as a key, is what the gateway answers: it knows which provider needs what.
         call_model(report, client, &format!("{provider}/{id}")).await;
