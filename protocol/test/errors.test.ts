@@ -36,7 +36,8 @@ const OWN_EXIT: Readonly<Record<number, readonly string[]>> = {
     "model.not_configured",
   ],
   2: ["protocol.already_connected", "protocol.unknown_method"],
-  4: ["method.not_served"],
+  // It passes when the owner resumes; trying again does not help before.
+  4: ["method.not_served", "gateway.stopped"],
   70: ["internal"],
 };
 for (const [reason, { exit, http, blame, retryable }] of ROWS)

@@ -91,20 +91,21 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, and the engine of patterns, are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
-      const modules = ["documents.mjs", "images.mjs", "pdf.mjs", "photon_rs_bg.wasm"];
+      const modules = ["documents.mjs", "images.mjs", "pdf.mjs", "photon_rs_bg.wasm", "regex.mjs"];
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
       const text = (name: string): string => readFileSync(join(folder, name), "utf8");
       const start = text("worker.js");
-      for (const name of ["documents.mjs", "images.mjs", "pdf.mjs"]) assert.ok(start.includes(`("./${name}")`), name);
-      // Words of PDF.js, fflate and Photon.
+      for (const name of ["documents.mjs", "images.mjs", "pdf.mjs", "regex.mjs"]) assert.ok(start.includes(`("./${name}")`), name);
+      // Words of PDF.js, fflate, Photon and RE2JS.
       for (const [name, word] of [
         ["pdf.mjs", "PasswordException"],
         ["documents.mjs", "invalid zip data"],
         ["images.mjs", "photonimage_new"],
+        ["regex.mjs", "RE2JSCompileException"],
       ] as const) {
         assert.ok(text(name).includes(word), name);
         assert.ok(!start.includes(word), word);

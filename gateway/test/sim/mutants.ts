@@ -71,8 +71,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P3] a message that comes during a run overtakes",
     file: machine("phase/queue"),
-    find: 'if (state.run.phase === "idle" && reset === undefined) {',
+    find: "if (isFree && reset === undefined) {",
     put: "if (reset === undefined) {",
+  },
+  {
+    name: "[P14] a stopped session starts what comes",
+    file: machine("phase/queue"),
+    find: 'const isFree = state.run.phase === "idle" && !state.held;',
+    put: 'const isFree = state.run.phase === "idle";',
   },
   {
     name: "[P3] the queue is a stack",
