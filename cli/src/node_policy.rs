@@ -238,7 +238,7 @@ mod tests {
             ("roots = []", 1, "section"),
             ("[roots]\nrx = []", 2, "`rw`"),
             ("[roots]\n\nrw = \"/x\"", 3, "list"),
-            ("sandbox = \"off\nx", 1, ""),
+            ("sandbox = \"off\nx = 1", 1, ""),
             ("sandbox = \"off\"\nsandbox = \"off\"", 2, "duplicate"),
         ] {
             let problem = parse(text).unwrap_err();

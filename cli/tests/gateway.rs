@@ -321,6 +321,7 @@ fn sp6_status_has_a_line_for_a_limit_that_is_nearly_used_up() {
             &json!({"channels": [], "count": 0}),
         );
         serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+        serve(connection, "approval.list", &json!({}), &json!({"approvals": []}));
         serve(connection, "usage.get", &json!({"days": 1}), &usage());
     };
     assert!(played(&["status"], plays).ok().stdout.contains(NEARLY));

@@ -149,7 +149,7 @@ export const ERRORS = {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "Set a valid token: `gsv local-config set token -`; the variable GSV_TOKEN comes before it. To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
+    hint: "Set a valid token: `gsv local-config set token -` (a token in the environment comes before it). To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
   },
   "budget.agent": {
     code: 469,
@@ -698,7 +698,7 @@ export const ERRORS = {
     http: 500,
     exit: 1,
     text: "The policy could not decide about this tool call, so it was denied.",
-    hint: "Show the rules: `gsv config get toolApproval`. Remove the newest one with `gsv config unset`, and report this.",
+    hint: "Show the rules: `gsv config get toolApproval`. Remove them with `gsv config unset toolApproval.rules`, and report this.",
   },
   "process.unknown": {
     code: 499,

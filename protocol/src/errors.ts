@@ -80,7 +80,7 @@ row(
   "auth.required",
   { code: 401, blame: "caller", http: 401, exit: 3 },
   "Token rejected.",
-  "Set a valid token: `gsv local-config set token -`; the variable GSV_TOKEN comes before it. To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
+  "Set a valid token: `gsv local-config set token -` (a token in the environment comes before it). To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
 );
 row(
   "auth.not_configured",
@@ -130,7 +130,7 @@ row(
   "policy.error",
   { code: 506, blame: "bug", http: 500, exit: 1 },
   "The policy could not decide about this tool call, so it was denied.",
-  "Show the rules: `gsv config get toolApproval`. Remove the newest one with `gsv config unset`, and report this.",
+  "Show the rules: `gsv config get toolApproval`. Remove them with `gsv config unset toolApproval.rules`, and report this.",
 );
 
 // Sessions and chat.

@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 13);
+        assert_eq!(names("/").len(), 14);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
     }
