@@ -79,6 +79,11 @@ export interface FakeModel {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
   enqueue(...scripts: Script[]): void;
+  /**
+   * The run's next answer by the number of tool results that it has already: a request that is made again gets the same answer again,
+   * which a queue can't do. Undefined ends it.
+   */
+  answerSteps(answer: ((results: number) => Script) | undefined): void;
   openGate(name: string): void;
   /** The nth request (from 1), as soon as it has arrived. */
   request(n: number): Promise<RecordedRequest>;
@@ -119,6 +124,19 @@ function lastTurn(body: Readonly<Record<string, unknown>>): Turn {
     }
   }
   return { userText: userText ?? "", results };
+}
+
+/** The tool results since the last message of the user. */
+function resultsOfRun(body: Readonly<Record<string, unknown>>): number {
+  const messages = (Array.isArray(body["messages"]) ? body["messages"] : []).filter(isRecord);
+  let results = 0;
+  for (const message of messages.toReversed()) {
+    const content = message["content"];
+    const blocks = Array.isArray(content) ? content.filter((block) => isRecord(block) && block["type"] === "tool_result").length : 0;
+    if (message["role"] === "user" && blocks === 0) break;
+    results += message["role"] === "tool" ? 1 : blocks;
+  }
+  return results;
 }
 
 /** The answer when nothing was scripted. */
@@ -219,6 +237,7 @@ export async function startFakeModel(options: { port?: number } = {}): Promise<F
   let waiting: { n: number; resolve: (request: RecordedRequest) => void }[] = [];
   const sockets = new Set<Socket>();
   let counter = 0;
+  let steps: ((results: number) => Script) | undefined;
   const nextId = (): string => `fake_${++counter}`;
 
   const take = (): Script | undefined => {
@@ -232,7 +251,7 @@ export async function startFakeModel(options: { port?: number } = {}): Promise<F
   };
 
   async function answer(wire: Wire, body: Record<string, unknown>, response: ServerResponse): Promise<void> {
-    const script = take() ?? defaultScript(body);
+    const script = take() ?? steps?.(resultsOfRun(body)) ?? defaultScript(body);
     if (script.gate !== undefined) await gates.wait(script.gate);
     if (script.fault === "stall") return NEVER;
     if (script.fault === "reset") {
@@ -382,6 +401,9 @@ export async function startFakeModel(options: { port?: number } = {}): Promise<F
     url: `http://127.0.0.1:${port}`,
     requests,
     enqueue: (...scripts) => enqueue(scripts),
+    answerSteps: (answer) => {
+      steps = answer;
+    },
     openGate: (name) => gates.open(name),
     request(n) {
       const found = requests[n - 1];
