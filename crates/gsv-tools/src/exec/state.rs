@@ -31,11 +31,13 @@ impl End {
         let (exit, ended_at) = folder
             .exit()
             .map_or_else(|| (None, host::now_ms()), |(exit, at)| (Some(exit), at));
+        // The time of the exit file comes from the kernel's coarse clock, which is up to a tick behind the clock of the start.
+        let ended_at = ended_at.max(meta.started_at);
         Self {
             exit,
             ending: folder.ending(),
             ended_at,
-            duration_ms: ended_at.saturating_sub(meta.started_at),
+            duration_ms: ended_at - meta.started_at,
         }
     }
 }
