@@ -5,7 +5,7 @@
 import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import type { Database } from "../../platform/sql.ts";
 import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { AFTER, apart, BEFORE, type Candidate, ranked } from "./ranking.ts";
+import { AFTER, apart, BEFORE, type Candidate, type Place, ranked } from "./ranking.ts";
 import { isMemory, linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
@@ -259,12 +259,13 @@ export class IndexStore {
     const rows = this.#best(request, Math.max(POOL, offset + limit));
     // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
     const order = [...this.#ranked(rows.slice(0, POOL), match.words), ...rows.slice(POOL)];
-    const page = (memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit);
+    const page = this.#whole((memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit));
     if (page.length === 0) return [];
     const texts = this.#marked(
       match,
       page.map(({ id }) => id),
     );
+    const beside = this.#beside(page);
     return page.map((row) => {
       const marked = texts.get(row.id) ?? "";
       return {
@@ -277,12 +278,12 @@ export class IndexStore {
         position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
         score: row.score,
         marked,
-        ...this.#around(row),
+        ...beside(row),
       };
     });
   }
   /** Texts that match, the best by their own words first. */
-  #best({ match, sources, sessionKey, memoryOf }: Find, limit: number): Row[] {
+  #best({ match, sources, sessionKey, memoryOf }: Find, limit: number): Scored[] {
     const isExact = match.exact !== undefined;
     const where: string[] = [];
     const params: SqlStorageValue[] = [];
@@ -303,11 +304,11 @@ export class IndexStore {
       params.push(sessionKey);
     }
     const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
-    // Scores that agree to two decimals count as equal; then the later text comes first. `CROSS JOIN` keeps this order of tables:
+    // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
     // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
     return this.#storage.sql
-      .exec<Row>(
-        `SELECT d.id, d.source, d.ord, d.position, d.role, d.at, -${score} AS score, s.kind, s.name, s.session_key, s.session_id, s.state FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY round(score, 2) DESC, d.at DESC, d.id DESC LIMIT ?`,
+      .exec<Scored>(
+        `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
         match.exact ?? match.words.join(" OR "),
         ...params,
         limit,
@@ -315,17 +316,12 @@ export class IndexStore {
       .toArray();
   }
   /** The pool by its texts' own words and the words of their places. */
-  #ranked(pool: readonly Row[], words: readonly string[]): readonly Row[] {
+  #ranked(pool: readonly Scored[], words: readonly string[]): readonly Scored[] {
     const asked = words.slice(0, RANKING_WORDS);
-    if (asked.length === 0 || pool.length === 0) return pool;
+    // Every text of the pool has the only word of a search for one word: its place adds nothing.
+    if (asked.length < 2 || pool.length === 0) return pool;
     const { sql } = this.#storage;
-    const wanted = JSON.stringify([...new Set(pool.flatMap(({ source, ord }) => around(ord).map((at) => `${source} ${at}`)))].map(pair));
-    const places = sql
-      .exec<Candidate>(
-        "SELECT d.id, d.source, d.ord, d.at FROM json_each(?) w JOIN docs d ON d.source = w.value ->> 0 AND d.ord = w.value ->> 1",
-        wanted,
-      )
-      .toArray();
+    const places = this.#docs<Place>("d.id, d.source, d.ord", pool);
     const ids = JSON.stringify(places.map(({ id }) => id));
     const values = asked.map(
       (word) =>
@@ -342,6 +338,22 @@ export class IndexStore {
     );
     return ranked(pool, places, values);
   }
+  /** Scored texts with what is known of them and of their sources. */
+  #whole(scored: readonly Scored[]): Row[] {
+    const known = new Map(
+      this.#storage.sql
+        .exec<Known>(
+          "SELECT d.id, d.position, d.role, s.kind, s.name, s.session_key, s.session_id FROM json_each(?) w JOIN docs d ON d.id = w.value JOIN sources s ON s.id = d.source",
+          JSON.stringify(scored.map(({ id }) => id)),
+        )
+        .toArray()
+        .map((row) => [row.id, row]),
+    );
+    return scored.flatMap((text) => {
+      const more = known.get(text.id);
+      return more === undefined ? [] : { ...text, ...more };
+    });
+  }
   /** Texts with marks around what matches. */
   #marked({ exact, words }: Find["match"], ids: readonly number[]): ReadonlyMap<number, string> {
     const table = exact === undefined ? "stems" : "places";
@@ -357,19 +369,38 @@ export class IndexStore {
         .map(({ id, marked }) => [id, marked]),
     );
   }
-  /** The texts beside a line or a message. Parts of other files are long enough by themselves. */
-  #around({ source, ord, kind, name }: Row): Pick<SearchPlace, "before" | "after"> {
-    if (kind === "workspace" && !isMemory(name)) return { before: [], after: [] };
-    const texts = (from: number, to: number): string[] =>
-      this.#storage.sql
-        .exec<{ text: string }>("SELECT text FROM docs WHERE source = ? AND ord BETWEEN ? AND ? ORDER BY ord", source, from, to)
-        .toArray()
-        .map(({ text }) => text);
-    return { before: texts(ord - BEFORE, ord - 1), after: texts(ord + 1, ord + AFTER) };
+  /** The texts beside each of these lines and messages. Parts of other files are long enough by themselves. */
+  #beside(page: readonly Row[]): (row: Row) => Pick<SearchPlace, "before" | "after"> {
+    const isShown = ({ kind, name }: Row): boolean => kind !== "workspace" || isMemory(name);
+    const texts = new Map(
+      this.#docs<Pick<Place, "source" | "ord"> & { text: string }>("d.source, d.ord, d.text", page.filter(isShown)).map(
+        ({ source, ord, text }) => [`${source} ${ord}`, text],
+      ),
+    );
+    return (row) => {
+      const from = (first: number, last: number): string[] =>
+        range(row.ord + first, row.ord + last).flatMap((ord) => texts.get(`${row.source} ${ord}`) ?? []);
+      return isShown(row) ? { before: from(-BEFORE, -1), after: from(1, AFTER) } : { before: [], after: [] };
+    };
+  }
+  /** Columns of these texts and of the ones around them, each text once. */
+  #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
+    const wanted = new Map<number, Set<number>>();
+    for (const { source, ord } of around) {
+      const known = wanted.get(source) ?? new Set();
+      for (const at of range(ord - BEFORE, ord + AFTER)) known.add(at);
+      wanted.set(source, known);
+    }
+    return this.#storage.sql
+      .exec<Columns>(
+        `SELECT ${columns} FROM json_each(?) w JOIN docs d ON d.source = w.value ->> 0 AND d.ord = w.value ->> 1`,
+        JSON.stringify([...wanted].flatMap(([source, ords]) => [...ords].map((ord) => [source, ord]))),
+      )
+      .toArray();
   }
 }
 
-type Row = Candidate &
-  Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & { position: number; role: string | null; score: number };
-const around = (ord: number): readonly number[] => Array.from({ length: BEFORE + 1 + AFTER }, (_, step) => ord - BEFORE + step);
-const pair = (key: string): readonly number[] => key.split(" ").map(Number);
+type Scored = Candidate & { readonly score: number };
+type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & { id: number; position: number; role: string | null };
+type Row = Scored & Known;
+const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

@@ -4,13 +4,10 @@
  * they are added.
  */
 
-/** A text that may be a hit. Its neighbours have the numbers beside `ord` in the same source. */
-export type Candidate = {
-  readonly id: number;
-  readonly source: number;
-  readonly ord: number;
-  readonly at: number;
-};
+/** A text. Its neighbours have the numbers beside `ord` in the same source. */
+export type Place = { readonly id: number; readonly source: number; readonly ord: number };
+/** A text that may be a hit. */
+export type Candidate = Place & { readonly at: number };
 /** How many texts before and after a hit count as its place, and are shown with it. */
 export const BEFORE = 2;
 export const AFTER = 1;
@@ -24,28 +21,31 @@ const NEIGHBOUR = 0.7;
  */
 export function ranked<C extends Candidate>(
   candidates: readonly C[],
-  places: readonly Candidate[],
+  places: readonly Place[],
   words: readonly ReadonlyMap<number, number>[],
 ): readonly (C & { readonly score: number })[] {
-  const ids = new Map(places.map(({ id, source, ord }) => [`${source} ${ord}`, id]));
+  const bySource = new Map<number, Map<number, number>>();
+  for (const place of places) within(bySource, place.source).set(place.ord, place.id);
+  let mostOwn = Number.MIN_VALUE;
+  let mostPlace = Number.MIN_VALUE;
   const valued = candidates.map((candidate) => {
-    const around = [];
-    for (let step = -BEFORE; step <= AFTER; step++) {
-      const id = ids.get(`${candidate.source} ${candidate.ord + step}`);
-      if (id !== undefined) around.push(id);
-    }
+    const beside = bySource.get(candidate.source);
     let own = 0;
     let place = 0;
     for (const values of words) {
       const mine = values.get(candidate.id) ?? 0;
+      let best = mine;
+      for (let step = -BEFORE; step <= AFTER; step++) {
+        const id = beside?.get(candidate.ord + step);
+        if (id !== undefined) best = Math.max(best, NEIGHBOUR * (values.get(id) ?? 0));
+      }
       own += mine;
-      place += Math.max(mine, ...around.map((id) => NEIGHBOUR * (values.get(id) ?? 0)));
+      place += best;
     }
+    mostOwn = Math.max(mostOwn, own);
+    mostPlace = Math.max(mostPlace, place);
     return { candidate, own, place };
   });
-  const most = (pick: (valued: { readonly own: number; readonly place: number }) => number): number =>
-    Math.max(Number.MIN_VALUE, ...valued.map(pick));
-  const [mostOwn, mostPlace] = [most(({ own }) => own), most(({ place }) => place)];
   return valued
     .map(({ candidate, own, place }) => ({
       ...candidate,
@@ -53,10 +53,18 @@ export function ranked<C extends Candidate>(
     }))
     .sort((left, right) => right.score - left.score || right.at - left.at || right.id - left.id);
 }
+/** The map of a source; a new one for a source without. */
+function within<V>(bySource: Map<number, Map<number, V>>, source: number): Map<number, V> {
+  const known = bySource.get(source);
+  if (known !== undefined) return known;
+  const made = new Map<number, V>();
+  bySource.set(source, made);
+  return made;
+}
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
 /** Hits without those that are shown around a better one. */
-export function apart<C extends Pick<Candidate, "source" | "ord">>(hits: readonly C[]): readonly C[] {
+export function apart<C extends Pick<Place, "source" | "ord">>(hits: readonly C[]): readonly C[] {
   const kept: C[] = [];
   for (const hit of hits) {
     const isShown = kept.some(({ source, ord }) => source === hit.source && hit.ord >= ord - BEFORE && hit.ord <= ord + AFTER);
