@@ -968,6 +968,10 @@ export type ChatTool = {
   /** At most 4096 characters. */
   preview?: string;
   durationMs?: number;
+  /** -2147483648 to 2147483647. */
+  exitCode?: number;
+  /** At most 32 characters. */
+  signal?: string;
 };
 
 /** Whether the call starts or has ended. */

@@ -104,6 +104,10 @@ export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   /** The beginning of the result, at most 2,000 characters. */
   preview: t.optional(t.string(4096)),
   durationMs: t.optional(t.int()),
+  /** How the command of an ended call ended: `ok` means that it ran, not that it succeeded. */
+  exitCode: t.optional(t.int(-2147483648, 2147483647)),
+  /** The signal that ended the command. */
+  signal: t.optional(t.string(32)),
 });
 export const ChatMessage = struct(
   "ChatMessage",

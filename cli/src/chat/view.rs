@@ -202,13 +202,17 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
         return format!("{dot} {name}{space}{args} …");
     }
     let (style, word) = match tool.outcome {
-        None | Some(ToolOutcome::Ok) => (Style::Green, "ok"),
-        Some(ToolOutcome::Error) => (Style::Red, "failed"),
-        Some(ToolOutcome::Cancelled) => (Style::Yellow, "cancelled"),
-        Some(ToolOutcome::Timeout) => (Style::Yellow, "timed out"),
-        Some(ToolOutcome::Unknown) => (Style::Yellow, "outcome unknown"),
+        None | Some(ToolOutcome::Ok) => match (tool.exit_code, tool.signal.as_deref()) {
+            (None | Some(0), None) => (Style::Green, "ok".to_owned()),
+            (_, Some(signal)) => (Style::Yellow, format!("ended by {}", one_line(signal, ARGS_COLUMNS))),
+            (Some(code), None) => (Style::Yellow, format!("exit status {code}")),
+        },
+        Some(ToolOutcome::Error) => (Style::Red, "failed".to_owned()),
+        Some(ToolOutcome::Cancelled) => (Style::Yellow, "cancelled".to_owned()),
+        Some(ToolOutcome::Timeout) => (Style::Yellow, "timed out".to_owned()),
+        Some(ToolOutcome::Unknown) => (Style::Yellow, "outcome unknown".to_owned()),
     };
-    let mut line = format!("{} {name} {}", out.paint_note(style, "●"), out.paint_note(style, word));
+    let mut line = format!("{} {name} {}", out.paint_note(style, "●"), out.paint_note(style, &word));
     if let Some(ms) = tool.duration_ms {
         line.push_str(&out.paint_note(Style::Dim, &format!(" {}", units::duration(ms))));
     }
@@ -278,6 +282,8 @@ mod tests {
             outcome: None,
             preview: None,
             duration_ms: None,
+            exit_code: None,
+            signal: None,
         }
     }
 
@@ -295,6 +301,11 @@ mod tests {
         ended.outcome = Some(ToolOutcome::Ok);
         ended.duration_ms = Some(12);
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash ok 12 ms");
+        ended.exit_code = Some(2);
+        assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash exit status 2 12 ms");
+        ended.exit_code = None;
+        ended.signal = Some("SIGKILL".to_owned());
+        assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash ended by SIGKILL 12 ms");
         ended.outcome = Some(ToolOutcome::Error);
         ended.preview = Some("no\n\u{1b}]0;x\u{7}such file".to_owned());
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash failed 12 ms: no such file");

@@ -1415,6 +1415,12 @@ pub struct ChatTool {
     pub preview: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// -2147483648 to 2147483647.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
 }
 
 /// Whether the call starts or has ended.

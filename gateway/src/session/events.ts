@@ -64,6 +64,19 @@ function shownArgs(args: Readonly<Record<string, unknown>>): unknown {
   const text = JSON.stringify(args);
   return text.length <= EVENT_ARGS_CHARS ? args : { truncated: true, beginning: head(text, PREVIEW_CHARS) };
 }
+const COMMAND_TOOL = /__(?:Bash|Process)$/;
+const EXIT_CODE = /"exitCode":(-?\d{1,10})[,}]/;
+const SIGNAL = /"signal":"([A-Z0-9+-]{1,32})"/;
+/**
+ * How the command of a call ended. A long result is cut in the middle and no longer JSON, so this reads the fields themselves: inside a
+ * JSON string every quote has a backslash, so a command's output can't look like them.
+ */
+function commandEnd(row: ToolResultRow): { readonly exitCode?: number; readonly signal?: string } {
+  const text = textOf(row.message.content);
+  if (row.outcome !== "ok" || !COMMAND_TOOL.test(row.message.toolName) || !text.startsWith("{")) return {};
+  const [code, signal] = [EXIT_CODE.exec(text)?.[1], SIGNAL.exec(text)?.[1]];
+  return { ...(code === undefined ? {} : { exitCode: Number(code) }), ...(signal === undefined ? {} : { signal }) };
+}
 const toolEnded = (row: ToolResultRow): ChatFields => ({
   state: "tool",
   tool: {
@@ -73,6 +86,7 @@ const toolEnded = (row: ToolResultRow): ChatFields => ({
     outcome: row.outcome,
     preview: head(textOf(row.message.content), PREVIEW_CHARS),
     ...(row.durationMs === undefined ? {} : { durationMs: Math.round(row.durationMs) }),
+    ...commandEnd(row),
   },
   sessionSeq: row.seq,
   step: row.step,

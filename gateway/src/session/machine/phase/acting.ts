@@ -138,6 +138,10 @@ function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): v
   appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text });
 }
 
+/** A tool that cut its own output says so in a field of its result. Inside a JSON string the quotes would have backslashes. */
+const TOOL_CUT = /"truncated":true[,}]/;
+const CUT_BEFORE = " The tool itself had left out a part before; that part is not kept.";
+
 /** Content that fits the model's window and its row. The whole text of a cut result is kept as a file of the workspace (G4). */
 function fit(d: Draft, callId: string, content: readonly ContentBlock[], chars: number): readonly ContentBlock[] {
   const text = textOf(content);
@@ -146,12 +150,8 @@ function fit(d: Draft, callId: string, content: readonly ContentBlock[], chars: 
   d.results.push({ op: "keep", callId, text });
   const id = storeEffectId(callId);
   if (!d.state.outbox.some((effect) => effect.id === id)) open(d, { type: "StoreResult", id, callId });
-  const path = resultPath(callId);
-  const cut = cutMiddle(
-    text,
-    chars,
-    (missing) => `[... ${missing} characters were left out here. The whole text is kept: gsv__ReadFile with path "${path}". ...]`,
-  );
+  const kept = `The result is kept as the tool gave it: gsv__ReadFile with path "${resultPath(callId)}".${TOOL_CUT.test(text) ? CUT_BEFORE : ""}`;
+  const cut = cutMiddle(text, chars, (missing) => `[... ${missing} characters were left out here. ${kept} ...]`);
   return [{ type: "text", text: cut }, ...fitImages(images, MESSAGE_ROW_BYTES / 2)];
 }
 

@@ -102,6 +102,19 @@ describe("calls", () => {
     b.apply({ type: "EffectDone", effectId: b.effect("StoreResult").id });
     assert.equal(b.results.size, 0);
   });
+  test("[G4] the note of a cut result never promises more than is kept: a tool may have cut its output before", () => {
+    for (const [truncated, says] of [
+      [false, /characters were left out here\. The result is kept as the tool gave it: gsv__ReadFile with path "[^"]+"\. \.\.\.\]/],
+      [true, /The tool itself had left out a part before; that part is not kept\./],
+    ] as const) {
+      const b = new Bench();
+      b.say("a");
+      b.reply("", [call()]);
+      b.result(CALL, JSON.stringify({ output: `"truncated":true,${"x".repeat(100_000)}`, truncated }));
+      assert.match(b.textOf(CALL), says);
+      assert.equal(b.textOf(CALL).includes("whole text"), false);
+    }
+  });
   test("[G4] a result of exactly the limit is not cut", () => {
     const b = new Bench();
     b.say("a");
