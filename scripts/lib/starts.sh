@@ -1,0 +1,160 @@
+# Several `scripts/start` of one state folder at a time share its gateway and this machine's node: the last one that needs the node
+# stops it, and the last of those that print one answer stops the gateway that they started. Sourced by `start`, never run.
+# Needs: home, id, once, GSV, is_online, say, die. Bash 3.2 and newer.
+#
+# Files in $home/starts, each written whole:
+#   start-PID          a start that runs: its node's id, and its command line (a pid alone may belong to another program by now)
+#   node-ID            the node that a start started: its pid and its command line
+#   node-ID.ends-PID   the same while the start PID stops it
+#   node-ID.begins     the start that is starting the node
+#   *.ends-PID.by      the start PID as a process: it is no longer a start that needs something
+#   gateway            the gateway was started for one answer, and no chat has used it
+#   gateway.ends-PID   the same while the start PID stops it
+#
+# Who stops something renames its file and then looks for other starts; who joins writes its own file and then looks for renamed
+# ones. So one of the two sees the other.
+
+starts="$home/starts"
+node_pid=""
+
+# A process's command line on one line, at most 4,000 characters.
+command_of() {
+  if [ -r "/proc/$1/cmdline" ]; then tr '\0\n' '  ' <"/proc/$1/cmdline" 2>/dev/null; else ps -o command= -p "$1" 2>/dev/null | tr '\n' ' '; fi | cut -c1-4000 || true
+}
+# Whether the process that a file names (its first line, or the given pid) still runs.
+runs() {
+  local pid known
+  pid=${2:-$(sed -n 1p "$1" 2>/dev/null || true)}
+  known=$(sed -n 2p "$1" 2>/dev/null || true)
+  [ -n "$pid" ] && [ -n "$known" ] && kill -0 "$pid" 2>/dev/null && [ "$(command_of "$pid")" = "$known" ]
+}
+# Writes a file whole: name, first line, pid whose command line is the second line.
+record() {
+  printf '%s\n%s\n' "$2" "$(command_of "$3")" >"$starts/.new-$$" && mv -f "$starts/.new-$$" "$starts/$1"
+}
+# Whether another start runs: any, or one with this node.
+others() {
+  local file pid
+  for file in "$starts"/start-*; do
+    pid=${file##*-}
+    if [ ! -f "$file" ] || [ "$pid" = $$ ]; then continue; fi
+    runs "$file" "$pid" || { rm -f "$file"; continue; }
+    if [ $# -eq 0 ] || [ "$(sed -n 1p "$file" 2>/dev/null)" = "$1" ]; then return 0; fi
+  done
+  return 1
+}
+# Waits while another start stops NAME. A start that was killed meanwhile has not stopped it. True: it had to wait.
+await_end() {
+  local file waited=false
+  for file in "$starts/$1".ends-*; do
+    case $file in *.by) continue ;; esac
+    while [ -f "$file" ]; do
+      waited=true
+      if runs "$file.by"; then sleep 0.1; else mv -f "$file" "$starts/$1" 2>/dev/null || true; fi
+    done
+  done
+  $waited
+}
+# Takes what NAME is about, so that this start may stop it. False: nothing is there to stop, or others need it.
+take() {
+  local name=$1
+  shift
+  if [ ! -f "$starts/$name" ] || others "$@"; then return 1; fi
+  record "$name.ends-$$.by" $$ $$
+  mv "$starts/$name" "$starts/$name.ends-$$" 2>/dev/null || { rm -f "$starts/$name.ends-$$.by"; return 1; }
+  if others "$@"; then
+    mv -f "$starts/$name.ends-$$" "$starts/$name"
+    rm -f "$starts/$name.ends-$$.by"
+    return 1
+  fi
+}
+taken_ended() { rm -f "$starts/$1.ends-$$" "$starts/$1.ends-$$.by"; }
+
+# Before the gateway is asked for.
+join_starts() {
+  (umask 077 && mkdir -p "$starts") || die "The folder $starts can't be made. Make sure that you may write there and that the disk is not full."
+  record "start-$$" "$id" $$
+  await_end gateway || true
+}
+# When the gateway runs; whether this start started it.
+gateway_runs() {
+  if ! $once; then rm -f "$starts/gateway"; elif $1; then : >"$starts/gateway"; fi
+}
+
+end_process() {
+  local waited=0
+  kill "$1" 2>/dev/null || return 0
+  while kill -0 "$1" 2>/dev/null && [ $waited -lt 50 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+  done
+  kill -9 "$1" 2>/dev/null || true
+}
+
+# Starts this machine's node unless a node of this name is connected.
+ensure_machine() {
+  local waited=0
+  if await_end "node-$id"; then
+    # The gateway may not know yet that it ended.
+    while is_online && [ ! -f "$starts/node-$id" ] && [ $waited -lt 50 ]; do
+      sleep 0.1
+      waited=$((waited + 1))
+    done
+  fi
+  until (set -o noclobber && printf '%s\n%s\n' $$ "$(command_of $$)" >"$starts/node-$id.begins") 2>/dev/null; do
+    runs "$starts/node-$id.begins" || rm -f "$starts/node-$id.begins"
+    sleep 0.1
+  done
+  if is_online; then
+    say "Node:    $id (already connected)"
+  else
+    start_node "$1"
+  fi
+  rm -f "$starts/node-$id.begins"
+}
+start_node() {
+  local workspace waited=0
+  mkdir -p "$1"
+  workspace=$(cd "$1" && pwd -P)
+  # A separate process group, so that Ctrl-C in the chat stops the agent's run and not the node.
+  set -m
+  "$GSV" node --id "$id" --workspace "$workspace" </dev/null >"$scratch/node.log" 2>&1 &
+  node_pid=$!
+  set +m
+  until is_online; do
+    if ! kill -0 "$node_pid" 2>/dev/null || [ $waited -ge 150 ]; then
+      cat "$scratch/node.log" >&2
+      die "The node did not connect."
+    fi
+    sleep 0.1
+    waited=$((waited + 1))
+  done
+  # Only now: the shell's child has become the program.
+  record "node-$id" "$node_pid" "$node_pid"
+  say "Node:    $id, working in $workspace"
+}
+
+# At the end of a start: stops what no other start needs.
+leave_starts() {
+  local pid
+  rm -f "$starts/start-$$"
+  if [ "$(sed -n 1p "$starts/node-$id.begins" 2>/dev/null)" = $$ ]; then rm -f "$starts/node-$id.begins"; fi
+  if [ -n "$node_pid" ] && [ ! -f "$starts/node-$id" ]; then
+    # It did not connect, or the state folder is gone.
+    end_process "$node_pid"
+  elif [ -f "$starts/node-$id" ]; then
+    if take "node-$id" "$id"; then
+      if runs "$starts/node-$id.ends-$$"; then
+        pid=$(sed -n 1p "$starts/node-$id.ends-$$")
+        end_process "$pid"
+      fi
+      taken_ended "node-$id"
+    elif [ -n "$node_pid" ]; then
+      say "The node $id keeps running, because another start uses it."
+    fi
+  fi
+  if $once && take gateway; then
+    "$GSV" down >/dev/null 2>&1 || true
+    taken_ended gateway
+  fi
+}

@@ -1,0 +1,167 @@
+/** Several `scripts/start` at a time share gateway and node. The real functions of starts.sh, with a stand-in for the gsv program. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { ROOT } from "./root.ts";
+
+let home = "";
+let running: ChildProcess[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "gsv-starts-"));
+  running = [];
+  // A node is online while its process runs. Two nodes of one name never are.
+  const gsv = `#!/usr/bin/env bash
+case $1 in
+  node) echo $$ >>"${home}/nodes"; trap 'exit 0' TERM; echo $$ >"${home}/online"; while :; do sleep 0.02; done ;;
+  down) echo down >>"${home}/downs" ;;
+esac`;
+  writeFileSync(join(home, "gsv"), gsv, { mode: 0o700 });
+});
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  const nodes = existsSync(join(home, "nodes")) ? readFileSync(join(home, "nodes"), "utf8").trim().split("\n") : [];
+  for (const pid of nodes.map(Number)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  rmSync(home, { recursive: true, force: true });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+const nodePids = (): number[] => readFileSync(join(home, "nodes"), "utf8").trim().split("\n").map(Number);
+const files = (): string[] => readdirSync(join(home, "starts"));
+
+interface Start {
+  readonly child: ChildProcess;
+  /** Its lines so far. */
+  said(): string;
+  /** Ends its chat. Answers when the whole start has ended. */
+  end(): Promise<void>;
+}
+/** Joins and opens a "chat", which lasts until its stdin ends. Answers when the chat is open. */
+async function start(options: { readonly once?: boolean; readonly startsGateway?: boolean } = {}): Promise<Start> {
+  const script = `set -euo pipefail
+home=${home}; id=lap; once=${options.once ?? false}; GSV=${home}/gsv; scratch=${home}
+say() { printf '%s\\n' "$*"; }
+die() { say "$*"; exit 1; }
+is_online() { [ -f "${home}/online" ] && kill -0 "$(cat "${home}/online")" 2>/dev/null; }
+source ${ROOT}/scripts/lib/starts.sh
+finish() { trap - EXIT; leave_starts; }
+trap finish EXIT
+join_starts
+gateway_runs ${options.startsGateway ?? false}
+ensure_machine ${home}/work
+say "chat is open"
+read -r _ || true`;
+  const child = spawn("bash", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
+  running.push(child);
+  let text = "";
+  child.stdout.setEncoding("utf8");
+  for await (const [piece] of onData(child)) {
+    text += piece;
+    if (text.includes("chat is open")) break;
+  }
+  child.stdout.on("data", (piece: string) => (text += piece));
+  const end = async (): Promise<void> => {
+    const closed = once(child, "close");
+    child.stdin.end();
+    await closed;
+  };
+  return { child, said: () => text, end };
+}
+async function* onData(child: ChildProcess): AsyncGenerator<readonly [string]> {
+  const { stdout } = child;
+  assert.ok(stdout);
+  while (true) {
+    const first: readonly unknown[] = await Promise.race([once(stdout, "data"), once(child, "close").then(() => [])]);
+    if (typeof first[0] !== "string") assert.fail("the start ended before its chat");
+    yield [first[0]];
+  }
+}
+
+test("a node stays as long as any start uses it, and the last one stops it", async () => {
+  const first = await start();
+  const second = await start();
+  assert.match(second.said(), /already connected/);
+  const [node] = nodePids();
+  assert.ok(node !== undefined && isAlive(node));
+  await first.end();
+  assert.match(first.said(), /keeps running, because another start uses it/);
+  assert.ok(isAlive(node), "the second start still uses it");
+  await second.end();
+  assert.ok(!isAlive(node), "the last start stops it");
+  assert.deepEqual([nodePids(), files()], [[node], []]);
+});
+test("a start that was killed is no longer one that uses the node", async () => {
+  const first = await start();
+  const second = await start();
+  second.child.kill("SIGKILL");
+  await once(second.child, "close");
+  await first.end();
+  assert.ok(!isAlive(nodePids()[0] ?? 0));
+  assert.deepEqual(files(), []);
+});
+test("the node of a start that was killed goes on, and the next start that ends stops it", async () => {
+  const first = await start();
+  first.child.kill("SIGKILL");
+  await once(first.child, "close");
+  const second = await start();
+  assert.match(second.said(), /already connected/);
+  await second.end();
+  assert.ok(!isAlive(nodePids()[0] ?? 0));
+});
+test("a start waits for one that is stopping the node, and starts its own", async () => {
+  const first = await start();
+  // As if the first had begun to stop its node: what `take` writes. Its process still runs, so the second waits.
+  const taken = `node-lap.ends-${first.child.pid}`;
+  const record = readFileSync(join(home, "starts/node-lap"), "utf8");
+  const self = readFileSync(join(home, `starts/start-${first.child.pid}`), "utf8").split("\n")[1];
+  rmSync(join(home, "starts/node-lap"));
+  writeFileSync(join(home, "starts", `${taken}.by`), `${first.child.pid}\n${self}\n`);
+  writeFileSync(join(home, "starts", taken), record);
+  const second = start();
+  await first.end();
+  for (const name of [taken, `${taken}.by`]) rmSync(join(home, "starts", name), { force: true });
+  assert.match((await second).said(), /working in/);
+  const [old, fresh] = nodePids();
+  assert.ok(old !== undefined && fresh !== undefined && !isAlive(old) && isAlive(fresh));
+  await (await second).end();
+  assert.ok(!isAlive(fresh));
+});
+test("a node that no start began is used and never stopped", async () => {
+  writeFileSync(join(home, "online"), String(process.pid));
+  const only = await start();
+  assert.match(only.said(), /already connected/);
+  await only.end();
+  assert.ok(!existsSync(join(home, "nodes")));
+});
+test("a gateway that was started for one answer ends with the last start, unless a chat has used it", async () => {
+  const downs = (): boolean => existsSync(join(home, "downs"));
+  const answer = await start({ once: true, startsGateway: true });
+  const second = await start({ once: true });
+  await answer.end();
+  assert.ok(!downs(), "another start still uses the gateway");
+  await second.end();
+  assert.ok(downs());
+  rmSync(join(home, "downs"));
+  const third = await start({ once: true, startsGateway: true });
+  const chat = await start();
+  await third.end();
+  await chat.end();
+  assert.ok(!downs(), "a chat leaves the gateway running");
+});
+test("a start whose state folder was removed still stops its own node", async () => {
+  const only = await start();
+  rmSync(join(home, "starts"), { recursive: true });
+  await only.end();
+  assert.ok(!isAlive(nodePids()[0] ?? 0));
+});
