@@ -43,6 +43,27 @@ fn up_starts_the_gateway_and_down_stops_it() {
 }
 
 #[test]
+fn a_gateway_whose_state_folder_was_removed_is_found_and_stopped() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let pids = [
+        gateway.pid("supervisorPid").unwrap(),
+        gateway.pid("workerdPid").unwrap(),
+    ];
+    fs::remove_dir_all(gateway.home.state()).unwrap();
+    let up = gateway.up().failed(1);
+    assert!(up.stderr.contains("still runs"), "{}", up.stderr);
+    assert!(up.stderr.contains("gsv down"), "{}", up.stderr);
+    let down = gateway.gsv(&["down"]).ok();
+    assert!(down.stderr.contains("is stopped"), "{}", down.stderr);
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    assert!(gateway.get("/health").is_none());
+    let again = gateway.gsv(&["down"]).ok();
+    assert!(again.stderr.contains("was not running"), "{}", again.stderr);
+    gateway.up().ok();
+}
+
+#[test]
 fn f46_the_port_that_was_chosen_is_remembered() {
     let gateway = Embedded::new();
     gateway.up().ok();

@@ -55,7 +55,7 @@ await_end() {
   done
   $waited
 }
-# Takes what NAME is about, so that this start may stop it. False: nothing is there to stop, or others need it.
+# Takes what NAME is about, so that this start may stop it. False: it does not exist, or others need it.
 take() {
   local name=$1
   shift

@@ -1,4 +1,5 @@
-//! `gsv down`: ends the supervisor and workerd. Safe to repeat. Signals only processes that are certainly ours.
+//! `gsv down`: ends the supervisor and workerd, also when the state folder is gone. Safe to repeat. Signals only processes that are
+//! certainly ours.
 
 use std::fs;
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use super::layout::Layout;
 use super::lock::{self, Lock};
 use super::process::Process;
+use super::record;
 use super::state::{Found, State};
 use crate::exit::{Failure, Outcome};
 
@@ -16,9 +18,13 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// Returns whether anything was running.
 pub fn stop(layout: &Layout) -> Outcome<bool> {
-    if !layout.exists() {
-        return Ok(false);
-    }
+    let was_running = layout.exists() && stop_here(layout)?;
+    // A gateway runs on when its state folder is removed.
+    Ok(stop_left_over(layout)? || was_running)
+}
+
+/// Stops the gateway whose files are in the state folder.
+fn stop_here(layout: &Layout) -> Outcome<bool> {
     let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
     let state = match State::read(&layout.state()) {
         Found::State(state) => Some(state),
@@ -41,6 +47,22 @@ pub fn stop(layout: &Layout) -> Outcome<bool> {
     }
     let _ = fs::remove_file(layout.state());
     Ok(was_running)
+}
+
+fn stop_left_over(layout: &Layout) -> Outcome<bool> {
+    let Some(state) = record::running(layout) else {
+        record::remove(layout);
+        return Ok(false);
+    };
+    for (process, grace) in [(Some(state.supervisor()), GRACE), (state.workerd(), ORPHAN_GRACE)] {
+        if let Some(process) = process.filter(Process::is_alive)
+            && !process.end(grace)
+        {
+            return Err(does_not_end(&process));
+        }
+    }
+    record::remove(layout);
+    Ok(true)
 }
 
 fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> {

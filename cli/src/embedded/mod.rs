@@ -19,6 +19,7 @@ pub mod log;
 pub mod login;
 pub mod ports;
 pub mod process;
+pub mod record;
 pub mod reload;
 pub mod restart;
 pub mod runtime;

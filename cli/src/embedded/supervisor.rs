@@ -18,7 +18,7 @@ use super::runtime::Runtime;
 use super::state::{Phase, State};
 use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
-use super::{health, url};
+use super::{health, record, url};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::units::now_ms;
 
@@ -230,6 +230,7 @@ impl Supervisor {
 
     fn enter(&mut self, phase: Phase) -> Outcome<()> {
         self.state.phase = phase;
+        record::write(&self.layout, &self.state);
         self.state.write(&self.layout.state())
     }
 
@@ -246,6 +247,7 @@ impl Supervisor {
         let Err(failure) = result else {
             self.say("stopped");
             let _ = std::fs::remove_file(self.layout.state());
+            record::remove(&self.layout);
             return;
         };
         let reason = &failure.message;
@@ -253,6 +255,7 @@ impl Supervisor {
         self.state.set_workerd(None);
         self.state.reason = Some(reason.clone());
         let _ = self.enter(Phase::Failed);
+        record::remove(&self.layout);
         if matches!(self.mode, Mode::Detached) {
             report(&Report::Failed { reason: reason.clone() });
         }

@@ -14,7 +14,7 @@ use super::login::login;
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
-use super::{DEFAULT_PORT, configure, log, ports};
+use super::{DEFAULT_PORT, configure, log, ports, record};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
@@ -88,6 +88,16 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
         orphan.end(ORPHAN_GRACE);
     }
     let _ = fs::remove_file(layout.state());
+    if let Some(left_over) = record::running(layout) {
+        return Err(Failure::failed(
+            format!(
+                "The gateway that was started for {} still runs (process {}), but its files there were removed or replaced.",
+                layout.home.display(),
+                left_over.supervisor_pid
+            ),
+            "Stop it with `gsv down`, then run `gsv up`.",
+        ));
+    }
     ports::ensure_free(port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let warnings = configure::write(layout, &runtime, port, &bootstrap)?;
