@@ -191,10 +191,8 @@ export interface IdentifyBudget {
 export const IDENTIFIES_KEPT = 50;
 /** Ms until a new session may start; 0: now. */
 export function identifyWaitMs(budget: IdentifyBudget, lastAt: number, now: number): number {
-  // Of an allowance smaller than the reserve, half is reserved.
-  const kept = Math.min(IDENTIFIES_KEPT, Math.floor(budget.total / 2));
-  if (budget.remaining <= kept && now < budget.resetAt) return budget.resetAt - now;
-  return Math.max(0, lastAt + budget.gapMs - now);
+  return isSpent(budget, now) ? budget.resetAt - now : Math.max(0, lastAt + budget.gapMs - now);
 }
+/** Of an allowance smaller than the reserve, half is reserved. */
 export const isSpent = (budget: IdentifyBudget, now: number): boolean =>
   budget.remaining <= Math.min(IDENTIFIES_KEPT, Math.floor(budget.total / 2)) && now < budget.resetAt;

@@ -69,6 +69,36 @@ for (const [what, from, event, to, effects] of table) {
   });
 }
 
+/** The attempt is the one after the wait, so a failure of the first attempt waits as long as the second attempt says. */
+const waits: readonly (readonly [
+  what: string,
+  from: Connection,
+  event: ConnectionEvent,
+  waitMs: number,
+  attempt: number,
+  offline: boolean,
+])[] = [
+  ["that does not open in time", { ...connecting, since: 0 }, wanted(), 1_000, 3, true],
+  ["that goes silent", { ...connected, since: 0, attempt: 5 }, wanted(0), 500, 2, false],
+  ["that fails", connecting, { type: "failed", error: "x" }, 1_000, 3, true],
+  ["that fails with a wait of Discord's", connecting, { type: "failed", error: "x", waitMs: 9_000 }, 9_000, 1, false],
+  ["whose socket never opens", connecting, closed(1006), 1_000, 3, true],
+  ["that is closed with a code while it opens", connecting, closed(4000), 1_000, 3, false],
+  ["that breaks after it was open", { ...connected, since: NOW - 100, attempt: 3 }, closed(1006), 2_000, 4, false],
+  ["that could not keep a message", { ...connected, since: NOW - 100, attempt: 1 }, { type: "stuck", error: "x" }, 2_000, 4, false],
+];
+for (const [what, from, event, waitMs, attempt, offline] of waits) {
+  test(`[W25] after a connection ${what} it waits ${waitMs} ms`, () => {
+    const [next, effects] = stepConnection(from, event, NOW, 0.5);
+    assert.ok(next.at === "waiting");
+    assert.deepEqual([next.until - NOW, next.attempt, next.offline], [waitMs, attempt, offline]);
+    assert.deepEqual(
+      effects.find((effect) => effect.do === "wake"),
+      { do: "wake", afterMs: waitMs },
+    );
+  });
+}
+
 test("[W25] an error that only a person can fix says what to do", () => {
   for (const code of [4004, 4010, 4011, 4012, 4013, 4014]) {
     const [next] = stepConnection(connecting, closed(code), NOW, 0.5);
@@ -127,6 +157,7 @@ const budgets: readonly (readonly [what: string, waitMs: number, lastAt: number,
   ["at the reserve", 3_600_000, 0, { remaining: IDENTIFIES_KEPT }],
   ["one above the reserve", 0, 0, { remaining: IDENTIFIES_KEPT + 1 }],
   ["spent, but the day is over", 0, 0, { remaining: 0, resetAt: NOW }],
+  ["spent, the day is over, and too soon after the last", 2_000, NOW - 3_000, { remaining: 0, resetAt: NOW }],
   ["a small grant is kept half", 0, 0, { total: 20, remaining: 11 }],
   ["a small grant, half used", 3_600_000, 0, { total: 20, remaining: 10 }],
 ];

@@ -84,6 +84,15 @@ describe("[P7] mentions and replies", () => {
     ["by a reply to another", { type: 19, message_reference: { message_id: ID }, referenced_message: { id: ID, author: alice } }, false],
   ];
   for (const [what, more, meant] of rows) test(what, () => assert.equal(inboundOf(map(more)).wasMentioned, meant));
+  test("people who are mentioned are named by id; a message without mentions has no list", () => {
+    assert.deepEqual(inboundOf(map({ mentions: [alice, bot] })).mentionedIds, [ALICE, BOT]);
+    assert.equal("mentionedIds" in inboundOf(map()), false);
+  });
+  test("a reply names the files of the message that it answers", () => {
+    const referenced = { id: OWN, author: bot, content: "look", attachments: [{ id: "1", filename: "a.png", url: "x" }, { id: "2" }] };
+    const inbound = inboundOf(map({ type: 19, message_reference: { message_id: OWN }, referenced_message: referenced }));
+    assert.equal(inbound.message.replyToText, "look\n[File: a.png]\n[File: without a name]");
+  });
   test("a reply has the text that it answers", () => {
     const inbound = inboundOf(map({ type: 19, message_reference: { message_id: OWN }, referenced_message: own }));
     assert.deepEqual(
@@ -106,6 +115,10 @@ describe("[P7] text", () => {
       "[Poll: Tea?\n- yes\n- no]",
     ],
     ["embeds", { content: "", embeds: [{ type: "rich", title: "T", description: "D" }] }, "[Embed: T - D]"],
+    ["an embed with no text", { content: "a", embeds: [{ type: "rich" }, 5, { type: "rich", title: "T" }] }, "a\n\n[Embed: T]"],
+    ["a link's preview without other text", { content: "", embeds: [{ type: "link", title: "T" }] }, "[Embed: T]"],
+    ["a poll without a question", { content: "a", poll: { question: {}, answers: [{ poll_media: { text: "yes" } }] } }, "a"],
+    ["no poll", { content: "a", poll: 5 }, "a"],
     ["previews are dropped", { content: "https://a.example", embeds: [{ type: "link", title: "T" }] }, "https://a.example"],
     ["control characters", { content: "a\u0000b\u0007c\r\nd\te" }, "abc\nd\te"],
     ["broken surrogates", { content: "a\ud800b" }, "a\ufffdb"],
@@ -154,6 +167,42 @@ describe("[P7] ignored events", () => {
     ["a preview was added", "MESSAGE_UPDATE", message({ edited_timestamp: null })],
     ["a deletion of the bot's own", "MESSAGE_DELETE", { id: OWN, channel_id: CHANNEL, guild_id: GUILD }],
     ["a reaction to a person", "MESSAGE_REACTION_ADD", { message_id: ID, channel_id: DM, user_id: ALICE, emoji: { name: "👍" } }],
+    [
+      "a reaction without a message",
+      "MESSAGE_REACTION_ADD",
+      { channel_id: DM, user_id: ALICE, emoji: { name: "👍" }, message_author_id: BOT },
+    ],
+    ["a reaction without a channel", "MESSAGE_REACTION_ADD", { message_id: OWN, user_id: ALICE, emoji: { name: "👍" } }],
+    ["a reaction without a person", "MESSAGE_REACTION_ADD", { message_id: OWN, channel_id: DM, emoji: { name: "👍" } }],
+    ["a reaction without an emoji", "MESSAGE_REACTION_ADD", { message_id: OWN, channel_id: DM, user_id: ALICE }],
+    [
+      "a reaction whose member is another person",
+      "MESSAGE_REACTION_ADD",
+      { message_id: OWN, channel_id: DM, user_id: ALICE, member: { user: { ...alice, id: "400000000000000002" } }, emoji: { name: "👍" } },
+    ],
+    [
+      "a bot's reaction",
+      "MESSAGE_REACTION_ADD",
+      {
+        message_id: OWN,
+        channel_id: CHANNEL,
+        guild_id: GUILD,
+        user_id: ALICE,
+        member: { user: { ...alice, bot: true } },
+        emoji: { name: "👍" },
+      },
+    ],
+    [
+      "a message in a channel whose server is missing",
+      "MESSAGE_CREATE",
+      message({ guild_id: undefined, channel_id: "9000000000", channel_type: 0 }),
+    ],
+    ["a deletion in an unknown conversation", "MESSAGE_DELETE", { id: ID, channel_id: "9000000000" }],
+    [
+      "a reaction in a channel whose server is missing",
+      "MESSAGE_REACTION_ADD",
+      { message_id: OWN, channel_id: "9000000000", channel_type: 0, user_id: ALICE, emoji: { name: "👍" } },
+    ],
     ["the bot's own reaction", "MESSAGE_REACTION_ADD", { message_id: OWN, channel_id: DM, user_id: BOT, emoji: { name: "👍" } }],
     ["an unknown event", "TYPING_START", message()],
     ["an event by a property of all objects", "constructor", message()],
@@ -172,6 +221,12 @@ describe("[P7] edits, deletions, reactions", () => {
     const gone = mapDispatch("MESSAGE_DELETE", { id: ID, channel_id: DM }, around);
     const inbound = inboundOf(gone);
     assert.deepEqual([inbound.peer, inbound.message.editOf, inbound.message.deleted], [{ kind: "dm", id: ALICE }, ID, true]);
+  });
+  test("a reaction of a server's member has the member's name", () => {
+    const member = { nick: "Al", user: alice };
+    const fields = { message_id: OWN, channel_id: CHANNEL, guild_id: GUILD, user_id: ALICE, member, emoji: { name: "👍" } };
+    const inbound = inboundOf(mapDispatch("MESSAGE_REACTION_ADD", fields, around));
+    assert.deepEqual([inbound.sender, inbound.message.reaction], [{ id: ALICE, name: "Al", handle: "alice" }, "👍"]);
   });
   test("a reaction to the agent and its removal", () => {
     const fields = { message_id: OWN, channel_id: DM, user_id: ALICE, emoji: { id: "123456789", name: "party" } };
@@ -227,6 +282,8 @@ describe("[S18][X18] files", () => {
     ["https://cdn.discordapp.com:8443/a.png", false],
     ["https://cdn.discordapp.com.evil.example/a.png", false],
     ["https://user:pass@cdn.discordapp.com/a.png", false],
+    ["https://user@cdn.discordapp.com/a.png", false],
+    ["https://:pass@cdn.discordapp.com/a.png", false],
     ["https://cdn.discordapp.com@evil.example/a.png", false],
     ["https://evil.example/cdn.discordapp.com", false],
     ["http://169.254.169.254/latest/meta-data", false],
@@ -242,6 +299,35 @@ describe("[S18][X18] files", () => {
       assert.equal(isFileAddress(address, undefined), allowed);
       if (!allowed) assert.deepEqual(map(file({ url: address }))?.item.files, []);
     });
+  test("a server of the operator's replaces only the host: other hosts and addresses with a password are not fetched", () => {
+    const own = "http://127.0.0.1:8099";
+    const rows: readonly (readonly [address: string, origin: string | undefined, allowed: boolean])[] = [
+      [`${own}/a.png`, own, true],
+      [`${own}/a.png`, undefined, false],
+      ["http://127.0.0.1:8098/a.png", own, false],
+      ["http://user:pass@127.0.0.1:8099/a.png", own, false],
+      ["https://cdn.discordapp.com/a.png", own, true],
+      ["https://evil.example/a.png", own, false],
+    ];
+    for (const [address, origin, allowed] of rows) assert.equal(isFileAddress(address, origin), allowed, address);
+  });
+  test("a file that is not fetched is named in the message", () => {
+    const said = (more: Record<string, unknown>): string => inboundOf(map({ content: "", ...file(more) })).message.text;
+    const url = "https://evil.example/a.png";
+    assert.equal(said({ url }), `[The file "a.png" is not on Discord's servers and was not fetched.]`);
+    assert.equal(said({ url, filename: undefined }), `[The file "" is not on Discord's servers and was not fetched.]`);
+    const { files, names } = filesOf(file({ filename: undefined }), undefined);
+    assert.deepEqual([files.length, files[0]?.filename, names], [1, undefined, ["[File: without a name]"]]);
+    assert.deepEqual(filesOf(file({}), undefined).names, ["[File: a.png]"]);
+  });
+  for (const [type, kind] of [
+    ["image/png", "image"],
+    ["audio/mpeg", "audio"],
+    ["video/mp4", "video"],
+    ["text/plain", "document"],
+    ["application/pdf", "document"],
+  ] as const)
+    test(`${type} is shown as ${kind}`, () => assert.equal(map(file({ content_type: type }))?.item.files[0]?.kind, kind));
   test("at most ten", () => {
     const [one] = file({})["attachments"] as unknown[];
     assert.equal(map({ attachments: Array.from({ length: 500 }, () => one) })?.item.files.length, 10);
@@ -285,7 +371,22 @@ describe("[P7] commands and buttons", () => {
     assert.equal(inboundOf(said({ data: { name: "model", options: [{ value: "a\n/stop" }] } })).message.text, "/model a /stop"));
   test("a button", () => {
     const mapped = said({ type: 3, message: { id: OWN }, data: { component_type: 2, custom_id: "approve:1" } });
-    assert.deepEqual([inboundOf(mapped).message.text, inboundOf(mapped).message.replyToId], ["approve:1", OWN]);
+    const inbound = inboundOf(mapped);
+    assert.deepEqual([inbound.message.text, inbound.message.replyToId, inbound.repliedToAgent], ["approve:1", OWN, true]);
+    assert.deepEqual([mapped?.interaction?.kind, mapped?.item.receipt], ["button", undefined]);
+  });
+  test("a command answers no message and has a receipt", () => {
+    const mapped = said({});
+    assert.equal("repliedToAgent" in inboundOf(mapped), false);
+    assert.deepEqual(mapped?.item.receipt, { interaction: ID });
+  });
+  test("the channel's type decides what its conversation is", () => {
+    const peerOf = (type: number, more: Record<string, unknown> = {}) =>
+      inboundOf(said({ channel_id: "9000000000", channel: { id: "9000000000", type }, ...more })).peer.kind;
+    assert.deepEqual([peerOf(0), peerOf(11)], ["channel", "thread"]);
+    const group = { guild_id: undefined, member: undefined, user: alice };
+    assert.equal(peerOf(1, group), "dm");
+    assert.equal(said({ channel_id: "9000000000", channel: { id: "9000000000", type: 0 }, ...group }), undefined);
   });
   const none: readonly (readonly [what: string, more: Record<string, unknown>])[] = [
     ["an unknown command", { data: { name: "rm" } }],

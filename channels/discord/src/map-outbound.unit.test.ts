@@ -78,6 +78,7 @@ describe("[P9] outcomes of Discord's answers", () => {
     ["no access", { status: 403, code: 50001, message: "x" }, "failed", /View Channel/],
     ["no permission", { status: 403, code: 50013, message: "x" }, "failed", /Send Messages/],
     ["a deleted channel", { status: 404, code: 10003, message: "x" }, "failed", /gone/],
+    ["a channel that is full for now", { status: 403, code: 20028, message: "x" }, "retry", /no more messages in this channel now/],
     ["a person who wants none", { status: 403, code: 50007, message: "x" }, "failed", /direct messages/],
     ["anything else", { status: 400, code: 50035, message: "secret" }, "failed", /^Discord refused the message \(400, 50035\)\.$/],
   ];
@@ -88,6 +89,17 @@ describe("[P9] outcomes of Discord's answers", () => {
       assert.equal(outcome.kind, kind);
       assert.match(outcome.error, words);
     });
+});
+
+test("[P9] a refusal that passes is retried after half a minute, a rate limit after its own time", () => {
+  assert.deepEqual(outcomeOf({ status: 403, code: 20028, message: "x" }), {
+    kind: "retry",
+    afterMs: 30_000,
+    error: "Discord accepts no more messages in this channel now.",
+  });
+  const limited = (retryAfterMs: number) => outcomeOf({ status: 429, retryAfterMs, message: "x" });
+  assert.deepEqual(limited(12_000), { kind: "retry", afterMs: 12_000, error: "Discord's rate limit" });
+  assert.deepEqual(limited(-1), { kind: "retry", afterMs: 0, error: "Discord's rate limit" });
 });
 
 test("[P7] any part is mapped within Discord's limits", () => {

@@ -110,6 +110,30 @@ describe("the connection", () => {
     assert.equal(waitAfter(50, 0.999), 300_000);
   });
 
+  test("[P12] a connection that does not open waits longer each time; one that was open for a minute starts over", () => {
+    const after = (from: State, event: Event): readonly [ms: number, attempt: number] => {
+      const next = step(from, event);
+      assert(next.state.kind === "waiting");
+      const now = "now" in event ? event.now : 0;
+      assert.deepEqual(next.effects.at(-1), { type: "WakeAfter", ms: next.state.until - now });
+      return [next.state.until - now, next.state.attempt];
+    };
+    assert.deepEqual(after(connecting, wanted(62_000)), [8_000, 3]);
+    assert.deepEqual(after(connecting, closed(503)), [8_000, 3]);
+    assert.deepEqual(after({ ...open, attempt: 2 }, closed(503, 2_000)), [8_000, 3]);
+    assert.deepEqual(after(open, closed(503)), [2_000, 1]);
+    assert.deepEqual(after(open, wanted(200_000, true, 100_000)), [2_000, 1]);
+  });
+
+  test("a stop keeps its note, and a login its phone number", () => {
+    assert.deepEqual(step(open, { type: "disconnect", note: "no number" }).state, { kind: "idle", note: "no number" });
+    assert.deepEqual(step(open, { type: "disconnect" }).state, { kind: "idle" });
+    const login = (phone?: string): State =>
+      step(idle, { type: "login", now: 5, paired: false, force: false, ...(phone === undefined ? {} : { phone }) }).state;
+    assert.deepEqual(login("316"), { kind: "pairing", since: 5, until: 5 + CONNECTION.pairingMs, phone: "316" });
+    assert.deepEqual(login(), { kind: "pairing", since: 5, until: 5 + CONNECTION.pairingMs });
+  });
+
   test("[P12] two programs on one link do not evict each other every two seconds", () => {
     let state: State = open;
     const waits: number[] = [];

@@ -17,8 +17,8 @@ const DIGITS = /^\d{5,20}$/;
 export function parseJid(text: unknown): Jid | undefined {
   if (typeof text !== "string") return undefined;
   if (text === "status@broadcast") return { kind: "status", user: "status", id: text };
-  const [, user, server] = FORM.exec(text) ?? [];
-  if (user === undefined || server === undefined) return undefined;
+  const [, user = "", server = ""] = FORM.exec(text) ?? [];
+  if (server === "") return undefined;
   switch (server) {
     case "s.whatsapp.net":
     case "c.us":

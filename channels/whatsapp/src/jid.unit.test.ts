@@ -9,7 +9,22 @@ test("[X16] an id has a known form or is refused", () => {
   assert.equal(parseJid("120@g.us")?.kind, "group");
   assert.equal(parseJid("x@newsletter")?.kind, "newsletter");
   assert.deepEqual(parseJid("x@example.org"), { kind: "other", user: "x", id: "x@example.org" });
-  for (const text of [undefined, null, 5, "", "x", "@lid", "x@", "ann@s.whatsapp.net", "ann@lid", `${"x".repeat(65)}@g.us`])
+  // `status` has no form of its own, and an object that reads as an id is no text.
+  const disguised = { toString: () => "31612345678@s.whatsapp.net" };
+  for (const text of [
+    undefined,
+    null,
+    5,
+    disguised,
+    ["120@g.us"],
+    "",
+    "x",
+    "@lid",
+    "x@",
+    "ann@s.whatsapp.net",
+    "ann@lid",
+    `${"x".repeat(65)}@g.us`,
+  ])
     assert.equal(parseJid(text), undefined, String(text));
 });
 test("a phone number has at most 15 digits", () => {

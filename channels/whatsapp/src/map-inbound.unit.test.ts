@@ -132,6 +132,9 @@ describe("ignored messages", () => {
     ["a vote", say({ pollUpdateMessage: { vote: {} } }), "empty"],
     ["an album's head", say({ albumMessage: { expectedImageCount: 2 } }), "empty"],
     ["an empty text", say({ conversation: "" }), "empty"],
+    ["a deletion of something that is no id", say({ protocolMessage: { type: 0, key: { id: "a b" } } }), "empty"],
+    ["a deletion of a number", say({ protocolMessage: { type: 0, key: { id: 5 } } }), "empty"],
+    ["a reaction to something that is no id", say({ reactionMessage: { key: { id: "a b" }, text: "👍" } }), "empty"],
     ["a deletion without a target", say({ protocolMessage: { type: 0 } }), "empty"],
   ] as const) {
     test(`[P2] ${what}: ${why}`, () => assert.deepEqual(mapInbound(message, context), { kind: "ignored", why }));
@@ -201,6 +204,12 @@ describe("content", () => {
     assert.deepEqual([on.message.reaction, on.message.replyToId, on.repliedToAgent], ["👍", "OURS", true]);
     const off = inboundOf(say({ reactionMessage: { key: { ...to, fromMe: false }, text: "" } }));
     assert.deepEqual([off.message.reaction, off.repliedToAgent], ["", undefined]);
+    assert.deepEqual([on.message.text, off.message.text], ["[Reacted with 👍]", "[Took a reaction back]"]);
+  });
+  test("a forwarded message is marked, another is not", () => {
+    const said = (isForwarded: unknown) =>
+      inboundOf(say({ extendedTextMessage: { text: "x", contextInfo: { isForwarded } } })).message.forwarded;
+    assert.deepEqual([said(true), said(false), said("yes")], [true, undefined, undefined]);
   });
   test("[P2] edits and deletions", () => {
     const edited = { protocolMessage: { type: 14, key: { id: "A1" }, editedMessage: { conversation: "better" } } };
@@ -408,6 +417,8 @@ describe("[X16] borders of what WhatsApp says", () => {
     const ahead = (NOW + 86_400_000) / 1000;
     assert.deepEqual([timeOf(ahead), timeOf(ahead + 1)], [ahead * 1000, undefined]);
     assert.deepEqual([timeOf(0), timeOf(1_794_999_999)], [undefined, 1_794_999_999_000]);
+    // 2009-01-01T00:00:00Z
+    assert.deepEqual([timeOf(1_230_767_999), timeOf(1_230_768_000)], [undefined, 1_230_768_000_000]);
   });
   test("a text has at most its characters, and the rest is named", () => {
     const whole = "x".repeat(65_536);

@@ -83,6 +83,20 @@ test("[P9] a recording is sent as a voice note after its text", () => {
   assert(music.kind === "send" && "audio" in music.content);
   assert.deepEqual([music.content.ptt, music.content.seconds, music.before], [false, 0, undefined]);
 });
+test("[P9] a recording that is no voice note keeps its type, and another type stays as it is", () => {
+  const typeOf = (mimeType: string, voice: boolean): unknown => {
+    const mapped = mapOutbound(part({ file: file({ kind: "audio", mimeType, voice }) }), { bytes });
+    assert(mapped.kind === "send" && "audio" in mapped.content);
+    return mapped.content.mimetype;
+  };
+  assert.deepEqual(
+    [typeOf("audio/ogg", false), typeOf("audio/ogg", true), typeOf("audio/mpeg", true)],
+    ["audio/ogg", "audio/ogg; codecs=opus", "audio/mpeg"],
+  );
+});
+test("[P9] a file of the largest size is sent", () => {
+  assert.equal(mapOutbound(part({ file: file({}) }), { bytes: new Uint8Array(MAX_FILE_BYTES) }).kind, "send");
+});
 for (const [what, refused, given] of [
   ["a peer that is no number", part({ peer: { kind: "dm", id: "#general" } }), {}],
   ["a group as a person", part({ peer: { kind: "dm", id: "120@g.us" } }), {}],

@@ -3,6 +3,7 @@
  * arguments and the policy that asked. It decides nothing about runs, and says nothing about storage or people.
  */
 import { hashPair } from "../../../protocol/runtime/hash.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 
 /** What the policy says about a call that needs a word of the owner. */
@@ -43,8 +44,12 @@ export const sameCallText = ({ name, args }: Pick<BoundCall, "name" | "args">): 
 /** JSON with the keys of objects in order, so that equal values are equal texts. */
 export function canonicalJson(value: unknown): string {
   const ordered: unknown = JSON.parse(JSON.stringify(value) ?? "null", (_key, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)))
+    isJsonObject(part)
+      ? Object.fromEntries(
+          Object.keys(part)
+            .sort()
+            .map((key) => [key, part[key]]),
+        )
       : part,
   );
   return JSON.stringify(ordered);

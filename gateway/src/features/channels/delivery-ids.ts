@@ -16,19 +16,15 @@ export const messageDelivery = (callId: string): string => `${MESSAGE}${callId}`
 /** A long key loses its beginning: the distinguishing suffix comes last. */
 export const noticeDelivery = (key: string): string =>
   key.length <= MAX_KEY_CHARS ? `${NOTICE}${key}` : `${NOTICE}#${key.slice(1 - MAX_KEY_CHARS)}`;
-/** The ref of the conversation that the delivery came from; undefined for a notice. */
-export function refOfDelivery(id: string): string | undefined {
-  if (id.startsWith(NOTICE)) return undefined;
-  return /^([a-z0-9]+)\//.exec(id.startsWith(MESSAGE) ? id.slice(MESSAGE.length) : id)?.[1];
-}
+/** The ref of the conversation that the delivery came from; undefined for a notice, whose id has a colon before its first slash. */
+export const refOfDelivery = (id: string): string | undefined =>
+  /^([a-z0-9]+)\//.exec(id.startsWith(MESSAGE) ? id.slice(MESSAGE.length) : id)?.[1];
 /** The peer in the id of a notice, `in:{channel}/{account}/["dm","anna","m1"]`; undefined when the id is hashed or shortened. */
 export function peerOfNotice(id: string): Peer | undefined {
-  const json = /^in:[^/#]+\/[^/]+\/(\[.*)$/.exec(id)?.[1]?.replace(/\/(?:let-in|held|stopped)$/, "");
-  if (json === undefined) return undefined;
+  const [, list = ""] = /^in:[^/#]+\/[^/]+\/(\[.*)$/.exec(id) ?? [];
   try {
-    const parsed: unknown = JSON.parse(json);
-    if (!Array.isArray(parsed)) return undefined;
-    const [kind, peerId] = parsed as readonly unknown[];
+    // JSON that begins with a bracket is a list; an empty text is no JSON.
+    const [kind, peerId] = JSON.parse(list.replace(/\/(?:let-in|held|stopped)$/, "")) as readonly unknown[];
     const isKind = kind === "dm" || kind === "group" || kind === "channel" || kind === "thread";
     return isKind && typeof peerId === "string" && peerId !== "" ? { kind, id: peerId } : undefined;
   } catch {

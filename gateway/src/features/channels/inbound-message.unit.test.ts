@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { asSessionKey, type ChannelInbound } from "../../../../protocol/gen/types.ts";
 import { mediaPrefix } from "../../storage/keys.ts";
-import { attachmentsOf, originOf, runIdOf, withoutMention } from "./inbound-message.ts";
+import { approvalAnswerOf, attachmentsOf, originOf, runIdOf, withoutMention } from "./inbound-message.ts";
 
 test("a message that is repeated after an update has the same run id; other messages have another", () => {
   assert.equal(runIdOf("whatsapp:default:dm:491701234567:3EB0A9"), "1ynjf84x6x1qq");
@@ -23,6 +23,27 @@ test("the agent's name before a command is left out only where the agent was men
   assert.equal(withoutMention(inbound({ wasMentioned: false })), "@Ada /stop");
   assert.equal(withoutMention(inbound({})), "@Ada /stop");
   assert.equal(withoutMention(inbound({ wasMentioned: true }, { text: "@Ada stop" })), "@Ada stop");
+});
+describe("[AP4] a person's answer to a question", () => {
+  for (const [text, answer] of [
+    ["allow K7Q2A", { code: "K7Q2A", decision: "allow" }],
+    ["  ALLOW k7q2a \n", { code: "K7Q2A", decision: "allow" }],
+    ["deny K7Q2A", { code: "K7Q2A", decision: "deny" }],
+    ["deny K7Q2A: use git instead ", { code: "K7Q2A", decision: "deny", word: "use git instead" }],
+    ["Deny K7Q2A, ", { code: "K7Q2A", decision: "deny" }],
+    ["allow K7Q2A but only once", undefined],
+    ["allow K7Q2A:", undefined],
+    ["allow 00000", undefined],
+    ["deny 00000", undefined],
+    ["allow", undefined],
+    ["permit K7Q2A", undefined],
+    ["please allow K7Q2A", undefined],
+    ["K7Q2A", undefined],
+    ["", undefined],
+    [`deny K7Q2A ${"x".repeat(500)}`, { code: "K7Q2A", decision: "deny", word: "x".repeat(500) }],
+    [`deny K7Q2A ${"x".repeat(501)}`, undefined],
+  ] as const)
+    test(JSON.stringify(text.slice(0, 40)), () => assert.deepEqual(approvalAnswerOf(text), answer));
 });
 test("[S8] a message has the keys of its own conversation's files only", () => {
   const own = `${mediaPrefix(SESSION)}abc.png`;

@@ -35,7 +35,7 @@ export class MessageRate {
     const most = speaker === "owner" ? LIMITS.ownerPerMinute : LIMITS.senderPerMinute;
     const recent = (this.#lately.get(who) ?? []).filter((at) => now - at < MINUTE_MS && at <= now);
     const first = recent.at(-most);
-    if (recent.length < most || first === undefined) {
+    if (first === undefined) {
       remember(this.#lately, who, [...recent, now]);
       return undefined;
     }

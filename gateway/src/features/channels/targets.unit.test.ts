@@ -72,7 +72,10 @@ test("a text that names no target is refused", () => {
     "test/default/dm/",
     "test/default/king/anna",
     "//dm/anna",
-    `test/default/dm/${"x".repeat(300)}`,
+    "/default/dm/anna",
+    "test//dm/anna",
+    `test/default/dm/${"x".repeat(257)}`,
   ])
     assert.equal(parseTarget(text), undefined, text);
+  assert.equal(parseTarget(`test/default/dm/${"x".repeat(256)}`)?.peer.id.length, 256);
 });

@@ -8,6 +8,7 @@ test("the id of a delivery leads back to its conversation", () => {
   assert.equal(refOfDelivery("abc234/q7"), "abc234");
   assert.equal(refOfDelivery(messageDelivery("abc234/r12/1/0")), "abc234");
   assert.equal(refOfDelivery(noticeDelivery('test/default/["dm","anna","m1"]')), undefined);
+  assert.equal(refOfDelivery(noticeDelivery("abc234/r12")), undefined);
   assert.equal(refOfDelivery("whatever"), undefined);
 });
 test("the id of a notice names its peer unless it was shortened", () => {
@@ -16,6 +17,8 @@ test("the id of a notice names its peer unless it was shortened", () => {
   assert.equal(peerOfNotice("in:test/default/0123abcd"), undefined);
   assert.equal(peerOfNotice('in:test/default/["dm","an'), undefined);
   assert.equal(peerOfNotice('in:test/default/["king","x","y"]'), undefined);
+  for (const id of ["", "abc234/r12", 'in:test/default/{"0":"dm"}', 'test/default/["dm","anna","m1"]'])
+    assert.equal(peerOfNotice(id), undefined, id);
 });
 test("[X16] texts of platforms and people are one line of data", () => {
   const text = undeliveredText({

@@ -3,6 +3,7 @@
  * the run; the arguments are kept as a hash, because they may be large.
  */
 import { hashPair, hex32 } from "../../../../protocol/runtime/hash.ts";
+import { canonicalJson } from "../../calls/approval.ts";
 
 /** The newest call of the run, and how many times in a row it was made. */
 export interface Repeats {
@@ -25,7 +26,8 @@ export function countRepeats(
   let last = before;
   const counts: number[] = [];
   for (const [index, { name, arguments: args }] of calls.entries()) {
-    const text = JSON.stringify(args, sortedKeys) ?? "";
+    // Two texts of one object are the same call, whatever the order of their keys.
+    const text = canonicalJson(args);
     const call = `${name} ${text.length} ${hashPair(text).map(hex32).join("")}`;
     if (index === 0 || last?.call !== call) last = { call, count: last?.call === call ? last.count + 1 : 1 };
     counts.push(last.count);
@@ -35,9 +37,3 @@ export function countRepeats(
 export const repeatNote = (count: number): string =>
   `[This is the same call with the same arguments for the ${ordinal(count)} time in a row. Do something else, or answer with what you know. At the ${ordinal(MOST_REPEATS)} time the run ends.]`;
 const ordinal = (count: number): string => `${count}${count === 1 ? "st" : count === 2 ? "nd" : count === 3 ? "rd" : "th"}`;
-
-/** Two texts of one object are the same call, whatever the order of their keys. */
-const sortedKeys = (_key: string, value: unknown): unknown =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
-    : value;

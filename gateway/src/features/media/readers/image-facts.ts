@@ -67,9 +67,8 @@ function jpeg(bytes: Uint8Array): ImageFacts | undefined {
     }
     if (marker === 0xe1 && ascii(bytes, at + 4, 4) === "Exif")
       orientation = exifOrientation(bytes.subarray(at + 10, at + 2 + be16(bytes, at + 2)));
-    const length = be16(bytes, at + 2);
-    if (length < 2) return undefined;
-    at += 2 + length;
+    // A length below 2 is wrong: the next round then reads the length itself, which is no marker.
+    at += 2 + be16(bytes, at + 2);
   }
   return undefined;
 }
@@ -83,7 +82,7 @@ function exifOrientation(tiff: Uint8Array): number {
     const at = start + 2 + 12 * entry;
     if (u16(tiff, at) !== ORIENTATION_TAG) continue;
     const value = u16(tiff, at + 8);
-    return value >= 1 && value <= 8 ? value : 1;
+    return value >= 2 && value <= 8 ? value : 1;
   }
   return 1;
 }
@@ -100,15 +99,15 @@ export function turned({ pixels, width, height }: Pixels, orientation: number): 
   const out = { pixels: new Uint8Array(pixels.length), width: isTurned ? height : width, height: isTurned ? width : height };
   const from = new Uint32Array(pixels.buffer, pixels.byteOffset, width * height);
   const to = new Uint32Array(out.pixels.buffer);
-  for (let y = 0; y < out.height; y++)
-    for (let x = 0; x < out.width; x++) {
-      const [column, row] = isTurned ? [y, x] : [x, y];
-      const isRight = orientation === 2 || orientation === 3 || orientation === 7 || orientation === 8;
-      const isDown = orientation === 3 || orientation === 4 || orientation === 6 || orientation === 7;
-      const sourceX = isRight ? width - 1 - column : column;
-      const sourceY = isDown ? height - 1 - row : row;
-      to[y * out.width + x] = from[sourceY * width + sourceX] ?? 0;
-    }
+  const isRight = orientation === 2 || orientation === 3 || orientation === 7 || orientation === 8;
+  const isDown = orientation === 3 || orientation === 4 || orientation === 6 || orientation === 7;
+  for (const at of to.keys()) {
+    const [x, y] = [at % out.width, Math.floor(at / out.width)];
+    const [column, row] = isTurned ? [y, x] : [x, y];
+    const sourceX = isRight ? width - 1 - column : column;
+    const sourceY = isDown ? height - 1 - row : row;
+    to[at] = from[sourceY * width + sourceX] ?? 0;
+  }
   return out;
 }
 

@@ -40,6 +40,9 @@ describe("[TH16] the size of an image is read from its header, when that is whol
     const lossless = le32((299 | (199 << 14)) >>> 0);
     assert.deepEqual(factsOf(head("VP8L"), [0x2f], lossless, new Array(5).fill(0)), { width: 300, height: 200, orientation: 1 });
     assert.equal(factsOf(head("ALPH"), new Array(10).fill(0)), undefined);
+    const other = [...text("RIFF"), ...be32(0), ...text("AVI "), ...text("VP8X"), ...new Array(20).fill(1)];
+    assert.equal(factsOf(other), undefined);
+    assert.equal(factsOf([...text("LIST"), ...be32(0), ...text("WEBP"), ...text("VP8X"), ...new Array(20).fill(1)]), undefined);
   });
   test("no image has no width or no height", () => {
     assert.equal(factsOf(text("GIF89a"), le16(0), le16(5)), undefined);
@@ -58,7 +61,13 @@ describe("[TH16] JPEG", () => {
     assert.deepEqual(factsOf(start, frame().slice(0, -1)), undefined);
     assert.deepEqual(factsOf(start, part(0xe0), part(0xfe, 1, 2, 3), [0xff], frame()), upright);
     assert.equal(factsOf(start, [0x00], frame()), undefined);
-    assert.equal(factsOf(start, [0xff, 0xe0, ...be16(1)], frame(), frame()), undefined);
+    for (const length of [0, 1]) assert.equal(factsOf(start, [0xff, 0xe0, ...be16(length)], frame(), frame()), undefined);
+    for (const other of [
+      [0, 0],
+      [0xff, 0xd9],
+      [0, 0xd8],
+    ])
+      assert.equal(factsOf(other, frame()), undefined);
   });
   test("each kind of frame counts, and no other part", () => {
     for (const marker of [0xc0, 0xc2, 0xcf]) assert.deepEqual(factsOf(start, frame(marker)), upright, marker.toString(16));
@@ -76,12 +85,18 @@ describe("[TH16] JPEG", () => {
       for (const [given, is] of [
         [0, 1],
         [1, 1],
+        [2, 2],
         [6, 6],
         [8, 8],
         [9, 1],
       ] as const)
         assert.equal(factsOf(start, exif(order, given), frame())?.orientation, is, `${order} ${given}`);
     assert.equal(factsOf(start, exif("MM", 6, 3), frame())?.orientation, 6);
+  });
+  test("only the part for EXIF has an orientation", () => {
+    const six = exif("MM", 6);
+    assert.equal(factsOf(start, six.with(1, 0xe2), frame())?.orientation, 1);
+    assert.equal(factsOf(start, six.with(4, 0x65), frame())?.orientation, 1);
   });
   test("an orientation behind the counted facts does not count", () => {
     const one = exif("MM", 6, 2);
