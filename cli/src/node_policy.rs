@@ -2,7 +2,8 @@
 //! change it. Every key has an effect; a key that does not exist, or has the wrong type, stops the node.
 //!
 //! ```toml
-//! sandbox = "workspace"            # off (the default), workspace or strict
+//! sandbox = "workspace"            # off, workspace or strict; without it: workspace where this machine can enforce it
+//! escalation = true                # whether the agent may ask you for a command outside the sandbox
 //! env = ["MY_SETTING"]             # variables that commands get besides the usual ones
 //! caches = ["~/.cargo/registry"]   # package caches that commands may write; this replaces the default list
 //! [roots]
@@ -21,7 +22,9 @@ use crate::{paths, private_file};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePolicy {
-    pub sandbox: Profile,
+    /// Absent: `workspace`, where the machine can enforce it.
+    pub sandbox: Option<Profile>,
+    pub escalation: bool,
     pub writable: Vec<PathBuf>,
     pub readable: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
@@ -35,7 +38,7 @@ impl NodePolicy {
         Ok(paths::config_dir()?.join("node.toml"))
     }
 
-    /// A file that does not exist means: no sandbox.
+    /// A file that does not exist means the defaults.
     pub fn load() -> Outcome<Self> {
         let path = Self::path()?;
         let repair = "Fix it with an editor.";
@@ -57,7 +60,8 @@ impl NodePolicy {
         })?;
         let caches = DEFAULT_CACHES.map(|cache| expand(cache, home)).into_iter().flatten();
         let mut policy = Self {
-            sandbox: Profile::Off,
+            sandbox: None,
+            escalation: true,
             writable: Vec::new(),
             readable: Vec::new(),
             caches: caches.collect(),
@@ -68,7 +72,10 @@ impl NodePolicy {
             match key.name.as_str() {
                 "sandbox" => {
                     let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
-                    policy.sandbox = Profile::parse(name).map_err(|error| problem(&error))?;
+                    policy.sandbox = Some(Profile::parse(name).map_err(|error| problem(&error))?);
+                }
+                "escalation" => {
+                    policy.escalation = item.as_bool().ok_or_else(|| problem("it must be true or false"))?;
                 }
                 "env" => {
                     policy.env = strings(item).ok_or_else(|| problem("it must be a list of strings"))?;
@@ -102,7 +109,7 @@ impl NodePolicy {
                 }
                 _ => {
                     return Err(problem(
-                        "there is no such key; there are `sandbox`, `env`, `caches` and `roots`",
+                        "there is no such key; there are `sandbox`, `escalation`, `env`, `caches` and `roots`",
                     ));
                 }
             }
@@ -196,9 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn sb11_an_empty_policy_is_no_sandbox_and_the_default_caches() {
+    fn sb11_an_empty_policy_names_no_profile_and_has_the_default_caches() {
         let policy = parse("").unwrap();
-        assert_eq!(policy.sandbox, Profile::Off);
+        assert_eq!((policy.sandbox, policy.escalation), (None, true));
         assert!(policy.caches.contains(&PathBuf::from("/home/u/.cargo/registry")));
         assert!(
             !policy
@@ -210,9 +217,10 @@ mod tests {
 
     #[test]
     fn sb11_every_key_is_read() {
-        let text = "sandbox = \"strict\"\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
+        let text = "sandbox = \"strict\"\nescalation = false\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
         let want = NodePolicy {
-            sandbox: Profile::Strict,
+            sandbox: Some(Profile::Strict),
+            escalation: false,
             writable: vec!["/home/u/data".into()],
             readable: vec!["/srv".into()],
             caches: vec!["/srv/cache".into()],
@@ -228,6 +236,7 @@ mod tests {
             ("sandbox = true", 1, "string"),
             ("\n\nsandbox = \"workspace+net\"", 3, "not available"),
             ("sandbox = \"on\"", 1, "`strict`"),
+            ("escalation = \"no\"", 1, "true or false"),
             ("env = \"A\"", 1, "list"),
             ("env = [1]", 1, "list"),
             ("env = [\"GSV_TOKEN\"]", 1, "can't be passed"),

@@ -66,10 +66,14 @@ impl Machine {
     }
 
     fn start(&self) -> (Running, Connection) {
+        self.start_in(&self.workspace())
+    }
+
+    fn start_in(&self, workspace: &str) -> (Running, Connection) {
         let child = self
             .home
             .command()
-            .args(["node", "--workspace", &self.workspace()])
+            .args(["node", "--workspace", workspace])
             .env("MINE", "passed on")
             .env("API_KEY", "secret")
             .stderr(Stdio::null())
@@ -88,8 +92,11 @@ impl Machine {
 
 /// Runs one command on the node and returns its result.
 fn bash(node: &mut Connection, id: &str, command: &str) -> Value {
-    let call = json!({"callId": id, "tool": "Bash", "args": {"command": command}});
-    node.event("tool.invoke", &call);
+    call(node, id, "Bash", &json!({"command": command}))
+}
+
+fn call(node: &mut Connection, id: &str, tool: &str, args: &Value) -> Value {
+    node.event("tool.invoke", &json!({"callId": id, "tool": tool, "args": args}));
     loop {
         let request = node.request();
         node.answer(&request, &json!({"ok": true}));
@@ -123,12 +130,94 @@ fn sb11_a_policy_that_is_open_or_wrong_stops_the_node() {
 }
 
 #[test]
-fn sb12_without_a_policy_the_node_reports_that_it_has_no_sandbox() {
+fn sb12_off_is_no_sandbox() {
     let machine = Machine::new();
+    machine.policy("sandbox = \"off\"\n", 0o600);
     let (child, node) = machine.start();
     assert_eq!(node.hello["nodeRuntime"]["sandbox"], json!({"profile": "off"}));
     end(child, node);
     assert!(!machine.home.root().join(".cache").exists());
+}
+
+#[test]
+fn sb12_without_a_policy_commands_run_in_the_profile_workspace() {
+    let machine = Machine::new();
+    let Some(tier) = machine.tier() else { return };
+    let (child, mut node) = machine.start();
+    let reported = &node.hello["nodeRuntime"]["sandbox"];
+    assert_eq!(
+        (&reported["profile"], &reported["tier"]),
+        (&json!("workspace"), &json!(tier)),
+        "{reported}"
+    );
+    bash(&mut node, "a/1", "echo x >in-work; echo x >~/elsewhere");
+    assert!(machine.home.root().join("work/in-work").exists());
+    assert!(!machine.home.root().join("elsewhere").exists());
+    end(child, node);
+}
+
+#[test]
+fn sb12_a_profile_that_nobody_named_and_that_cannot_be_had_is_reported_as_missing() {
+    let machine = Machine::new();
+    // A workspace that commands must not see can't be confined, with any tier.
+    let keys = machine.home.root().join(".ssh");
+    fs::create_dir_all(&keys).unwrap();
+    let (child, mut node) = machine.start_in(keys.to_str().unwrap());
+    let reported = &node.hello["nodeRuntime"]["sandbox"];
+    assert_eq!(reported["profile"], "off", "{reported}");
+    assert!(
+        reported["missing"].as_str().is_some_and(|why| why.contains(".ssh")),
+        "{reported}"
+    );
+    let done = bash(&mut node, "a/1", "echo x >~/elsewhere && echo done");
+    assert!(done.to_string().contains("done"), "{done}");
+    end(child, node);
+}
+
+#[test]
+fn sb13_a_command_leaves_the_sandbox_only_when_its_call_says_so() {
+    let machine = Machine::new();
+    if machine.tier().is_none() {
+        return;
+    }
+    let (child, mut node) = machine.start();
+    let outside = json!({"command": "cat >~/elsewhere", "sandbox": "off", "background": true});
+    let started = call(&mut node, "a/1", "Bash", &outside);
+    let id = started["result"]["sessionId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{started}"));
+    let submit = |extra: Value| {
+        let mut args = json!({"action": "submit", "sessionId": id, "data": "typed"});
+        args.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        args
+    };
+    let refused = call(&mut node, "a/2", "Process", &submit(json!({})));
+    assert!(refused.to_string().contains("outside the sandbox"), "{refused}");
+    let sent = call(&mut node, "a/3", "Process", &submit(json!({"sandbox": "off"})));
+    assert!(sent["result"]["written"].as_u64().is_some(), "{sent}");
+    call(&mut node, "a/4", "Process", &json!({"action": "kill", "sessionId": id}));
+    assert_eq!(
+        fs::read_to_string(machine.home.root().join("elsewhere")).unwrap(),
+        "typed\n"
+    );
+    end(child, node);
+}
+
+#[test]
+fn sb13_the_owner_of_the_machine_can_forbid_that() {
+    let machine = Machine::new();
+    if machine.tier().is_none() {
+        return;
+    }
+    machine.policy("escalation = false\n", 0o600);
+    let (child, mut node) = machine.start();
+    let tools = node.hello["tools"].to_string();
+    assert!(tools.contains("in a sandbox") && !tools.contains("`off`"), "{tools}");
+    let outside = json!({"command": "echo x >~/elsewhere", "sandbox": "off"});
+    let refused = call(&mut node, "a/1", "Bash", &outside);
+    assert!(refused.to_string().contains("escalation"), "{refused}");
+    assert!(!machine.home.root().join("elsewhere").exists());
+    end(child, node);
 }
 
 #[test]
@@ -210,7 +299,7 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
     let found = run.json();
     assert_eq!(
         (&found["configured"], &found["tested"]),
-        (&json!("off"), &json!("workspace"))
+        (&Value::Null, &json!("workspace"))
     );
     let tiers = found["tiers"].as_array().unwrap();
     assert_eq!(tiers.len(), 3, "{found}");

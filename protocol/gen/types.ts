@@ -1716,6 +1716,8 @@ export type NodeSandbox = {
   tier?: SandboxTier;
   /** At most 32 items. */
   gaps?: string[];
+  /** At most 500 characters. */
+  missing?: string;
 };
 
 /** Result of `nodes.list`. */

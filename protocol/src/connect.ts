@@ -24,6 +24,8 @@ export const NodeSandbox = struct("NodeSandbox", "The sandbox that a machine rea
   tier: t.optional(SandboxTier),
   /** What a command could still do, in words. */
   gaps: t.optional(t.array(t.string(200), 32)),
+  /** Why commands run without the sandbox that they would have by default. */
+  missing: t.optional(t.string(500)),
 });
 export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and those that each tool uses.", {
   hostCapabilities: t.array(Capability, 64),

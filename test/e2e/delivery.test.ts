@@ -1,7 +1,7 @@
 /** Messages in, events out: once, in order, complete. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import {
   type Chat,
@@ -13,6 +13,7 @@ import {
   textOf,
   transcript,
   until,
+  processesWith,
 } from "./support.ts";
 
 describe("delivery", () => {
@@ -178,13 +179,14 @@ describe("delivery", () => {
   it("[P14] [R3] a stopped run ends at once, its command is killed, and the next message is answered", async () => {
     const client = await machine.client();
     const sessionKey = "agent:main:cli:dm:abort";
-    const runId = await client.say('call box__Bash {"command":"sleep 300 & echo $! > child; echo $$ > shell; wait"}', { sessionKey });
-    await until("the command runs", () => existsSync(node.file("shell")) && readFileSync(node.file("shell"), "utf8").endsWith("\n"));
-    const [shell, child] = ["shell", "child"].map((name) => Number(readFileSync(node.file(name), "utf8")));
+    // A time that no other command sleeps: it names these processes.
+    const sleep = `sleep 300.${process.pid}`;
+    const runId = await client.say(`call box__Bash {"command":"${sleep} & echo begun > begun; wait"}`, { sessionKey });
+    await until("the command runs", () => existsSync(node.file("begun")) && processesWith(sleep).length >= 2);
     const answer = await client.call("chat.abort", { sessionKey });
     assert.deepEqual([answer["ok"], answer["wasRunning"], answer["pendingToolsCancelled"]], [true, true, 1]);
     assert.equal((await client.ending(runId)).state, "aborted");
-    await until("the shell and its child are gone", () => !alive(shell) && !alive(child), 5_000);
+    await until("the shell and its child are gone", () => processesWith(sleep).length === 0, 5_000);
     assert.equal(textOf(await client.ask("say still here", { sessionKey })), "still here");
     client.close();
   });
@@ -230,13 +232,4 @@ function assembled(chats: readonly Chat[]): string {
   for (const { state, text, offset } of chats)
     if (state === "delta" && text !== undefined) shown = shown.slice(0, offset ?? shown.length) + text;
   return shown;
-}
-function alive(pid: number | undefined): boolean {
-  assert(pid !== undefined && pid > 1);
-  try {
-    process.kill(pid, 0);
-    return !/^State:\s+Z/m.test(existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, "utf8") : "");
-  } catch {
-    return false;
-  }
 }

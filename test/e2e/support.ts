@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -35,6 +35,20 @@ export async function until<T>(what: string, look: () => T | Promise<T>, deadlin
     await new Promise((wake) => setTimeout(wake, everyMs));
   }
 }
+/** Processes with this text in their command line, the oldest first; also those in a sandbox, which know themselves by other numbers. */
+export const processesWith = (text: string): number[] =>
+  readdirSync("/proc")
+    .map(Number)
+    .sort((one, other) => one - other)
+    .filter((pid) => {
+      if (!(pid > 1) || pid === process.pid) return false;
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+      } catch {
+        // It has ended.
+        return false;
+      }
+    });
 function within<T>(what: () => string, promise: Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

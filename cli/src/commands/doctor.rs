@@ -190,7 +190,12 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
     };
     match level {
         Some(level) => report.ok(NAME, describe(&level)),
-        None => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
+        None if settings.is_named => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
+        None => report.warn(
+            NAME,
+            format!("none, so you are asked about each command of the agent: {problem}"),
+            "`gsv node sandbox` shows what is missing.",
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gsv_link::{AddressProvider, LinkError};
-use gsv_node::sandbox::{Program, SandboxSettings};
+use gsv_node::sandbox::{Profile, Program, SandboxSettings};
 use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
@@ -113,7 +113,9 @@ pub fn private_folders() -> Outcome<Vec<PathBuf>> {
 /// What the owner wants for commands; `name`: of the sandbox's own folder.
 pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettings> {
     Ok(SandboxSettings {
-        profile: policy.sandbox,
+        profile: policy.sandbox.unwrap_or(Profile::Workspace),
+        is_named: policy.sandbox.is_some(),
+        may_leave: policy.escalation,
         writable: policy.writable,
         readable: policy.readable,
         caches: policy.caches,

@@ -20,8 +20,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let private = private_folders()?;
     let configured = policy.sandbox;
     let tested = match (args.profile, configured) {
-        (None, Profile::Off) => Profile::Workspace,
-        (Some(profile), _) | (None, profile) => profile,
+        (None, None | Some(Profile::Off)) => Profile::Workspace,
+        (Some(profile), _) | (None, Some(profile)) => profile,
     };
     let settings = SandboxSettings {
         profile: tested,
@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
     let data = json!({
-        "configured": configured.name(),
+        "configured": configured.map(Profile::name),
         "tested": tested.name(),
         "tier": level.as_ref().map(|level| level.tier.name()),
         "gaps": level.as_ref().map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
@@ -73,12 +73,13 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     ))
 }
 
-fn configured_words(profile: Profile) -> String {
+fn configured_words(profile: Option<Profile>) -> String {
     match profile {
-        Profile::Off => {
+        None => "workspace, where this machine can enforce it (the default)".to_owned(),
+        Some(Profile::Off) => {
             "off: the agent's commands can do what you can; set `sandbox = \"workspace\"` in node.toml".to_owned()
         }
-        profile => profile.name().to_owned(),
+        Some(profile) => profile.name().to_owned(),
     }
 }
 

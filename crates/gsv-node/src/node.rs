@@ -8,7 +8,7 @@ use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
 use gsv_link::{AddressProvider, Link, Mode, Options};
 use gsv_protocol::types::{Capability, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition};
 use gsv_tools::beneath::{Scope, overlaps};
-use gsv_tools::{Config, Sandbox, Supervisor, ToolBox};
+use gsv_tools::{Config, Supervisor, ToolBox};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -24,7 +24,7 @@ use crate::mask::Mask;
 use crate::progress::ProgressFeed;
 use crate::recover;
 use crate::report::{Reporter, StatusSink};
-use crate::sandbox::{self, Profile, SandboxSettings, Tier, clear_temporary, describe, set_up};
+use crate::sandbox::{self, Confinement, Profile, SandboxSettings, Tier, clear_temporary, describe};
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
@@ -135,7 +135,7 @@ async fn start(
     })?;
     let ledger = SharedLedger::new(ledger, Arc::clone(&log));
     let scrub = Scrub::new(config.token.clone());
-    let sandbox = confine(&config).await?;
+    let Confinement { sandbox, missing } = confine(&config).await?;
     let level = sandbox.as_ref().map(|sandbox| sandbox.level.clone());
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
     let tools = Arc::new(ToolBox::new(Config {
@@ -152,7 +152,13 @@ async fn start(
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
     let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
-    let (link, events) = Link::connect(options(&config, &tools, level.as_ref(), ledger.clone())).await?;
+    let (link, events) = Link::connect(options(
+        &config,
+        &tools,
+        reported(level.as_ref(), missing.clone()),
+        ledger.clone(),
+    ))
+    .await?;
     let (online_sink, online) = watch::channel(false);
     let uploader = Uploader {
         url: config.url.clone(),
@@ -198,6 +204,13 @@ async fn start(
         context.follow(survivor);
     }
     context.tasks.spawn(Arc::clone(&context.delivery).run());
+    announce(reporter, &config, level.as_ref(), missing.as_deref());
+    let outcome = dispatch(&context, reporter, events, online_sink, shutdown).await;
+    context.tasks.end().await;
+    outcome
+}
+
+fn announce(reporter: &Reporter, config: &NodeConfig, level: Option<&sandbox::Level>, missing: Option<&str>) {
     reporter.report(
         Level::Info,
         &format!(
@@ -206,26 +219,27 @@ async fn start(
             config.workspace.display()
         ),
     );
-    match &level {
-        Some(level) => reporter.report(
+    match (level, missing) {
+        (Some(level), _) => reporter.report(
             Level::Info,
             &format!("Commands run in the sandbox {}.", describe(level)),
         ),
-        None => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
+        (None, Some(why)) => reporter.report(
+            Level::Warn,
+            &format!("Commands run without a sandbox, so the gateway asks about each: {why}"),
+        ),
+        (None, None) => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
     }
-    let outcome = dispatch(&context, reporter, events, online_sink, shutdown).await;
-    context.tasks.end().await;
-    outcome
 }
 
 /// Tests the sandbox before any command can run.
-async fn confine(config: &NodeConfig) -> Result<Option<Sandbox>, NodeError> {
+async fn confine(config: &NodeConfig) -> Result<Confinement, NodeError> {
     let Some(settings) = config.sandbox.clone() else {
-        return Ok(None);
+        return Ok(Confinement::default());
     };
     let (profile, workspace, private) = (settings.profile, config.workspace.clone(), private_folders(config));
     let file = config.state_dir.join("sandbox.json");
-    let made = tokio::task::spawn_blocking(move || set_up(&settings, &workspace, &private, &file)).await;
+    let made = tokio::task::spawn_blocking(move || sandbox::confine(&settings, &workspace, &private, &file)).await;
     made.unwrap_or_else(|error| {
         Err(NodeError::Sandbox {
             profile,
@@ -234,8 +248,11 @@ async fn confine(config: &NodeConfig) -> Result<Option<Sandbox>, NodeError> {
     })
 }
 
+/// Characters of a reason that the gateway gets.
+const MISSING_CHARS: usize = 500;
+
 /// The level as the gateway gets it.
-fn reported(level: Option<&sandbox::Level>) -> NodeSandbox {
+fn reported(level: Option<&sandbox::Level>, missing: Option<String>) -> NodeSandbox {
     let profile = level.map_or(Profile::Off, |level| level.profile);
     NodeSandbox {
         profile: match profile {
@@ -249,10 +266,11 @@ fn reported(level: Option<&sandbox::Level>) -> NodeSandbox {
             Tier::Seatbelt => SandboxTier::Seatbelt,
         }),
         gaps: level.map(|level| level.gaps.iter().map(|gap| gap.words().to_owned()).collect()),
+        missing: missing.map(|why| why.chars().take(MISSING_CHARS).collect()),
     }
 }
 
-fn options(config: &NodeConfig, tools: &ToolBox, level: Option<&sandbox::Level>, ledger: SharedLedger) -> Options {
+fn options(config: &NodeConfig, tools: &ToolBox, sandbox: NodeSandbox, ledger: SharedLedger) -> Options {
     let definitions = tools.definitions().into_iter().map(|tool| ToolDefinition {
         name: tool.name,
         description: tool.description,
@@ -277,7 +295,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, level: Option<&sandbox::Level>,
             .into_iter()
             .map(|(tool, names)| (tool, capabilities(names)))
             .collect(),
-        sandbox: Some(reported(level)),
+        sandbox: Some(sandbox),
     };
     Options {
         address: config.address.clone(),

@@ -22,6 +22,11 @@ pub struct SandboxSettings {
     pub caches: Vec<PathBuf>,
     /// Names of variables that commands get besides the usual ones.
     pub env: Vec<String>,
+    /// Whether a call may ask for a command outside the sandbox.
+    pub may_leave: bool,
+    /// The owner named the profile: the node does not start without it. Otherwise commands run unconfined where no tier holds, and
+    /// the node says so.
+    pub is_named: bool,
     /// The user's home.
     pub home: PathBuf,
     /// The sandbox's own folder, outside GSV's private ones.
@@ -71,11 +76,36 @@ pub fn examine(
     Ok(Examined { report, plan })
 }
 
-/// The sandbox for a node's commands. `file`: where the plan is stored, in a private folder.
+/// What a node's commands run in.
+#[derive(Debug, Default)]
+pub(crate) struct Confinement {
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Why there is no sandbox, where one is wanted.
+    pub(crate) missing: Option<String>,
+}
+
+/// The sandbox for a node's commands. `file`: where the plan is stored, in a private folder. A profile that the owner did not name
+/// and that can't be had is missing, which the node reports.
 ///
 /// # Errors
-/// The machine can't enforce the profile, or a folder can't be used.
-pub(crate) fn set_up(
+/// The machine can't enforce the profile that the owner named, or a folder can't be used.
+pub(crate) fn confine(
+    settings: &SandboxSettings,
+    workspace: &Path,
+    private: &[PathBuf],
+    file: &Path,
+) -> Result<Confinement, NodeError> {
+    match set_up(settings, workspace, private, file) {
+        Ok(sandbox) => Ok(Confinement { sandbox, missing: None }),
+        Err(NodeError::Sandbox { reason, .. }) if !settings.is_named => Ok(Confinement {
+            sandbox: None,
+            missing: Some(reason.trim_end().to_owned()),
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+fn set_up(
     settings: &SandboxSettings,
     workspace: &Path,
     private: &[PathBuf],
@@ -107,6 +137,7 @@ pub(crate) fn set_up(
         level,
         wrapper: wrapper.into(),
         environment: environment(&plan, env::vars_os(), &settings.env),
+        may_leave: settings.may_leave,
     }))
 }
 

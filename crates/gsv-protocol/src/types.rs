@@ -2624,6 +2624,9 @@ pub struct NodeSandbox {
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub gaps: Option<Vec<String>>,
+    /// At most 500 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }
 
 /// Result of `nodes.list`.

@@ -27,22 +27,36 @@ const FILES: &[&str] = &[
 ];
 
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
-pub fn explain(profile: Profile, output: &str) -> Option<&'static str> {
+/// `may_leave`: a call may ask for a command outside the sandbox.
+pub fn explain(profile: Profile, may_leave: bool, output: &str) -> Option<String> {
     if profile == Profile::Off {
         return None;
     }
     let output = output.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
-    if has(NETWORK) {
-        return Some(
-            "the sandbox of this node has no network, which may be why the command failed; ask the user to run it, or to change `sandbox` in node.toml",
-        );
-    }
-    has(FILES).then_some(if profile == Profile::Strict {
-        "the sandbox of this node lets commands read only the workspace and the system, write only the workspace and $TMPDIR, and use no network, which may be why the command failed; ask the user to run it, or to change `sandbox` or `roots` in node.toml"
+    let (limit, setting) = if has(NETWORK) {
+        ("has no network", "`sandbox`")
+    } else if !has(FILES) {
+        return None;
+    } else if profile == Profile::Strict {
+        (
+            "lets commands read only the workspace and the system, write only the workspace and $TMPDIR, and use no network",
+            "`sandbox` or `roots`",
+        )
     } else {
-        "the sandbox of this node lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR, and use no network, which may be why the command failed; ask the user to run it, or to change `sandbox` or `roots` in node.toml"
-    })
+        (
+            "lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR, and use no network",
+            "`sandbox` or `roots`",
+        )
+    };
+    let advice = if may_leave {
+        "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first".to_owned()
+    } else {
+        format!("ask the user to run it, or to change {setting} in node.toml")
+    };
+    Some(format!(
+        "the sandbox of this node {limit}, which may be why the command failed; {advice}"
+    ))
 }
 
 #[cfg(test)]
@@ -62,13 +76,24 @@ mod tests {
                 "git configuration",
             ),
         ] {
-            let found = explain(Profile::Workspace, output);
-            assert!(found.is_some_and(|text| text.contains(word)), "{output}: {found:?}");
-            assert_eq!(explain(Profile::Off, output), None);
+            let found = explain(Profile::Workspace, false, output);
+            assert!(
+                found
+                    .as_ref()
+                    .is_some_and(|text| text.contains(word) && text.contains("node.toml")),
+                "{output}: {found:?}"
+            );
+            assert_eq!(explain(Profile::Off, true, output), None);
+            let found = explain(Profile::Workspace, true, output);
+            assert!(
+                found.is_some_and(|text| text.contains(word) && text.contains("set to `off`")),
+                "{output}"
+            );
         }
-        assert_eq!(explain(Profile::Workspace, "error: mismatched types"), None);
+        assert_eq!(explain(Profile::Workspace, true, "error: mismatched types"), None);
         assert!(
-            explain(Profile::Strict, "Permission denied").is_some_and(|text| text.contains("read only the workspace"))
+            explain(Profile::Strict, false, "Permission denied")
+                .is_some_and(|text| text.contains("read only the workspace"))
         );
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::args;
 use crate::beneath::Beneath;
 use crate::error::{ToolError, quote};
-use crate::exec::{Sessions, Spec};
+use crate::exec::{Asked, Sessions, Spec};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, read_only};
 use crate::tool_output::ToolOutput;
@@ -30,17 +30,18 @@ struct Args {
     timeout: Option<u64>,
     background: Option<bool>,
     yield_ms: Option<u64>,
+    sandbox: Option<Asked>,
 }
 
 impl Tool for Bash {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
+        let mut definition = ToolDefinition {
             name: "Bash".into(),
             description: format!(
                 "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
                 A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
                 control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers.{}",
-                confined(self.sessions.profile())
+                confined(self.sessions.profile(), self.sessions.may_leave())
             ),
             input_schema: json!({
                 "type": "object",
@@ -54,7 +55,13 @@ impl Tool for Bash {
                 "required": ["command"]
             }),
             idempotent: false,
-        }
+        };
+        offer_leaving(
+            &mut definition.input_schema,
+            &self.sessions,
+            "`off`: outside the sandbox; the user is asked first",
+        );
+        definition
     }
 
     fn capabilities(&self) -> &'static [&'static str] {
@@ -83,15 +90,35 @@ impl Tool for Bash {
 }
 
 /// What the model has to know about the sandbox.
-fn confined(profile: Profile) -> &'static str {
-    match profile {
-        Profile::Off => "",
+fn confined(profile: Profile, may_leave: bool) -> String {
+    let confined = match profile {
+        Profile::Off => return String::new(),
         Profile::Workspace => {
             " Commands run in a sandbox: they write only the workspace and $TMPDIR, do not see credentials, and have no network."
         }
         Profile::Strict => {
             " Commands run in a sandbox: they read only the workspace and the system, write only the workspace and $TMPDIR, and have no network."
         }
+    };
+    let leave = if may_leave {
+        " Only for a command that needs more, set `sandbox` to `off`."
+    } else {
+        ""
+    };
+    format!("{confined}{leave}")
+}
+
+/// Adds the argument `sandbox`, where calls may use it.
+pub(crate) fn offer_leaving(schema: &mut Value, sessions: &Sessions, description: &str) {
+    if let Some(properties) = schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .filter(|_| sessions.may_leave())
+    {
+        properties.insert(
+            "sandbox".into(),
+            json!({"type": "string", "enum": ["off"], "description": description}),
+        );
     }
 }
 
@@ -140,6 +167,7 @@ impl Bash {
             }
         })
         .await?;
+        let outside = self.sessions.leaves(args.sandbox)?;
         let background = args.background == Some(true);
         let spec = Spec {
             call_id: context.call_id.clone(),
@@ -147,6 +175,7 @@ impl Bash {
             workdir,
             timeout_ms,
             background,
+            outside,
         };
         Ok((spec, args.yield_ms))
     }

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gsv_sandbox::Profile;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args;
+use crate::bash::offer_leaving;
 use crate::error::{ToolError, quote};
-use crate::exec::{CommandInfo, CommandStatus, KillReason, ListedCommand, Session, Sessions};
+use crate::exec::{Asked, CommandInfo, CommandStatus, KillReason, ListedCommand, Session, Sessions};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition};
 use crate::tool_output::ToolOutput;
@@ -40,11 +42,12 @@ struct Args {
     data: Option<String>,
     offset: Option<u64>,
     limit: Option<u64>,
+    sandbox: Option<Asked>,
 }
 
 impl Tool for Process {
     fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
+        let mut definition = ToolDefinition {
             name: "Process".into(),
             description: "Controls commands that Bash started, until 30 minutes after their end. `list` lists them; `poll` shows the status of one; `log` reads its output \
                 (the end, or from byte `offset` on; continue at `nextOffset`); `write` sends `data` to a background one, `submit` adds a line end; `kill` ends it."
@@ -61,7 +64,10 @@ impl Tool for Process {
                 "required": ["action"]
             }),
             idempotent: false,
-        }
+        };
+        let description = "`off`: for input to a command that runs outside the sandbox; the user is asked first";
+        offer_leaving(&mut definition.input_schema, &self.sessions, description);
+        definition
     }
 
     fn capabilities(&self) -> &'static [&'static str] {
@@ -108,6 +114,14 @@ impl Tool for Process {
             match args.action {
                 Action::List | Action::Poll => poll(&session, args.offset, limit).await,
                 Action::Log => log(&session, args.offset, limit).await,
+                Action::Write | Action::Submit
+                    if self.is_outside(&session) && !self.sessions.leaves(args.sandbox)? =>
+                {
+                    Err(ToolError::bad_args(
+                        "sandbox",
+                        "the command runs outside the sandbox; to give it input, repeat the call with `sandbox` set to `off`, which the user is asked about",
+                    ))
+                }
                 Action::Write | Action::Submit => send(&session, args.data, args.action == Action::Submit).await,
                 Action::Kill => {
                     if session.end().is_none() {
@@ -117,6 +131,13 @@ impl Tool for Process {
                 }
             }
         })
+    }
+}
+
+impl Process {
+    /// It was allowed outside the sandbox, and input is more of the same.
+    fn is_outside(&self, session: &Session) -> bool {
+        self.sessions.profile() != Profile::Off && !session.is_confined()
     }
 }
 

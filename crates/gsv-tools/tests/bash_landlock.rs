@@ -17,7 +17,7 @@ async fn sb9_a_command_that_the_sandbox_stops_says_so() {
     let stopped = lab.ok("Bash", json!({"command": "echo x >/etc/gsv-canary"})).await;
     assert_eq!(stopped["status"], "failed");
     let note = stopped["note"].as_str().expect("a note");
-    assert!(note.contains("sandbox") && note.contains("node.toml"), "{note}");
+    assert!(note.contains("sandbox") && note.contains("set to `off`"), "{note}");
     let other = lab.ok("Bash", json!({"command": "exit 3"})).await;
     assert_eq!(other.get("note"), None);
     let tools = serde_json::to_value(lab.tools.definitions()).unwrap();

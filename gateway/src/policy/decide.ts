@@ -22,7 +22,11 @@ export interface PolicyContext {
   readonly mode?: PolicyMode | undefined;
   /** False: the session is another person's. */
   readonly isOwners: boolean;
+  /** The mode where the configuration says nothing: for calls of a model, not for those that a client makes itself. */
+  readonly unset?: PolicyMode | undefined;
 }
+/** What a model's calls get without any setting. */
+export const DEFAULT_MODE: PolicyMode = "auto";
 
 /** The rule of a denial whose cause is an error of the policy. */
 export const POLICY_ERROR = "policy.error";
@@ -91,12 +95,12 @@ function unsureText({ name, about }: CompiledRule, unit: Unit): string {
   return `The command ${what} ${name} (${about}) can't be compared with it.`;
 }
 
-function byMode(call: PolicyCall, { policy, mode, isOwners }: PolicyContext): Decision {
+function byMode(call: PolicyCall, { policy, mode, isOwners, unset }: PolicyContext): Decision {
   const own = isOwners ? mode : undefined;
-  const valid = own ?? policy.mode;
+  const valid = own ?? policy.mode ?? (policy.defaultDecision === undefined ? unset : undefined);
   if (valid === undefined) return byDefault(call, policy);
   const rule = `mode:${valid}`;
-  const said = modeVerdict(valid, call);
+  const said = modeVerdict(valid, call, isOwners);
   switch (said.verdict) {
     case "allow":
       return { verdict: "allow", rule };

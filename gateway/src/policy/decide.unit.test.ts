@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { ApprovalConfig, ApprovalRule, PolicyClass } from "../../../protocol/gen/types.ts";
 import { PolicyClassValues, PolicyModeValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
-import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
+import { DEFAULT_MODE, decide, policyOf, POLICY_ERROR } from "./decide.ts";
 import { loadRegexEngine } from "./load.ts";
 
 const engine = await loadRegexEngine();
@@ -63,6 +63,19 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command": bash("git status"),
     "sends a message": native("gsv__Message", "egress"),
     "changes the gateway": native("gsv__Config", "control"),
+    "runs a command in the sandbox": { ...bash("git status && npm test > out"), sandbox: "workspace" },
+    "runs a command in a strict sandbox": { ...bash("make"), sandbox: "strict" },
+    "runs a command on a machine whose sandbox is off": { ...bash("make"), sandbox: "off" },
+    "runs a command outside the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: "off" }), sandbox: "workspace" },
+    "says something strange about the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: null }), sandbox: "workspace" },
+    "gives input in the sandbox": { ...onNode("Process", "exec", { action: "write", data: "x" }), sandbox: "workspace" },
+    "gives input outside the sandbox": {
+      ...onNode("Process", "exec", { action: "write", data: "x", sandbox: "off" }),
+      sandbox: "workspace",
+    },
+    "ends a command": onNode("Process", "exec", { action: "kill", sessionId: "p1" }),
+    "asks what system it is": bash("uname -a && date +%s"),
+    "asks and changes": bash("uname -a && touch x"),
     "changes a protected file": native("gsv__Cron", "write_protected"),
   };
   /** The verdicts of plan, ask, auto and full, and without a mode. */
@@ -75,9 +88,9 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "process, strange action": "deny ask ask allow allow",
     "writes the workspace": "deny allow allow allow allow",
     remembers: "deny allow allow allow allow",
-    "writes SOUL.md": "deny ask ask allow allow",
-    "writes a skill": "deny ask ask allow allow",
-    "writes a path that is none": "deny ask ask allow allow",
+    "writes SOUL.md": "deny ask allow allow allow",
+    "writes a skill": "deny ask allow allow allow",
+    "writes a path that is none": "deny ask allow allow allow",
     "writes a file inside": "deny ask allow allow allow",
     "writes a file outside": "deny ask ask allow allow",
     "writes upwards": "deny ask ask allow allow",
@@ -89,7 +102,17 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command": "deny ask ask allow allow",
     "sends a message": "deny ask ask allow allow",
     "changes the gateway": "deny ask ask allow allow",
-    "changes a protected file": "deny ask ask allow allow",
+    "runs a command in the sandbox": "deny ask allow allow allow",
+    "runs a command in a strict sandbox": "deny ask allow allow allow",
+    "runs a command on a machine whose sandbox is off": "deny ask ask allow allow",
+    "runs a command outside the sandbox": "deny ask ask allow allow",
+    "says something strange about the sandbox": "deny ask ask allow allow",
+    "gives input in the sandbox": "deny ask allow allow allow",
+    "gives input outside the sandbox": "deny ask ask allow allow",
+    "ends a command": "deny ask allow allow allow",
+    "asks what system it is": "deny ask allow allow allow",
+    "asks and changes": "deny ask ask allow allow",
+    "changes a protected file": "deny ask allow allow allow",
   };
   for (const [name, call] of Object.entries(calls))
     test(name, () => {
@@ -109,6 +132,67 @@ describe("[PO7] the mode decides what no rule decides", () => {
       assert.equal(verdict(onNode("Read", "read_private", {}), { defaultDecision }), defaultDecision);
     const allowed = { defaultDecision: "deny", rules: [rule("allow", "lap__Read")] } as const;
     assert.equal(verdict(onNode("Read", "read_private", {}), { ...allowed, rules: [...allowed.rules] }), "allow");
+  });
+});
+
+describe("[PO11] a model's calls have the mode auto where nothing is set", () => {
+  const found = (call: PolicyCall, config?: ApprovalConfig): Decision =>
+    decide(call, { policy: policyOf(config, engine), isOwners: true, unset: DEFAULT_MODE });
+  test("it decides as if it were configured", () => {
+    assert.equal(found(bash("make")).rule, "mode:auto");
+    assert.equal(found(bash("make")).verdict, "ask");
+    assert.equal(found({ ...bash("make"), sandbox: "workspace" }).verdict, "allow");
+  });
+  test("a configured mode or default decision comes first", () => {
+    assert.equal(found(bash("make"), { mode: "plan" }).rule, "mode:plan");
+    assert.deepEqual(found(bash("make"), { defaultDecision: "allow" }), { verdict: "allow", rule: "toolApproval.defaultDecision" });
+    assert.equal(found(bash("make"), { rules: [rule("deny", "*")] }).rule, "toolApproval.rules[0]");
+  });
+  test("another person's session is asked about a protected file", () => {
+    const write = native("gsv__WriteFile", "write_workspace", { path: "SOUL.md" });
+    assert.equal(found(write).verdict, "allow");
+    assert.equal(decide(write, { policy: policyOf(undefined, engine), isOwners: false, unset: DEFAULT_MODE }).verdict, "ask");
+  });
+});
+
+describe("[PO12] commands that change nothing", () => {
+  const isAllowed = (command: string): boolean => verdict(bash(command), { mode: "auto" }) === "allow";
+  test("run without a sandbox, alone and together", () => {
+    for (const command of [
+      "uname -a",
+      "pwd",
+      "whoami",
+      "id -u",
+      "hostname",
+      "date",
+      "date -u +%Y",
+      "echo 'a b' && true | uname",
+      "nproc; arch",
+      "uptime 2>/dev/null",
+    ])
+      assert.ok(isAllowed(command), command);
+  });
+  test("other commands, other words of theirs, and what the shell changes, ask", () => {
+    for (const command of [
+      "ls",
+      "cat /etc/passwd",
+      "hostname evil",
+      "date -s 0",
+      "date -f /etc/passwd",
+      "date --set=0",
+      "env",
+      "uname > x",
+      "echo $HOME",
+      "echo `id`",
+      "PATH=. id",
+      "./uname",
+      "/tmp/id",
+      "id & rm x",
+      "uname; rm x",
+      "",
+      "echo a\nrm b",
+    ])
+      assert.ok(!isAllowed(command), command);
   });
 });
 

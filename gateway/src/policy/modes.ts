@@ -3,7 +3,9 @@ import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { parsePath } from "../storage/keys.ts";
 import { protectionOf } from "../storage/workspace/protection.ts";
+import { isHarmless } from "./harmless.ts";
 import { isOrdinaryInside } from "./paths.ts";
+import { COMMAND } from "./rules.ts";
 
 /** A mode with what is left of its time is a matter of its session. */
 export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly verdict: "ask"; readonly why: string };
@@ -27,7 +29,8 @@ const ALLOW: ModeVerdict = { verdict: "allow" };
 const DENY: ModeVerdict = { verdict: "deny" };
 const place = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
-export function modeVerdict(mode: PolicyMode, call: PolicyCall): ModeVerdict {
+/** `isOwners`: nobody but the owner takes part in the session. */
+export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolean): ModeVerdict {
   if (mode === "full") return ALLOW;
   const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
   const policyClass = classOf(call);
@@ -37,6 +40,8 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall): ModeVerdict {
     case "write_workspace":
       return ALLOW;
     case "write_protected":
+      // Its earlier versions are kept, and a run that has read other people's texts is asked about before the mode decides.
+      if (mode === "auto" && isOwners) return ALLOW;
       return ask("It changes a file that defines the agent or its instructions.");
     case "write_files":
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
@@ -46,10 +51,25 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall): ModeVerdict {
           : `It changes a file on ${place(call)}.`,
       );
     case "exec":
-      return ask(`It runs a program on ${place(call)}.`);
+      return mode === "auto" ? contained(call) : ask(`It runs a program on ${place(call)}.`);
     case "egress":
       return ask("It sends data to others.");
     case "control":
       return ask("It changes the gateway itself.");
   }
+}
+
+/** The argument of a call that asks for a command outside the machine's sandbox. */
+const LEAVES = "sandbox";
+/** What a sandbox contains runs; what leaves it, or has none, needs a word. */
+function contained(call: PolicyCall): ModeVerdict {
+  const { args, sandbox, tool } = call;
+  if (Object.hasOwn(args, LEAVES))
+    return { verdict: "ask", why: `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${place(call)} outside the sandbox.` };
+  if (sandbox !== undefined && sandbox !== "off") return ALLOW;
+  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  if (tool === "Bash" && typeof command === "string" && isHarmless(command)) return ALLOW;
+  // To end a command that the agent has started undoes nothing else.
+  if (tool === "Process" && args["action"] === "kill") return ALLOW;
+  return { verdict: "ask", why: `It runs a program on ${place(call)}, which has no sandbox.` };
 }

@@ -2,7 +2,7 @@
  * What the policy is asked and what it answers. The same question for runs, `tool.invoke`, `tool.request` and everything that will
  * call tools later. Plain data: a decision and its facts are stored with the call and with its approval.
  */
-import type { PolicyClass } from "../../../protocol/gen/types.ts";
+import type { PolicyClass, SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
 /** `plan`: reads only. `ask`: programs, files of machines and egress ask. `auto`: what a sandbox contains runs. `full`: all runs. */
@@ -17,6 +17,8 @@ export interface PolicyCall {
   readonly target: ToolTarget;
   readonly policyClass: PolicyClass;
   readonly args: Readonly<Record<string, unknown>>;
+  /** What the target machine's commands really run in. Absent: not known, so nothing confines them. */
+  readonly sandbox?: SandboxProfile | undefined;
 }
 
 /** `rule` names what decided: a rule of the configuration (`toolApproval.rules[2]`), a grant, a mode, a class. For audit and people. */

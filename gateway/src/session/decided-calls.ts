@@ -3,6 +3,7 @@
  * replied, and again when the answer comes: only what would be done now can be allowed.
  */
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
+import { DEFAULT_MODE } from "../policy/decide.ts";
 import type { Policies } from "../policy/load.ts";
 import { type SessionAudit, TOOL_CALL } from "../ports/audit.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
@@ -13,7 +14,7 @@ import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts"
 import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf, type RunCore, type State } from "./machine/state.ts";
 import { modeAt } from "./mode.ts";
-import { resolveCall, runTools, type ToolTable } from "./tools.ts";
+import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries">;
@@ -35,12 +36,16 @@ export async function decideCalls(
 ): Promise<readonly ReplyCall[]> {
   if (calls.length === 0) return [];
   const table = await tableOf(ports, state, context);
-  const policy = await policyVersion(ports, context, table);
+  const version = await policyVersion(ports, context, table);
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
       const target = resolveCall(call.name, call.arguments, table);
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
-      return { ...call, target, binding: await bind(ports, callIdOf(state.identity.ref, run, index), call, target, policy) };
+      return {
+        ...call,
+        target,
+        binding: await bind(ports, callIdOf(state.identity.ref, run, index), call, target, atTarget(version, target, table)),
+      };
     }),
   );
   await recordDenied(ports, state, run, decided);
@@ -79,7 +84,8 @@ export async function presentDecision(
   const asked = { name: call.name, arguments: args };
   const table = await tableOf(ports, state, context);
   const target = resolveCall(asked.name, args, table);
-  return { target, binding: await bind(ports, call.callId, asked, target, await policyVersion(ports, context, table)), args };
+  const version = atTarget(await policyVersion(ports, context, table), target, table);
+  return { target, binding: await bind(ports, call.callId, asked, target, version), args };
 }
 
 async function tableOf({ native, policies, wall }: DecidePorts, { identity, settings }: State, context: RunContext): Promise<ToolTable> {
@@ -89,7 +95,7 @@ async function tableOf({ native, policies, wall }: DecidePorts, { identity, sett
     tools: runTools(identity, native, context),
     nodes,
     toolMs: config.timeouts.toolMs,
-    policy: { policy: await policies.of(config.toolApproval), mode: modeAt(settings, wall()) },
+    policy: { policy: await policies.of(config.toolApproval), mode: modeAt(settings, wall()), unset: DEFAULT_MODE },
   };
 }
 async function bind(
@@ -109,3 +115,8 @@ async function bind(
 /** Everything that the decision about a call depends on, beside the call. */
 const policyVersion = async ({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> =>
   (await sha256(canonicalJson({ toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners }))).slice(0, 16);
+/** With the sandbox of the target: on a machine that has lost it, an answer no longer holds. */
+function atTarget(version: string, target: CallTarget, { nodes }: ToolTable): string {
+  const sandbox = target.kind === "none" ? undefined : sandboxAt(targetOf(target), nodes);
+  return sandbox === undefined ? version : `${version}/${sandbox}`;
+}

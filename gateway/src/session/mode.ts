@@ -1,6 +1,7 @@
 /** The mode of one session: who may set it, for how long, and how it is told to people (rule PO8). PURE. */
 import type { PolicyMode, SessionSettings } from "../../../protocol/gen/types.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
+import { DEFAULT_MODE } from "../policy/decide.ts";
 import { failure, type Result } from "../ports/result.ts";
 import { localDay, localTime } from "../prompt/dates.ts";
 
@@ -45,7 +46,8 @@ export function presentMode(settings: SessionSettings, config: EffectiveConfig |
   if (own !== undefined) return modeText(own, settings.modeUntil, config?.userTimezone ?? "UTC");
   const configured = config?.toolApproval?.mode;
   if (configured !== undefined) return `${configured}, as configured`;
-  const rest = config?.toolApproval?.defaultDecision ?? "allow";
+  const rest = config?.toolApproval?.defaultDecision;
+  if (rest === undefined) return `${DEFAULT_MODE}, the default`;
   return rest === "allow" ? "not set: what no rule decides runs" : `not set: what no rule decides ${rest === "ask" ? "asks" : "is denied"}`;
 }
 

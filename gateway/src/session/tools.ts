@@ -2,13 +2,14 @@
  * The tools that a run offers to the model, and the targets of the model's calls. PURE. A call must use the exact name of an offered
  * tool; any other becomes an error that tells the model what is wrong (rule G4).
  */
-import type { NodeEntry } from "../../../protocol/gen/types.ts";
+import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
+import type { ToolTarget } from "../ports/tool-target.ts";
 import { callTimes } from "../tools/call-times.ts";
 import { machineOf, mayUse, NATIVE_PREFIX, SEPARATOR, ToolRegistry } from "../tools/registry.ts";
 import type { CallTarget } from "./machine/event.ts";
@@ -34,7 +35,7 @@ export interface ToolTable {
   readonly nodes: readonly NodeEntry[];
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
-  readonly policy: Pick<PolicyContext, "policy" | "mode">;
+  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset">;
 }
 export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy }: ToolTable): CallTarget {
   const entry = tools.find(name);
@@ -49,13 +50,17 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   const problem = argumentsProblem(name, args);
   if (problem !== undefined) return { kind: "none", reason: "tool.bad_args", message: problem };
   const { target, tool, ledger, definition, policyClass } = entry;
-  const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>> };
+  const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox: sandboxAt(target, nodes) };
   const decision = decide(asked, { ...policy, isOwners });
   if (decision.verdict === "deny") return denied(decision);
   const ask = decision.verdict === "ask" ? { ask: { rule: decision.rule, why: decision.why } } : {};
   const call = { ...ask, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...call } : { kind: "native", ...call };
 }
+
+/** The profile that the machine has reported for its commands. */
+export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
+  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
 
 const denied = ({ rule, text }: Extract<Decision, { verdict: "deny" }>): CallTarget => ({
   kind: "none",

@@ -52,6 +52,9 @@ pub(crate) struct Meta {
     /// The profile that it runs in. Absent in records of earlier versions, which had no sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<Profile>,
+    /// A call may ask for a command outside that sandbox.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) may_leave: bool,
 }
 
 /// How a command ended, as its supervisor wrote it.

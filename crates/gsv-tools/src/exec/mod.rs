@@ -26,7 +26,7 @@ pub use report::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, Runnin
 pub use sandbox::Sandbox;
 pub use session::RunningCall;
 pub(crate) use session::{KillReason, Session};
-pub(crate) use sessions::Sessions;
+pub(crate) use sessions::{Asked, Sessions};
 pub(crate) use start::Spec;
 pub use supervisor::{Supervisor, supervise_main};
 

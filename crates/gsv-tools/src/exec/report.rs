@@ -1,5 +1,6 @@
 //! Describes a command: outputs of calls, entries of lists, events. Optional fields are absent, never null.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use gsv_sandbox::explain;
@@ -46,7 +47,7 @@ pub struct RunningCommand {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<Cow<'static, str>>,
 }
 
 impl RunningCommand {
@@ -94,7 +95,7 @@ pub struct EndedCommand {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// A command that has ended, and its output. `tail` is the end of `output`; `truncated`: the start of `output` was cut.
@@ -121,7 +122,7 @@ impl CommandInfo {
         match state {
             State::Running => Self::Running(running),
             State::Stuck => Self::Running(RunningCommand {
-                note: Some("it did not end when it was killed"),
+                note: Some("it did not end when it was killed".into()),
                 ..running
             }),
             State::Ended(end) => Self::Ended(ended_command(meta, end)),
@@ -175,7 +176,9 @@ pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutpu
         )),
         Some(Exit::Code(_) | Exit::Signal(_)) => Ok(CommandOutput::Ended(EndedOutput {
             command: EndedCommand {
-                note: ended_command(meta, end).note.or_else(|| of_sandbox(meta, end, &tail)),
+                note: ended_command(meta, end)
+                    .note
+                    .or_else(|| of_sandbox(meta, end, &tail).map(Cow::from)),
                 ..ended_command(meta, end)
             },
             output: output.text,
@@ -186,9 +189,9 @@ pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutpu
 }
 
 /// What the sandbox has probably stopped. A command that was ended on request failed for that reason.
-fn of_sandbox(meta: &Meta, end: &End, tail: &str) -> Option<&'static str> {
+fn of_sandbox(meta: &Meta, end: &End, tail: &str) -> Option<String> {
     let failed = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0);
-    explain(meta.sandbox.filter(|_| failed)?, tail)
+    explain(meta.sandbox.filter(|_| failed)?, meta.may_leave, tail)
 }
 
 fn status(end: &End) -> CommandStatus {
@@ -215,8 +218,9 @@ fn ended_command(meta: &Meta, end: &End) -> EndedCommand {
         workdir: meta.workdir.clone(),
         exit_code,
         signal,
-        note: (end.ending == Some(Ending::Flood))
-            .then_some("the command was ended because it printed more than can be kept; send its output to a file"),
+        note: (end.ending == Some(Ending::Flood)).then(|| {
+            "the command was ended because it printed more than can be kept; send its output to a file".into()
+        }),
     }
 }
 
@@ -285,6 +289,7 @@ mod tests {
             started_uptime_ms: 1,
             timeout_ms: 5,
             sandbox: None,
+            may_leave: false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use gsv_sandbox::Level;
 
-/// Applies to every command of a node.
+/// Applies to the commands of a node.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// The level that was tested on this machine.
@@ -13,4 +13,6 @@ pub struct Sandbox {
     pub wrapper: Vec<OsString>,
     /// The whole environment of a command, except GSV's marks.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether a call may ask for a command outside the sandbox. The gateway asks its owner about each.
+    pub may_leave: bool,
 }

@@ -84,6 +84,11 @@ impl Session {
         self.duty.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it runs in the sandbox of the node.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.meta.sandbox.is_some()
+    }
+
     pub(crate) fn is_background(&self) -> bool {
         self.duty().background
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gsv_sandbox::Profile;
+use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
 use super::meta::{Exit, Folder, Meta};
@@ -24,6 +25,13 @@ pub(crate) struct Sessions {
     how: How,
     events: Option<mpsc::Sender<ExecEvent>>,
     table: Mutex<Table>,
+}
+
+/// The argument `sandbox` of Bash and Process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Asked {
+    Off,
 }
 
 #[derive(Default)]
@@ -77,6 +85,22 @@ impl Sessions {
     pub(crate) fn profile(&self) -> Profile {
         let sandbox = self.how.sandbox.as_ref();
         sandbox.map_or(Profile::Off, |sandbox| sandbox.level.profile)
+    }
+
+    /// Whether a call may ask for a command outside the sandbox.
+    pub(crate) fn may_leave(&self) -> bool {
+        self.how.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave)
+    }
+
+    /// Checks what a call asks for about the sandbox. True: it is meant for a command outside it.
+    pub(crate) fn leaves(&self, asked: Option<Asked>) -> Result<bool, ToolError> {
+        match asked {
+            Some(Asked::Off) if self.how.sandbox.is_some() && !self.may_leave() => Err(ToolError::bad_args(
+                "sandbox",
+                "the owner of this machine lets no command leave the sandbox (`escalation` in node.toml)",
+            )),
+            asked => Ok(asked.is_some()),
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -25,9 +25,11 @@ pub(crate) struct Spec {
     pub(crate) workdir: PathBuf,
     pub(crate) timeout_ms: u64,
     pub(crate) background: bool,
+    /// The call asked for no sandbox.
+    pub(crate) outside: bool,
 }
 
-/// How every command of a node is run.
+/// How the commands of a node are run.
 pub(crate) struct How {
     pub(crate) supervisor: Supervisor,
     pub(crate) shell: PathBuf,
@@ -35,10 +37,17 @@ pub(crate) struct How {
 }
 
 impl How {
+    /// The sandbox of this command.
+    fn sandbox_of(&self, spec: &Spec) -> Option<&Sandbox> {
+        self.sandbox
+            .as_ref()
+            .filter(|sandbox| !(spec.outside && sandbox.may_leave))
+    }
+
     /// The program that the command's process becomes.
-    fn program(&self, command: &str) -> Vec<OsString> {
+    fn program(&self, command: &str, sandbox: Option<&Sandbox>) -> Vec<OsString> {
         let shell = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
-        let wrapper = self.sandbox.iter().flat_map(|sandbox| sandbox.wrapper.iter().cloned());
+        let wrapper = sandbox.iter().flat_map(|sandbox| sandbox.wrapper.iter().cloned());
         wrapper.chain(shell).collect()
     }
 }
@@ -137,12 +146,13 @@ async fn open_gate(
     } else {
         PathBuf::from("/dev/null")
     };
-    let program = how.program(&spec.command);
+    let sandbox = how.sandbox_of(&spec);
+    let program = how.program(&spec.command, sandbox);
     let built = how
         .supervisor
-        .command(folder.path(), &stdin, &program, how.sandbox.is_some());
+        .command(folder.path(), &stdin, &program, sandbox.is_some());
     let mut command = Command::from(built);
-    if let Some(sandbox) = &how.sandbox {
+    if let Some(sandbox) = sandbox {
         command.env_clear().envs(sandbox.environment.iter().cloned());
     }
     command
@@ -190,7 +200,8 @@ async fn open_gate(
         started_at: host::now_ms(),
         started_uptime_ms: host::uptime_ms(),
         timeout_ms: spec.timeout_ms,
-        sandbox: how.sandbox.as_ref().map(|sandbox| sandbox.level.profile),
+        sandbox: sandbox.map(|sandbox| sandbox.level.profile),
+        may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave),
     };
     let (written, copy) = (folder.clone(), meta.clone());
     off(move || written.write_meta(&copy))

@@ -56,6 +56,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
     let program = program();
     let wrapper: [OsString; 4] = [program.path.into(), program.confine, file.into(), "--".into()];
     config.sandbox = Some(Sandbox {
+        may_leave: true,
         level,
         wrapper: wrapper.into(),
         environment,
