@@ -193,6 +193,7 @@ export class ChannelStack {
     const client = await stack.client();
     await client.call("config.set", { path: "model", value: { provider: "openai", id: "fake-1", baseUrl: `${stack.model.url}/v1` } });
     await client.call("config.set", { path: "apiKeys", value: { openai: "sk-of-the-fake-provider" } });
+    await client.call("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
     await client.call("config.set", { path: `channels.${kind.name}`, value: channel });
     const config = account ?? { secret: stack.program.secret, callbackUrl: stack.program.url };
     await client.call("channel.start", { channel: kind.name, config });

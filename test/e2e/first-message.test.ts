@@ -35,6 +35,25 @@ describe("the first message", () => {
     assert.match(await machine.ok("chat", "run: echo hi"), /gsv node/);
   });
 
+  it("[PO11] a command that changes nothing runs at once, one on a machine without a sandbox waits for a word", async () => {
+    // Commands must not see this folder, so nothing can confine them to it.
+    const bare = await machine.node("bare", join(machine.folder, ".ssh"), { HOME: machine.folder });
+    const client = await machine.client();
+    const { nodes } = (await client.call("nodes.list")) as { nodes: { sandbox: { missing?: string } }[] };
+    assert.match(nodes[0]?.sandbox.missing ?? "", /\.ssh/);
+    assert.match(await machine.ok("chat", "run: uname -s"), /Linux|Darwin/);
+    const asked = await machine.gsv(["chat", "run: echo made > made.txt"]);
+    assert.equal(asked.code, 5, asked.stderr);
+    assert.match(asked.stderr, /bare__Bash on bare[\s\S]*which has no sandbox/);
+    assert.equal(existsSync(bare.file("made.txt")), false);
+    await machine.ok("chat", "/stop");
+    await bare.kill("SIGTERM");
+    await client.call("node.forget", { nodeId: "bare" });
+    client.close();
+    // The rest does not depend on what this system can confine.
+    await machine.ok("config", "set", "toolApproval.defaultDecision", "allow");
+  });
+
   it("a machine that connects is listed, and a tool runs on it", async () => {
     node = await machine.node("laptop");
     writeFileSync(node.file("notes.txt"), "remember the milk\n");

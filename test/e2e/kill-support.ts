@@ -65,6 +65,7 @@ export class Rig {
     const baseUrl = `${this.model.url}${provider === "openai" ? "/v1" : ""}`;
     await client.call("config.set", { path: "model", value: { provider, id: "cell-1", baseUrl } });
     await client.call("config.set", { path: "apiKeys", value: { [provider]: SECRET } });
+    await client.call("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
     client.close();
   }
   async node(options: NodeOptions): Promise<ScriptedNode> {

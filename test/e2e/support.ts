@@ -178,6 +178,8 @@ export class Machine {
       value: { provider: wire, id: "fake-1", baseUrl: `${fake.url}${wire === "openai" ? "/v1" : ""}` },
     });
     await client.call("config.set", { path: "apiKeys", value: { [wire]: "sk-fake" } });
+    // What may run is the matter of other tests, and depends on the sandbox of the machine that runs these.
+    await client.call("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
     client.close();
   }
 
@@ -188,11 +190,11 @@ export class Machine {
   }
 
   /** `gsv node` as a process, connected. */
-  async node(id: string, workspace = join(this.folder, id)): Promise<NodeProcess> {
+  async node(id: string, workspace = join(this.folder, id), env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
     mkdirSync(workspace, { recursive: true });
     const child = spawn(BIN, ["node", "--id", id, "--workspace", workspace], {
       cwd: workspace,
-      env: this.env(),
+      env: this.env(env),
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#nodes.push(child);

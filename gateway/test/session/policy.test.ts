@@ -7,6 +7,7 @@ afterEach(() => {
 });
 const bash = (command: unknown) => ({ name: "lap__Bash", arguments: { command } });
 const denying = {
+  defaultDecision: "allow" as const,
   rules: [
     {
       id: "no-rm",
@@ -68,9 +69,10 @@ describe("[PO1] [PO9] a call of a run", () => {
     expect(stage.audits.filter(({ decision }) => decision === "denied")).toHaveLength(2);
   });
 
-  it("[PO7] without any setting everything that is offered runs, and a changed setting holds from the next model call on", async () => {
+  it("[PO7] by default decision everything that is offered runs, and a changed setting holds from the next model call on", async () => {
     const stage = new Stage().open();
     stage.tools = [onNode("lap", "Bash")];
+    stage.toolApproval = { defaultDecision: "allow" };
     const s = newSession({ isOwnersSession: true });
     await s.send("a");
     (await stage.call(0)).answer(says("", [bash("rm -rf $X")]));
@@ -84,6 +86,56 @@ describe("[PO1] [PO9] a call of a run", () => {
     await stage.ended("run-a");
     expect(stage.dispatches).toHaveLength(1);
     expect(value(await s.port.stats()).state).toBe("idle");
+  });
+});
+
+describe("[PO11] without any setting", () => {
+  const machine = (nodeId: string, profile: "off" | "workspace") =>
+    ({ nodeId, online: true, hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"], sandbox: { profile } }) as never;
+  const on = (nodeId: string, args: Record<string, unknown>) => ({ name: `${nodeId}__Bash`, arguments: args });
+
+  it("a command runs in a machine's sandbox, and asks outside it and on a machine without one", async () => {
+    const stage = new Stage().open();
+    stage.toolApproval = undefined;
+    stage.tools = [onNode("lap", "Bash"), onNode("bare", "Bash")];
+    stage.nodes = [machine("lap", "workspace"), machine("bare", "off")];
+    const s = newSession({ isOwnersSession: true });
+    expect(JSON.stringify(value(await s.send("m", "/mode")))).toContain("auto, the default");
+    await s.send("a");
+    const calls = [
+      on("lap", { command: "make" }),
+      on("lap", { command: "make", sandbox: "off" }),
+      on("bare", { command: "make" }),
+      on("bare", { command: "uname -a" }),
+    ];
+    (await stage.call(0)).answer(says("", calls));
+    const asked = await until("both questions", () => {
+      const waiting = stage.approvals.at(-1)?.waiting ?? [];
+      return waiting.length === 2 ? waiting : undefined;
+    });
+    expect(asked.map(({ why }) => why)).toEqual([
+      "It runs a program on lap outside the sandbox.",
+      "It runs a program on bare, which has no sandbox.",
+    ]);
+    await until("the others", () => stage.dispatches.length === 2);
+    expect(stage.dispatches.map(({ args }) => args)).toEqual([{ command: "make" }, { command: "uname -a" }]);
+  });
+
+  it("[AP6] an answer for a machine that has lost its sandbox since is void, and the call is asked about again", async () => {
+    const stage = new Stage().open();
+    stage.toolApproval = { mode: "ask" };
+    stage.tools = [onNode("lap", "Bash")];
+    stage.nodes = [machine("lap", "workspace")];
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await stage.call(0)).answer(says("", [on("lap", { command: "make" })]));
+    const first = await until("the question", () => stage.approvals.at(-1)?.waiting[0]);
+    stage.nodes = [machine("lap", "off")];
+    await s.port.answerApproval({ code: first.code, hash: first.hash, answer: "allow", by: "client:me" });
+    const second = await until("another question", () => stage.approvals.at(-1)?.waiting.find(({ code }) => code !== first.code));
+    expect(stage.dispatches).toEqual([]);
+    value(await s.port.answerApproval({ code: second.code, hash: second.hash, answer: "allow", by: "client:me" }));
+    await until("the dispatch", () => stage.dispatches.length === 1);
   });
 });
 

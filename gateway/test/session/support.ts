@@ -121,7 +121,9 @@ export class Stage {
   /** Tokens of every model's window. */
   window = 1_000_000;
   compaction: RunContext["config"]["compaction"];
-  toolApproval: RunContext["config"]["toolApproval"];
+  nodes: RunContext["nodes"] = [];
+  /** Tests of other rules decide nothing about calls. */
+  toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];
@@ -243,7 +245,7 @@ export class Stage {
   }
   #context(): RunContext {
     return {
-      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}`,
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}`,
       config: {
         model: { provider: this.provider, id: "demo", fallbacks: [] },
         ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
@@ -256,7 +258,7 @@ export class Stage {
       },
       agent: { id: asAgentId("main") },
       tools: this.tools,
-      nodes: [],
+      nodes: this.nodes,
       skillPins: [],
     };
   }

@@ -8,6 +8,8 @@ beforeEach(async () => {
   await reset();
   await seed();
   admin = await client();
+  // These machines have no sandbox.
+  await admin.ok("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
 });
 
 const MAIN = { sessionKey: "main" };
