@@ -29,7 +29,7 @@ const ALLOW: ModeVerdict = { verdict: "allow" };
 const DENY: ModeVerdict = { verdict: "deny" };
 const place = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
-/** `isOwners`: nobody but the owner takes part in the session. */
+/** `isOwners`: only the owner takes part in the session. */
 export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolean): ModeVerdict {
   if (mode === "full") return ALLOW;
   const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
