@@ -5,6 +5,7 @@ import { buildModel } from "../../scripts/codegen/build-model.ts";
 import { emitLookups, emitRustLookups } from "../../scripts/codegen/lookups.ts";
 import { ContractError } from "../../scripts/codegen/model.ts";
 import { policyClassOf } from "../gen/lookups.ts";
+import { compareTexts } from "../runtime/compare-texts.ts";
 import { PolicyClassValues } from "../gen/types.ts";
 import { freshVocabulary, scratchModel } from "./scratch.ts";
 import { model } from "./support.ts";
@@ -77,4 +78,9 @@ test("mistakes in a lookup are named", async () => {
       return true;
     },
   );
+});
+
+test("texts have one order, by their UTF-16 units, and equal ones keep their places", () => {
+  assert.deepEqual(["b", "B", "a", "ä", "", "ab"].toSorted(compareTexts), ["", "B", "a", "ab", "b", "ä"]);
+  assert.deepEqual([compareTexts("a", "b"), compareTexts("a", "a"), compareTexts("b", "a")], [-1, 0, 1]);
 });

@@ -166,8 +166,8 @@ describe("the tests that should notice", () => {
     ["gateway/src/calls/calls.ts", 'import { a } from "./core.ts";\n'],
     ["gateway/src/calls/all.unit.test.ts", 'import { a } from "./core.ts";\n'],
     ["gateway/src/calls/core.unit.test.ts", 'import { a } from "./core.ts";\n'],
-    ["gateway/src/calls/calls.unit.test.ts", 'import { b } from "./calls.ts";\nimport type { C } from "../models/model.ts";\n'],
-    ["gateway/src/models/model.ts", ""],
+    ["gateway/src/calls/calls.unit.test.ts", 'import { b } from "./calls.ts";\nimport type { C } from "../ports/model.ts";\n'],
+    ["gateway/src/ports/model.ts", ""],
   ]);
   const of = (file: string) => suitesOf(file, importers(sources));
   test("are unit tests that import the file, the nearest first, and then its folder in the Workers runtime", () => {
@@ -183,7 +183,7 @@ describe("the tests that should notice", () => {
     ]);
   });
   test("an import of types alone proves nothing", () => {
-    assert.deepEqual(of("gateway/src/models/model.ts"), []);
+    assert.deepEqual(of("gateway/src/ports/model.ts"), []);
   });
   test("tests themselves are not mutated", () => {
     for (const file of ["a/calls.unit.test.ts", "a/src/tests.rs", "a/src/crash_tests.rs", "a/src/ledger_test.rs"])

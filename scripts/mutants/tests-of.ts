@@ -49,8 +49,11 @@ const WORKERD: readonly (readonly [prefix: string, folders: readonly string[]])[
   ["gateway/src/features/search/", ["test/features/search"]],
   ["gateway/src/features/sessions/", ["test/features/sessions", "test/session"]],
   ["gateway/src/features/skills/", ["test/features/skills"]],
+  ["gateway/src/features/spend/", ["test/features/spend"]],
   ["gateway/src/features/workspace/", ["test/features/workspace"]],
   ["gateway/src/kernel/", ["test/kernel"]],
+  ["gateway/src/models/", ["test/features/models"]],
+  ["gateway/src/policy/", ["test/features/approvals"]],
   ["gateway/src/session/", ["test/session"]],
   ["gateway/src/storage/", ["test/storage", "test/features/workspace"]],
   ["gateway/src/tools/", ["test/features/workspace", "test/features/nodes"]],
@@ -88,5 +91,5 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
 /** The test programs of each crate beside its unit tests, the fastest first. */
 const RUST_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   "gsv-link": ["driver"],
-  "gsv-tools": ["files", "search", "private", "bash", "confinement"],
+  "gsv-tools": ["files", "search", "private", "bash", "confinement", "race", "bash_landlock", "bash_bubblewrap", "survival"],
 };

@@ -79,8 +79,8 @@ export class ChannelEntrypoint<E extends ChannelEnv> extends WorkerEntrypoint<E>
     return { ok: true };
   }
   async login(params: ChannelServiceLoginParams): Promise<ChannelLogin> {
-    const { accountId, force = false, phone } = checked(checkChannelServiceLoginParams, "login", params);
-    return this.#account(accountId).login({ force, ...(phone === undefined ? {} : { phone }) });
+    const { accountId, ...options } = checked(checkChannelServiceLoginParams, "login", params);
+    return this.#account(accountId).login({ force: false, ...options });
   }
   async logout(params: ChannelServiceLogoutParams): Promise<ChannelAccount> {
     return this.#account(checked(checkChannelServiceLogoutParams, "logout", params).accountId).logout();

@@ -209,6 +209,9 @@ test("[P7] files follow the text, each a message of its own: with its name, and 
   const media = [
     { type: "document" as const, mimeType: "text/csv", r2Key: "media/a", filename: "costs.csv" },
     { type: "audio" as const, mimeType: "audio/ogg", r2Key: "media/b" },
+    { type: "audio" as const, mimeType: "audio/opus", r2Key: "media/c" },
+    { type: "audio" as const, mimeType: "audio/mpeg", r2Key: "media/d" },
+    { type: "document" as const, mimeType: "audio/ogg", r2Key: "media/e" },
     { type: "image" as const, mimeType: "image/png", filename: "not stored.png" },
   ];
   world.account.send(world.message("d1", "anna", "Here.", { media }));
@@ -217,6 +220,9 @@ test("[P7] files follow the text, each a message of its own: with its name, and 
     ["Here.", undefined],
     ["", { kind: "document", mimeType: "text/csv", r2Key: "media/a", filename: "costs.csv", voice: false }],
     ["", { kind: "audio", mimeType: "audio/ogg", r2Key: "media/b", voice: true }],
+    ["", { kind: "audio", mimeType: "audio/opus", r2Key: "media/c", voice: true }],
+    ["", { kind: "audio", mimeType: "audio/mpeg", r2Key: "media/d", voice: false }],
+    ["", { kind: "document", mimeType: "audio/ogg", r2Key: "media/e", voice: false }],
   ]);
 });
 
@@ -325,6 +331,22 @@ test("[P7] typing that ends and begins again at once is repeated once in each in
   for (const active of [true, false, true]) world.account.typing(anna, active);
   await world.pass(KIT.typingEveryMs * 5);
   assert.equal(world.typed.filter((line) => line === "anna:true").length, 2 + 5);
+});
+
+test("[P7] a live text is renewed once in each interval, with the newest words", async () => {
+  const world = new World();
+  await world.account.start({});
+  const live = (text: string) => world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text });
+  const texts = (): string[] => world.shown.map(({ text }) => text);
+  live("one");
+  await world.settle();
+  assert.deepEqual(texts(), ["one"]);
+  live("one two");
+  live("one two three");
+  await world.pass(KIT.liveEveryMs - 1);
+  assert.deepEqual(texts(), ["one"]);
+  await world.pass(1);
+  assert.deepEqual(texts(), ["one two three"]);
 });
 
 test("[P7] a live text without words, or without a connection, is not shown", async () => {

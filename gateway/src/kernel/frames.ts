@@ -16,14 +16,13 @@ export function eventBody(event: EventName, payload: unknown): string {
   return `{"type":"evt","event":${JSON.stringify(event)},"payload":${plainJson(shortened(payload))}`;
 }
 /** Whether the event fits a frame together with its number. */
-const fits = (text: string): boolean =>
-  (text.length * 3 < LIMITS.frameBytes - 64 || utf8Bytes(text) < LIMITS.frameBytes - 64) && !nestsDeeper(text, LIMITS.frameDepth - 1);
+const fits = (text: string): boolean => utf8Bytes(text) < LIMITS.frameBytes - 64 && !nestsDeeper(text, LIMITS.frameDepth - 1);
 
 /** JSON that strict readers accept: broken surrogate pairs become U+FFFD. */
 function plainJson(value: unknown): string {
-  const text = JSON.stringify(value) ?? "null";
-  if (!/\\ud[89a-f]/.test(text)) return text;
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item)) ?? "null";
+  const wellFormed = (_key: string, item: unknown): unknown => (typeof item === "string" ? item.toWellFormed() : item);
+  const text = JSON.stringify(value);
+  return (/\\ud[89a-f]/.test(text) ? JSON.stringify(value, wellFormed) : text) ?? "null";
 }
 
 /** An event that fits no frame, without its content, which is in the session's history. */

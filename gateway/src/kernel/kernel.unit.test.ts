@@ -7,7 +7,7 @@ import { checkFrame } from "../../../protocol/gen/validators/checks.js";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { asRunId, asSessionKey, type SessionSubscribeResult } from "../../../protocol/gen/types.ts";
 import { isNewerThan } from "../features/sessions/follow.ts";
-import { errorShape, eventBody, peekId } from "./frames.ts";
+import { errorShape, eventBody, peekId, peekText } from "./frames.ts";
 import { Admission } from "./admission.ts";
 import { Connections } from "./connections.ts";
 import type { Tokens } from "./token-store.ts";
@@ -178,6 +178,17 @@ test("errors carry the contract's code and a hint; an unknown reason becomes int
   });
 });
 
+test("[FR1] a text behind a value without a name is no value; long names and values are not read", () => {
+  for (const text of ['{"id":1,"foo"', '{"id":1,"foo"}', '{"a":["id","b"],"c":1', '{"a":{"id":"b"}', '[{"id":"b"}]', '{"id"'])
+    assert.equal(peekText(text, ["id"]), undefined, text);
+  const long = (chars: number): string => "x".repeat(chars);
+  assert.equal(peekText(`{"id":"${long(1023)}"`, ["id"]), long(1023));
+  assert.equal(peekText(`{"id":"${long(1024)}"`, ["id"]), undefined);
+  assert.equal(peekText(`{"${long(2000)}":1,"id":"a"}`, ["id"]), "a");
+  assert.equal(peekText('{"params":{"id":"a","idempotencyKey":"k"}', ["params", "idempotencyKey"]), "k");
+  assert.equal(peekText('{"other":{"idempotencyKey":"k"}}', ["params", "idempotencyKey"]), undefined);
+});
+
 describe("[FR1] event frames", () => {
   const frame = (payload: unknown): unknown => JSON.parse(`${eventBody("chat", payload)},"seq":7}`);
   test("are frames, whatever the payload", () => {
@@ -190,6 +201,24 @@ describe("[FR1] event frames", () => {
     );
     assert.ok(eventBody("chat", { text: "\ud800" }).isWellFormed());
     assert.ok(!/\\ud8/.test(eventBody("chat", { text: "\ud800" })));
+  });
+  test("of an event that fits no frame numbers, flags and short texts stay, and nothing else", () => {
+    const big = "ü".repeat(LIMITS.frameBytes);
+    const kept = { n: 0, yes: true, no: false, empty: "", most: "x".repeat(1024) };
+    const left = { tooLong: "x".repeat(1025), list: [1], object: { a: 1 }, nothing: null, big };
+    assert.deepEqual((frame({ ...kept, ...left }) as { payload: unknown }).payload, kept);
+    for (const payload of [big, [big], null]) assert.ok(checkFrame(frame(payload)));
+    assert.deepEqual((frame([big]) as { payload: unknown }).payload, {});
+    assert.deepEqual((frame(big) as { payload: unknown }).payload, {});
+    assert.equal((frame(null) as { payload: unknown }).payload, null);
+  });
+  test("an event is shortened only when its bytes with its number do not fit", () => {
+    const overhead = eventBody("chat", { text: "" }).length;
+    const fits = (text: string): boolean => (frame({ text }) as { payload: { text?: string } }).payload.text === text;
+    // Its number and the closing brace take up to 64 bytes.
+    const most = LIMITS.frameBytes - 64 - overhead - 1;
+    assert.deepEqual([fits("x".repeat(most)), fits("x".repeat(most + 1))], [true, false]);
+    assert.deepEqual([fits("ü".repeat(most / 2)), fits("ü".repeat(most / 2 + 1))], [true, false]);
   });
   test("an event that fits no frame keeps its sender and time, and says where its text is", () => {
     const deep = JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) as unknown;

@@ -90,6 +90,9 @@ describe("[P5.2] the first meeting with the demo model", () => {
     const half = step(user("I'm Sam"));
     assert.ok("text" in half && /Nice to meet you, Sam/.test(half.text));
     assert.ok("calls" in step(user("I'm Sam"), called, user("your name is Ada")));
+    assert.ok("calls" in step(user("your name is Ada"), called, user("hello?"), called, user("I'm Sam")));
+    const latest = step(user("your name is Ada"), called, user("your name is Eve"), called, user("I am Sam"));
+    assert.ok("calls" in latest && String(latest.calls[0]?.arguments["content"]).includes("- Name: Eve\n"), "the latest name counts");
     const other = step(user("call yourself Ada"));
     assert.ok("text" in other && /who are you/.test(other.text));
   });

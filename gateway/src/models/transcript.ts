@@ -8,6 +8,7 @@
 import type { JsonObject, Message as PiMessage, Model, Tool, TranscriptContext } from "@mariozechner/pi-ai";
 import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
+import { compareTexts } from "../../../protocol/runtime/compare-texts.ts";
 import { type ContentBlock, type ImageBlock, isMediaBlock, type Message, type TextBlock } from "../ports/messages.ts";
 import { lineUsage } from "../storage/archive-line.ts";
 import { wireName } from "./tool-names.ts";
@@ -102,7 +103,7 @@ function convert(message: Message, written: Written): PiMessage {
 }
 
 /** Machines connect in any order; the order of tools must be fixed, so that providers can cache the prompt. */
-const byName = (a: ToolDefinition, b: ToolDefinition): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const byName = (a: ToolDefinition, b: ToolDefinition): number => compareTexts(a.name, b.name);
 const toTool = (tool: ToolDefinition): Tool => ({ name: wireName(tool.name), description: tool.description, parameters: tool.inputSchema });
 
 /** A pi-ai description for a model that pi-ai does not list. */

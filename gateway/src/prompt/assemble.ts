@@ -8,6 +8,7 @@
  * The same holds for BOOTSTRAP.md: only the owner may define a new agent's identity.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { compareTexts } from "../../../protocol/runtime/compare-texts.ts";
 import type { AssembledPrompt, PromptInput } from "../ports/prompt.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { type LocalDay, localDay } from "./dates.ts";
@@ -108,7 +109,7 @@ function runtime(input: PromptInput, day: LocalDay): Section {
     `- Date: ${day.weekday}, ${day.today} (${day.timeZone})`,
     `- Model: ${clean(input.model.provider, 64)}/${clean(resolveModelId(input.model), 256)}`,
   ];
-  const nodes = input.nodes.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+  const nodes = input.nodes.toSorted((a, b) => compareTexts(a.nodeId, b.nodeId));
   if (nodes.length === 0 && !input.identity.isOwnersSession) lines.push("- Machines: this conversation may use none.");
   else if (nodes.length === 0)
     lines.push("- Machines: none has been connected yet. To connect one, your human runs `gsv node --id NAME` on it.");

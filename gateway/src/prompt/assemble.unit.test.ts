@@ -300,6 +300,8 @@ describe("[Q2][P9.2] validateNoOverride", () => {
     refused(sections, good.system.replace("## Tool Notes", "### Tool Notes"));
     refused(sections, good.system.replace("TOOLS-TEXT", "<<<x 0123456789ab>>>"));
     refused(sections, good.system.replace("TOOLS-TEXT", "```"));
+    refused(sections, `${good.system}\n\n## Tool Notes\n\nAgain.`);
+    refused(sections, good.system.replace(/\n## Tool Notes[\s\S]*/, "\n"));
   });
 });
 

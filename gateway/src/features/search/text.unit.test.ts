@@ -2,7 +2,20 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { searchable } from "../../storage/searchable.ts";
-import { MARK_BEGIN as B, MARK_END as E, linesBefore, pieces, segment, snippetOf, unmarked, withoutMarks } from "./text.ts";
+import {
+  dayOfName,
+  dayWords,
+  isMemory,
+  linePieces,
+  MARK_BEGIN as B,
+  MARK_END as E,
+  linesBefore,
+  pieces,
+  segment,
+  snippetOf,
+  unmarked,
+  withoutMarks,
+} from "./text.ts";
 
 const same = (text: string): string => text;
 
@@ -37,7 +50,65 @@ describe("[SE2] places", () => {
   test("a piece without a letter or digit is dropped", () => assert.deepEqual(pieces("--- \n***", 100), []));
 });
 
+describe("[SE2] borders of pieces", () => {
+  const texts = (text: string, most: number): string[] => pieces(text, most).map((piece) => piece.text);
+  for (const [text, most, split] of [
+    ["aaaa", 4, ["aaaa"]],
+    ["aaaab", 4, ["aaaa", "b"]],
+    ["aa\nbbbb", 4, ["aa\n", "bbbb"]],
+    ["aaa\nb", 4, ["aaa\n", "b"]],
+    ["\naaaab", 4, ["\naaa", "ab"]],
+    ["aa bbbb", 4, ["aa ", "bbbb"]],
+    [" aaaab", 4, [" aaa", "ab"]],
+    ["a bb\nc dd", 6, ["a bb\n", "c dd"]],
+    ["aaa😀b", 4, ["aaa", "😀b"]],
+  ] as const)
+    test(JSON.stringify([text, most]), () => assert.deepEqual(texts(text, most), split));
+  test("lines of a memory are texts of their own, each with its number", () => {
+    assert.deepEqual(linePieces("one\n---\naaa bbb", 4), [
+      { text: "one", line: 1 },
+      { text: "aaa ", line: 3 },
+      { text: "bbb", line: 3 },
+    ]);
+    assert.deepEqual(["MEMORY.md", "memory/2026-03-09.md", "memory", "notes/MEMORY.md", "memory.md"].map(isMemory), [
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe("[SE4] days", () => {
+  test("a time has the words of its day; no time has none", () => {
+    assert.equal(dayWords(Date.UTC(2026, 2, 9, 23, 59)), "2026-03-09 monday 9 march");
+    assert.equal(dayWords(1), "1970-01-01 thursday 1 january");
+    for (const none of [0, -1, Number.NaN, 9e15, Number.POSITIVE_INFINITY]) assert.equal(dayWords(none), "", String(none));
+  });
+  test("a file's name may have a day", () => {
+    assert.equal(dayOfName("memory/2026-12-31.md"), "2026-12-31 thursday 31 december");
+    for (const name of ["notes.md", "memory/2026-99-99.md", "12026-12-31.md", "2026-12-311.md"]) assert.equal(dayOfName(name), "", name);
+  });
+});
+
 describe("[SE3] snippets", () => {
+  test("a match at the end of the line is cut, one behind it is left out", () => {
+    const at = (lead: number, match: string): string => `${"x".repeat(lead)}${B}${match}${E} tail`;
+    assert.equal(snippetOf(at(2, "ab"), same, 4), `xx${B}ab${E}…`);
+    assert.equal(snippetOf(at(2, "abc"), same, 4), `xx${B}ab${E}…`);
+    assert.equal(snippetOf(`${B}ab${E}cd${B}ef${E}`, same, 4), `${B}ab${E}cd…`);
+    assert.equal(snippetOf(`${B}ab${E}c${B}ef${E}`, same, 4), `${B}ab${E}c${B}e${E}…`);
+    assert.equal(snippetOf(`${B}ab${E}`, same, 2), `${B}ab${E}`);
+  });
+  test("of places with equally many matches the first is shown, and the line begins with a whole word", () => {
+    const far = "y ".repeat(100);
+    assert.match(snippetOf(`${far}${B}one${E} ${far}${B}two${E}`, same, 80), /^…(?:y )+\ue000one\ue001/);
+    const word = `${"w".repeat(100)} ${"z ".repeat(10)}${B}one${E}`;
+    assert.equal(snippetOf(word, same, 80), `…${"z ".repeat(10)}${B}one${E}`);
+    assert.equal(snippetOf(`${"w".repeat(100)}${B}one${E}`, same, 80), `…${"w".repeat(60)}${B}one${E}`);
+  });
+
   test("are one line around the matches, with marks", () => {
     const text = `${"before ".repeat(60)}\nthe ${B}needle${E} and\tthe ${B}thread${E} ${"after ".repeat(60)}`;
     const snippet = snippetOf(text, same);

@@ -4,9 +4,9 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import { addSum, guestOf, newIn, type SpendSum } from "../../ports/spend.ts";
-import { type Counted, rule, type Scope } from "./caps.ts";
+import { type Counted, rule, type Scope, shareOf } from "./caps.ts";
 import { dayOf, nextDay } from "./days.ts";
-import { fullError, warning } from "./texts.ts";
+import { amountText, fullError, warning } from "./texts.ts";
 
 const counted = (costUsd: number, tokens = 0, reserved = 0): Counted => ({
   used: { costUsd, tokens },
@@ -24,6 +24,16 @@ describe("a grant", () => {
     assert.deepEqual(rule(limits, { day: counted(9.5) }, asks(0.75, 0.25)), { kind: "granted", amount: { costUsd: 0.5, tokens: 0 } });
     const ruling = rule(limits, { day: counted(9.5) }, asks(0.75, 0.6));
     assert.deepEqual(ruling, { kind: "full", full: { scope: "day", unit: "costUsd", limit: 10, used: 9.5, least: 0.6 } });
+  });
+  test("[SP1] what is left to the last cent is enough, although sums of dollars are inexact", () => {
+    assert.equal(rule({ dayCostUsd: 0.3 }, { day: counted(0.1 + 0.1) }, asks(0.1)).kind, "granted");
+    assert.equal(rule({ dayCostUsd: 0.3 }, { day: counted(0.2 + 1e-6) }, asks(0.1)).kind, "full");
+    const tokens = (used: number) =>
+      rule({ dayTokens: 10 }, { day: counted(0, used) }, { need: { costUsd: 0, tokens: 4 }, least: { costUsd: 0, tokens: 4 } }).kind;
+    assert.deepEqual([tokens(6), tokens(7)], ["granted", "full"]);
+  });
+  test("[SP6] the share of a limit; a limit of nothing is full with the first cent", () => {
+    assert.deepEqual([shareOf(8, 10), shareOf(0, 10), shareOf(0, 0), shareOf(1, 0)], [0.8, 0, 0, 1]);
   });
   test("[SP1] leaves what others have set aside", () => {
     assert.equal(rule(limits, { day: counted(1, 0, 8.95) }, asks(0.1)).kind, "full");
@@ -134,6 +144,29 @@ describe("texts", () => {
     assert.match(message, /`gsv config set limits\.dayCostUsd 20`, or wait until 00:00 \(Europe\/Berlin\)/);
     const tokens = fullError({ ...full, scope: "month", unit: "tokens", limit: 0, used: 1, least: 4_500 }, false, "the next month");
     assert.match(tokens.message, /`gsv config set limits\.monthTokens 10000`/);
+  });
+  for (const [unit, value, text] of [
+    ["costUsd", 0, "$0.00"],
+    ["costUsd", 0.00123, "$0.0012"],
+    ["costUsd", 0.009_99, "$0.010"],
+    ["costUsd", 0.01, "$0.01"],
+    ["costUsd", 12.345, "$12.35"],
+    ["tokens", 1_234_567.4, "1,234,567 tokens"],
+    ["tokens", 0, "0 tokens"],
+  ] as const)
+    test(`[SP5] ${value} is shown as ${text}`, () => assert.equal(amountText(unit, value), text));
+  test("[SP7] a guest is told when to write again", () => {
+    const said = (scope: Scope): string => fullError({ ...full, scope }, true, "00:00").message;
+    assert.equal(said("month"), "I can't answer any more this month. Please write again next month.");
+    for (const scope of ["guest", "guests", "day"] as const)
+      assert.equal(said(scope), "I can't answer any more today. Please write again tomorrow.");
+  });
+  test("[SP6] a warning names the guest only for a guest's limit, and no share of a limit of nothing", () => {
+    assert.match(warning({ ...full, used: 8 }, false, "x:a:7"), /^Today's limit is nearly used up: \$8\.00 of \$10\.00, 80 %\. /);
+    assert.match(
+      warning({ ...full, scope: "guest", used: 1, limit: 0 }, true),
+      /^The guest's limit for today is reached: \$1\.00 of \$0\.00\. /,
+    );
   });
   test("[SP7] a guest is told neither money nor settings", () => {
     for (const scope of ["guest", "day", "month"] as const) {

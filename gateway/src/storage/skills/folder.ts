@@ -2,6 +2,7 @@
  * A skill as a folder of files: its names, its digest, and which of several skills of one name is used. The digest covers the path
  * and content of every file, so that every change of a skill changes it. Asynchronous only because hashing is.
  */
+import { compareTexts } from "../../../../protocol/runtime/compare-texts.ts";
 import type { SkillHead } from "./front-matter.ts";
 
 export type SkillScope = "agent" | "global" | "builtin";
@@ -40,7 +41,7 @@ export async function sha256OfStream(body: ReadableStream): Promise<string> {
 }
 /** The digest of all files, by path. A skill without files has a digest too. */
 export function digestOf(files: ReadonlyMap<string, string>): Promise<string> {
-  const lines = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([path, sha256]) => `${path}\0${sha256}\n`);
+  const lines = [...files].toSorted(([a], [b]) => compareTexts(a, b)).map(([path, sha256]) => `${path}\0${sha256}\n`);
   return sha256Of(encoder.encode(lines.join("")));
 }
 export const digestsOf = (files: readonly HashedFile[]): Map<string, string> => new Map(files.map(({ path, sha256 }) => [path, sha256]));
@@ -54,7 +55,7 @@ export function inForce(...scopes: readonly (readonly SkillFolder[])[]): readonl
   const byName = new Map<string, SkillFolder>();
   for (const folders of scopes) for (const folder of folders) if (!byName.has(folder.name)) byName.set(folder.name, folder);
   const rank = ({ scope }: SkillFolder): number => ORDER.indexOf(scope);
-  return [...byName.values()].toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  return [...byName.values()].toSorted((a, b) => rank(a) - rank(b) || compareTexts(a.name, b.name));
 }
 
 /** The digest of a skill without files: a skill that does not exist yet. */

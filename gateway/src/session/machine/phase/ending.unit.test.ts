@@ -19,6 +19,17 @@ describe("stopping", () => {
     assert.equal(b.log.at(-1)?.runId, "run-b");
     assert.deepEqual(b.notices(), ["aborted:run.aborted"]);
   });
+  test("[P14] a call that no node runs is ended without a word to a node", () => {
+    const b = new Bench();
+    b.say("a");
+    const native = { kind: "native", tool: "ReadFile", idempotent: true, timeoutMs: 60_000, deadlineMs: 60_000 } as const;
+    b.reply("", [call(), { providerId: "call_1", name: "gsv__ReadFile", arguments: {}, target: native }]);
+    b.apply({ type: "Abort" });
+    assert.deepEqual(
+      b.state.outbox.flatMap((effect) => (effect.type === "CancelTool" ? [[effect.nodeId, effect.callIds.length]] : [])),
+      [["lap", 1]],
+    );
+  });
   test("[P14] a late result of a cancelled call is noted unless it is `cancelled`", () => {
     const b = new Bench();
     b.say("a");
