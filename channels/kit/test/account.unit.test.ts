@@ -71,6 +71,36 @@ test("[P12] after a restart the first status call connects, without waiting for 
   assert.equal(world.sockets.now, 0);
 });
 
+test("[P12] a status call of an account that runs, or that is stopped, sets no alarm", async () => {
+  const world = new World();
+  await world.account.start({});
+  await world.pass(MINUTE);
+  const set = world.alarmsSet;
+  world.account.status();
+  await world.settle();
+  assert.equal(world.alarmsSet, set);
+  await world.account.stop();
+  world.kill();
+  const after = world.alarmsSet;
+  world.account.status();
+  await world.settle();
+  assert.equal(world.alarmsSet, after);
+});
+
+test("[P9] the platform reads a part's file by its delivery; a part without a file has nothing to read", async () => {
+  const world = new World();
+  const parts: Promise<unknown>[] = [];
+  world.sendOutcome = (part) => {
+    parts.push(world.host.readFile(part, 5));
+    return undefined;
+  };
+  const media = [{ type: "document" as const, mimeType: "text/csv", r2Key: "media/a" }];
+  world.account.send(world.message("d1", "anna", "Here.", { media }));
+  await world.pass(MINUTE);
+  assert.deepEqual(await Promise.all(parts), [null, null]);
+  assert.deepEqual(world.reads, [{ deliveryId: "d1", r2Key: "media/a", maxBytes: 5 }]);
+});
+
 test("[P7] connectedSince starts again after a break and after a restart", async () => {
   const world = new World();
   await world.account.start({});

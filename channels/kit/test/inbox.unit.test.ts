@@ -221,6 +221,10 @@ test("[P2][P19] a file whose download announces too many bytes is not read; one 
       ],
     ],
   );
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.text),
+    [`message 1\n\n[The file "larger.txt" could not be fetched: it is larger than ${LIMITS.mediaBytes} bytes]`],
+  );
 });
 
 test("[P3] one conversation never waits for another", async () => {

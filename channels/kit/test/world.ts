@@ -85,6 +85,8 @@ export class World {
   readonly reactions: string[] = [];
   /** Files for which the gateway was asked for a key. */
   readonly offered: { readonly mimeType: string; readonly filename?: string; readonly index: number }[] = [];
+  /** Files that the platform read from the gateway. */
+  readonly reads: { readonly deliveryId: string; readonly r2Key: string; readonly maxBytes: number }[] = [];
   /** How many files were fetched from the platform. */
   fetches = 0;
   /** The gateway takes the bytes of no file any more. */
@@ -160,7 +162,10 @@ export class World {
           return this.fetchFile ? `media/${file.index}` : undefined;
         },
         store: async (_inbound, { index }) => (this.wantsNoBytes ? undefined : `media/${index}`),
-        read: () => Promise.resolve(null),
+        read: (file) => {
+          this.reads.push(file);
+          return Promise.resolve(null);
+        },
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
       },

@@ -46,7 +46,7 @@ export function matches({ match }: AgentBinding, origin: Origin): boolean {
   const id = match.peer?.id;
   if (id === undefined || id === peer.id) return true;
   const phone = phoneOf(asPeer(origin));
-  return phone !== undefined && id.trim().startsWith("+") && e164(id, "written") === phone;
+  return phone !== undefined && e164(id, "written") === phone;
 }
 function normalised(origin: Origin): Origin {
   return { ...origin, channel: origin.channel.toLowerCase(), accountId: normaliseId(origin.accountId, "default") };

@@ -220,3 +220,47 @@ describe("[P3.1] sessions of direct messages by dmScope", () => {
     assert.ok(!route.ok && route.problem === "bad-key");
   });
 });
+
+describe("[P3.1] [S7] who a peer is", () => {
+  const links = compileLinks({ Ann: ["+31612345678", "Discord:42"], Bob: ["whatsapp:x:y"] });
+  const person = (peer: Partial<Peer>): string | undefined => personOf(links, { channel: "discord", id: "7", ...peer });
+  it("the one whose number or exact id is linked, and no one else", () => {
+    assert.deepEqual(links.problems, []);
+    assert.deepEqual(
+      [person({ id: "42" }), person({ phone: "31612345678" }), person({ channel: "whatsapp", id: "x:y" })],
+      ["Ann", "Ann", "Bob"],
+    );
+    for (const stranger of [
+      {},
+      { phone: "31612345679" },
+      { phone: "x" },
+      { channel: "whatsapp", id: "42" },
+      { channel: "whatsapp", id: "x" },
+    ])
+      assert.equal(person(stranger), undefined, JSON.stringify(stranger));
+  });
+  it("a link that is neither a number nor an id is named, and links no one", () => {
+    for (const entry of ["+123", "anna", "discord:", ":42", "+31612345678x:1", " discord:42"]) {
+      const { people, problems } = compileLinks({ Ann: [entry] });
+      assert.deepEqual([people[0]?.ids.size, people[0]?.phones.size, problems.length], [0, 0, 1], entry);
+    }
+    for (const name of [" ", "a:b", "a+b", "\ud800"]) assert.equal(compileLinks({ [name]: [] }).people.length, 0, name);
+  });
+  it("a binding to a number matches that number only, however it is written", () => {
+    const to = (id: string, phone?: string): boolean =>
+      matches(binding("work", { peer: { kind: "dm", id } }), from({}, phone === undefined ? {} : { phone }));
+    assert.deepEqual(
+      [
+        to("+31 6 1234 5678", "31612345678"),
+        to("+31612345678", "31612345679"),
+        to("31612345678", "31612345678"),
+        to("+31612345678"),
+        to("x"),
+      ],
+      [true, false, false, false, false],
+    );
+  });
+  it("text of half a character, or none, is no part of a key", () => {
+    assert.deepEqual(["a", "ä:%", "", "\ud800", "a\udc00"].map(isKeyText), [true, true, false, false, false]);
+  });
+});

@@ -51,9 +51,9 @@ export function compileLinks(links: Readonly<Record<string, readonly string[]>> 
     const person = { name, phones: new Set<string>(), ids: new Set<string>() };
     for (const entry of entries) {
       const phone = entry.trim().startsWith("+") ? e164(entry, "written") : undefined;
-      const [, channel, id] = CHANNEL_ID.exec(entry) ?? [];
+      const [, channel = "", id = ""] = CHANNEL_ID.exec(entry) ?? [];
       if (phone !== undefined) person.phones.add(phone);
-      else if (channel !== undefined && id !== undefined && !entry.trim().startsWith("+")) person.ids.add(idKey(channel.toLowerCase(), id));
+      else if (id !== "") person.ids.add(idKey(channel.toLowerCase(), id));
       else
         problems.push(`session.identityLinks: ${JSON.stringify(entry)} of ${name} is neither a number like +31612345678 nor channel:id.`);
     }

@@ -144,6 +144,14 @@ describe("[S7][X15] session keys", () => {
     assert.equal(canonicalKey(`main${" ".repeat(MAX_KEY_LENGTH - 4)}`, "home").ok, true);
     assert.equal(canonicalKey(`main${" ".repeat(MAX_KEY_LENGTH - 3)}`, "home").ok, false);
   });
+  test("a key has at most its length, with the characters that are escaped", () => {
+    const build = (chars: number) => buildKey({ agentId: "main", form: "peer", peer: `:${"x".repeat(chars)}` }, "main");
+    const rest = "agent:main:dm:%3A".length;
+    const most = build(MAX_KEY_LENGTH - rest);
+    assert.equal(most.ok && most.key.length, MAX_KEY_LENGTH);
+    const over = build(MAX_KEY_LENGTH - rest + 1);
+    assert.match(over.ok ? "" : over.problem, /the key would be longer than/);
+  });
   test("an ambiguous key is refused", () => {
     for (const raw of [
       "agent:main:whatsapp:group:dm:a",

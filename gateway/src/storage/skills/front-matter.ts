@@ -226,7 +226,7 @@ function installText(step: unknown): string {
   if (typeof step === "string") return visible(step, 1024);
   if (!isJsonObject(step)) return visible(JSON.stringify(step) ?? "", 1024);
   const label = own(step, "label");
-  const rest = Object.entries(step).filter(([key, value]) => key !== "label" && key !== "id" && value !== undefined);
+  const rest = Object.entries(step).filter(([key]) => key !== "label" && key !== "id");
   const facts = rest.map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
   return visible(typeof label === "string" ? (facts === "" ? label : `${label} (${facts})`) : facts, 1024);
 }
