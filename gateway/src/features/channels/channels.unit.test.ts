@@ -144,6 +144,27 @@ test("a message of another person has the sender in its head", () => {
     `[message] {"channel":"whatsapp","from":{"id":"${PHONE}","name":"Anna"}}\nhello`,
   );
 });
+test("a head names a direct conversation by its person, and any other one beside its sender", () => {
+  const head = (inbound: ChannelInbound): unknown =>
+    JSON.parse(envelope({ channel: "discord", inbound, isOwner: false, now: NOW }).split("\n")[0]?.slice("[message] ".length) ?? "");
+  const named = dm("anna", {});
+  assert.deepEqual(head({ ...named, peer: { kind: "dm", id: "anna", name: "Anna" } }), {
+    channel: "discord",
+    from: { id: "anna", name: "Anna" },
+  });
+  const inGroup = group("g", "bob", {});
+  assert.deepEqual(head({ ...inGroup, peer: { kind: "group", id: "g", name: "Plans" } }), {
+    channel: "discord",
+    from: { id: "bob" },
+    group: { id: "g", name: "Plans" },
+  });
+  const { sender: _, ...unsigned } = inGroup;
+  assert.deepEqual(head({ ...unsigned, peer: { kind: "channel", id: "c", name: "Plans" } }), {
+    channel: "discord",
+    from: { id: "c" },
+    conversation: { id: "c", name: "Plans" },
+  });
+});
 test("a quoted text is data in the head", () => {
   const inbound = dm(PHONE, { message: { id: "m", text: "yes", replyToText: 'Shall I "do" it?' } });
   assert.equal(

@@ -30,7 +30,8 @@ export function envelope({ channel, inbound, isOwner, now }: EnvelopeInput): str
   if (!isOwner) {
     about["channel"] = channel;
     about["from"] = drop({ id: sender?.id ?? peer.id, name: cleanName(sender?.name ?? (peer.kind === "dm" ? peer.name : undefined)) });
-    if (peer.kind !== "dm") about[peer.kind] = drop({ id: peer.id, name: cleanName(peer.name) });
+    // `channel` is the platform, so a conversation of that kind has another name.
+    if (peer.kind !== "dm") about[peer.kind === "channel" ? "conversation" : peer.kind] = drop({ id: peer.id, name: cleanName(peer.name) });
   }
   if (message.replyToText !== undefined && message.replyToText.trim() !== "")
     about["quotes"] = drop({ text: quoteOf(message.replyToText), from: message.replyToSenderId });

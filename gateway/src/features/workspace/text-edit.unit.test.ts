@@ -31,6 +31,16 @@ test("[WF6][P19] a part has at most 40,000 characters, as whole lines if possibl
   assert.deepEqual([cut.text.length, cut.note], [MOST, "[There is more: 401 lines in all. Continue with offset 401.]"]);
   assert.equal(part(`${line.repeat(400).slice(1)}yy`).text.length, MOST - 1);
 });
+test("[WF6][P19] an asked part of exactly the most is whole, and an empty line at its end belongs to it", () => {
+  const exact = part(`${"x".repeat(MOST - 1)}\ny\n`, { limit: 1 });
+  assert.equal(exact.text.length, MOST);
+  // Its last character ends in half of a pair when it is cut; here it is not cut.
+  assert.equal(part(`${"x".repeat(MOST - 1)}\ud800`).text.length, MOST);
+  const empty = part(`\n${"x".repeat(MOST + 5)}`);
+  assert.deepEqual([empty.text, empty.note], ["\n", "[There is more: 2 lines in all. Continue with offset 2.]"]);
+  // A line end right behind the most is the next part's.
+  assert.equal(part(`a\n${"x".repeat(MOST - 2)}\ny`).text, "a\n");
+});
 test("[WF6][P19] a longer line is continued by column, and no character is cut in two", () => {
   const one = part("x".repeat(MOST + 5));
   assert.equal(one.note, `[There is more: 1 lines in all. Continue with offset 1 and column ${MOST}.]`);

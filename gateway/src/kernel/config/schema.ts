@@ -68,10 +68,11 @@ const shown = (segments: readonly string[]): string => {
   return text.length <= 120 ? text : `${text.slice(0, 117)}...`;
 };
 
-let allLeaves: readonly { readonly path: string; readonly name: string }[] | undefined;
+type Leaves = readonly { readonly path: string; readonly name: string }[];
+let allLeaves: Leaves | undefined;
 /** Every setting in use that can be named without knowing a map's keys or a list's length. */
-function leaves(): readonly { readonly path: string; readonly name: string }[] {
-  if (allLeaves !== undefined) return allLeaves;
+const leaves = (): Leaves => (allLeaves ??= findLeaves());
+function findLeaves(): Leaves {
   const found: { path: string; name: string }[] = [];
   const visit = (cell: Cell, path: readonly string[]): void => {
     const here = resolveCell(cell);
@@ -80,7 +81,6 @@ function leaves(): readonly { readonly path: string; readonly name: string }[] {
     else if (path.length > 0) found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
   };
   visit(ROOT, []);
-  allLeaves = found;
   return found;
 }
 

@@ -125,6 +125,22 @@ describe("[P12.2][M7] documents as text", () => {
       parts.map((part) => (part.kind === "text" ? part.text : `${part.kind} ${part.name}`)),
       ["a", "open b", "d", "close b", "<f>", "1 ", "<", " 2", "open g", "open h"],
     );
+    const kinds = (source: string): string[] =>
+      [...xmlParts(source)].map((part) => (part.kind === "open" ? `${part.name}|${part.attributes}|${part.isEmpty}` : part.kind));
+    for (const [source, is] of [
+      ["<a b=\"1>2\" c='3>4'/>", ["a| b=\"1>2\" c='3>4'/|true"]],
+      // A quote that follows no equals sign, as in careless HTML, opens nothing.
+      ['<a b" >t', ['a| b" |false', "text"]],
+      ["<a it's>t", ["a| it's|false", "text"]],
+      ['<a b = ">">t', ['a| b = ">"|false', "text"]],
+      ['<a b="never closed>t', ['a| b="never closed>t|false']],
+      ["<a><!-- never closed", ["a||false"]],
+      ["<![CDATA[never closed", ["text"]],
+      ["<a>", ["a||false"]],
+      ["t", ["text"]],
+      ["", []],
+    ] as const)
+      assert.deepEqual(kinds(source), is, source);
   });
 });
 
