@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { ToolTarget } from "../ports/tool-target.ts";
 import { approvalCode, bindingText, canonicalJson, CODE_ALPHABET, readCode, sameCallText } from "./approval.ts";
-import { shownCall, visible } from "./shown-call.ts";
+import { questionText, shownCall, visible } from "./shown-call.ts";
 
 const BOUND = { callId: "ref/r1/1/0", name: "lap__Bash", target: { kind: "node", nodeId: "lap" }, args: { command: "ls", b: 1 } } as const;
 
@@ -56,6 +57,34 @@ describe("codes", () => {
   });
   test("[AP4] what a person types is a code or nothing", () => {
     for (const text of ["", "ok", "K7Q2", "K7Q2AA", "K7Q2O", "K7 2A", "ok\u200b…"]) assert.equal(readCode(text), undefined, text);
+  });
+});
+
+describe("[AP4] the whole question, for a chat", () => {
+  const approval = {
+    code: "K7Q2A",
+    rule: "exec",
+    why: "It runs a command.",
+    hash: "h",
+    argsHash: "a",
+    policy: "p",
+    createdAt: 0,
+    expiresAt: 1,
+  };
+  const asked = (args: Readonly<Record<string, unknown>>, target: ToolTarget = { kind: "node", nodeId: "lap" }): string[] =>
+    questionText({ name: "lap__Bash", target, approval }, args).split("\n");
+  test("names the tool, the place, the reason and how to answer", () => {
+    const [first, ...rest] = asked({ command: "ls\ncd", timeout: 5 });
+    assert.equal(first, "lap__Bash on lap needs your word. It runs a command. (exec)");
+    assert.deepEqual(rest.slice(0, 3), ["| ls", "| cd", "| timeout: 5"]);
+    assert.match(rest[3] ?? "", /^Code K7Q2A, for \d+ minutes\. Answer .*"allow K7Q2A" or "deny K7Q2A"/);
+    assert.equal(rest.length, 4);
+    assert.match(asked({}, { kind: "native" })[0] ?? "", /^lap__Bash on the gateway needs/);
+  });
+  test("of a long call says how much is not shown", () => {
+    const most = "x".repeat(LIMITS.approvalTextBytes);
+    assert.equal(asked({ command: most }).length, 3);
+    assert.match(asked({ command: `${most}yz` })[2] ?? "", /^! 2 more bytes are not shown here: `gsv approval show K7Q2A`/);
   });
 });
 

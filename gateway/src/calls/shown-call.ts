@@ -39,7 +39,10 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
   return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
 }
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
-export function questionText({ name, target, approval }: AwaitingCall, args: Readonly<Record<string, unknown>>): string {
+export function questionText(
+  { name, target, approval }: Pick<AwaitingCall, "name" | "target" | "approval">,
+  args: Readonly<Record<string, unknown>>,
+): string {
   const { code, why, rule } = approval;
   const { text, bytes, whole } = shownCall(args);
   const where = target.kind === "node" ? target.nodeId : "the gateway";

@@ -69,8 +69,8 @@ const looksLikeHead = (line: string): boolean =>
   /^\s*\[\s*(?:message|system|note)/i.test(line.slice(0, 200).normalize("NFKC").replace(DECEPTIVE, ""));
 /** As many whole characters as fit. */
 function beginning(text: string, maxBytes: number): string {
-  if (text.length * 3 <= maxBytes) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+  // A UTF-16 unit has at most three bytes.
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.min(text.length * 3, maxBytes)));
   return text.slice(0, read);
 }
 function quoteOf(text: string): string {
