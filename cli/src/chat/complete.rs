@@ -10,7 +10,7 @@ use rustyline::{Context, Helper};
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 14] = [
+const COMMANDS: [(&str, &str); 15] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/stop", "stop the run"),
@@ -21,6 +21,7 @@ const COMMANDS: [(&str, &str); 14] = [
     ("/compact ", "archive older messages and keep the last ones"),
     ("/model ", "show or change the model"),
     ("/mode ", "show or set which tool calls run and which ask"),
+    ("/trust", "vouch for what the conversation has read"),
     ("/think ", "set how long the model thinks"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 14);
+        assert_eq!(names("/").len(), 15);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
     }

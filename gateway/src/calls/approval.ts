@@ -4,6 +4,7 @@
  */
 import { hashPair } from "../../../protocol/runtime/hash.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import type { Taint } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 
 /** What the policy says about a call that needs a word of the owner. */
@@ -12,6 +13,19 @@ export interface Ask {
   readonly rule: string;
   /** A sentence for the owner: what about this call needs a word. */
   readonly why: string;
+  /** What the conversation had read when the call was made. Absent: nothing of others. */
+  readonly taint?: Taint;
+  /** The change of a file that the call makes, in the place of its arguments. */
+  readonly change?: ShownChange;
+}
+/** A unified diff, as it is shown to people. */
+export interface ShownChange {
+  /** The whole, or its beginning. */
+  readonly text: string;
+  /** UTF-8 bytes of the whole. */
+  readonly bytes: number;
+  /** Of the whole, when `text` is only its beginning. */
+  readonly sha256?: string;
 }
 /** What an answer is bound to. */
 export interface Binding {
@@ -35,10 +49,12 @@ export interface BoundCall {
   readonly name: string;
   readonly target: ToolTarget;
   readonly args: unknown;
+  /** The sha256 of the file that the call changes, as it is before. Absent: it changes none that is shown. */
+  readonly fileSha256?: string | undefined;
 }
 /** The text whose sha256 an answer is bound to. A changed byte of any part is another text. */
-export const bindingText = ({ callId, name, target, args }: BoundCall, policy: string): string =>
-  canonicalJson([callId, name, target, args, policy]);
+export const bindingText = ({ callId, name, target, args, fileSha256 }: BoundCall, policy: string): string =>
+  canonicalJson([callId, name, target, args, policy, ...(fileSha256 === undefined ? [] : [fileSha256])]);
 export const sameCallText = ({ name, args }: Pick<BoundCall, "name" | "args">): string => canonicalJson([name, args]);
 
 /** JSON with the keys of objects in order, so that equal values are equal texts. */

@@ -3,6 +3,7 @@
  * happens to it. It says nothing about storage, sockets or runs.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Taint } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 import type { Approval } from "./approval.ts";
 
@@ -17,6 +18,8 @@ interface CallBase {
   readonly ledger: boolean;
   /** The tool changes nothing, so the call may run more than once. */
   readonly idempotent: boolean;
+  /** The label of its result. Absent: not known. */
+  readonly taint?: Taint;
   /** Rises by one each time the call is handed over again on purpose. */
   readonly dispatch: number;
   /** Ms on the caller's clock. */
@@ -45,7 +48,7 @@ export interface AwaitingCall extends CallBase {
 }
 export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall;
 
-export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent"> {
+export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "taint"> {
   /** How long the call may take (G5). */
   readonly deadlineMs: number;
 }

@@ -25,6 +25,17 @@ export interface ShownCall {
   readonly bytes: number;
   /** The whole, when `text` is only its beginning. */
   readonly whole?: string;
+  /** Of the whole, where it is known already. */
+  readonly sha256?: string;
+}
+/** What a question shows of a call: the change of a file that it makes, else its arguments. */
+export const shownOf = ({ approval: { change } }: Pick<AwaitingCall, "approval">, args: Readonly<Record<string, unknown>>): ShownCall =>
+  change ?? shownCall(args);
+/** A text as a question shows it. */
+export function shownText(text: string): ShownCall {
+  const whole = visible(text);
+  const bytes = utf8Bytes(whole);
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
 }
 /** The arguments, one line or more each. A command comes first and alone is shown bare. */
 export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
@@ -39,17 +50,13 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
   return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
 }
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
-export function questionText(
-  { name, target, approval }: Pick<AwaitingCall, "name" | "target" | "approval">,
-  args: Readonly<Record<string, unknown>>,
-): string {
+export function questionText(call: Pick<AwaitingCall, "name" | "target" | "approval">, args: Readonly<Record<string, unknown>>): string {
+  const { name, target, approval } = call;
   const { code, why, rule } = approval;
-  const { text, bytes, whole } = shownCall(args);
+  const { text, bytes } = shownOf(call, args);
+  const missing = bytes - utf8Bytes(text);
   const where = target.kind === "node" ? target.nodeId : "the gateway";
-  const more =
-    whole === undefined
-      ? []
-      : [`! ${bytes - utf8Bytes(text)} more bytes are not shown here: \`gsv approval show ${code}\` has their sha256.`];
+  const more = missing === 0 ? [] : [`! ${missing} more bytes are not shown here: \`gsv approval show ${code}\` has their sha256.`];
   return [
     `${visible(name)} on ${visible(where)} needs your word. ${visible(why)} (${visible(rule)})`,
     ...text.split("\n").map((line) => `| ${line}`),

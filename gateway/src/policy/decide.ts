@@ -1,11 +1,14 @@
 /**
- * Decides whether a tool call may be made now (rule PO1). PURE. The first of these decides: the rules of `toolApproval` in order, the
- * mode. Hard denials come before: a caller has no entry for a tool that it may not use. The node's own policy may tighten the decision.
+ * Decides whether a tool call may be made now (rule PO1). PURE. The first of these decides: the rules of `toolApproval` in order, what
+ * others have written into the conversation (matrix.ts), the mode. Hard denials come before: a caller has no entry for a tool that it may
+ * not use. The node's own policy may tighten the decision.
  */
 import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { matches } from "../tools/guest-tools.ts";
-import { modeVerdict } from "./modes.ts";
+import { isForeign, type Taint } from "../ports/taint.ts";
+import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
+import { classOf, modeVerdict } from "./modes.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -24,6 +27,10 @@ export interface PolicyContext {
   readonly isOwners: boolean;
   /** The mode where the configuration says nothing: for calls of a model, not for those that a client makes itself. */
   readonly unset?: PolicyMode | undefined;
+  /** What the conversation has read when the call is made. Absent: nothing of others. */
+  readonly taint?: Taint | undefined;
+  /** The run was not plainly caused by the owner: by another conversation, a machine, or in a group. */
+  readonly byOthers?: boolean;
 }
 /** What a model's calls get without any setting. */
 export const DEFAULT_MODE: PolicyMode = "auto";
@@ -45,7 +52,8 @@ export const policyOf = (config: ApprovalConfig | undefined, engine: RegexEngine
 /** Never throws: an error is a denial. */
 export function decide(call: PolicyCall, context: PolicyContext): Decision {
   try {
-    return strictest(unitsOf(call).map((unit) => decideUnit(call, unit, context)));
+    const decision = strictest(unitsOf(call).map((unit) => decideUnit(call, unit, context)));
+    return decision.verdict === "ask" ? { ...decision, why: decision.why + heardText(context.taint) } : decision;
   } catch {
     return FAILED;
   }
@@ -76,7 +84,9 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext): Decis
       if (unit !== undefined && !namesCommand(rule)) continue;
       // For another person's session a rule only takes away.
       if (!context.isOwners) break;
-      return { verdict: "allow", rule: rule.name };
+      // Of programs a rule spares the question only for a shell command, which it names as a whole.
+      const isSpared = unit !== undefined || !isNotSpared(call, classOf(call));
+      return (isSpared ? undefined : byMatrix(call, context)) ?? { verdict: "allow", rule: rule.name };
     }
     if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
     if (rule.decision === "ask")
@@ -87,7 +97,25 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext): Decis
       text: `Not run: the owner's rule ${rule.name} denies this call (${rule.about}). Do it in another way that the owner accepts, or tell the user.`,
     };
   }
-  return byMode(call, context);
+  const decided = byMode(call, context);
+  return decided.verdict === "deny" ? decided : (byMatrix(call, context) ?? decided);
+}
+
+/** The mode that holds. Undefined: none is set. */
+const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>
+  (isOwners ? mode : undefined) ?? policy.mode ?? (policy.defaultDecision === undefined ? unset : undefined);
+
+/** Rules TA5 and TA9. As long as no mode is set only protected files are guarded, and in mode full the owner has taken it on themselves. */
+function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, { verdict: "ask" }> | undefined {
+  const { taint, isOwners, byOthers = false } = context;
+  const mode = modeOf(context);
+  if (mode === "full") return undefined;
+  const policyClass = classOf(call);
+  // In another person's session no such call is offered.
+  const guarded = isOwners ? guardedWhy(policyClass, taint, byOthers) : undefined;
+  const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners }));
+  if (why === undefined) return undefined;
+  return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };
 }
 
 function unsureText({ name, about }: CompiledRule, unit: Unit): string {
@@ -95,12 +123,11 @@ function unsureText({ name, about }: CompiledRule, unit: Unit): string {
   return `The command ${what} ${name} (${about}) can't be compared with it.`;
 }
 
-function byMode(call: PolicyCall, { policy, mode, isOwners, unset }: PolicyContext): Decision {
-  const own = isOwners ? mode : undefined;
-  const valid = own ?? policy.mode ?? (policy.defaultDecision === undefined ? unset : undefined);
-  if (valid === undefined) return byDefault(call, policy);
+function byMode(call: PolicyCall, context: PolicyContext): Decision {
+  const valid = modeOf(context);
+  if (valid === undefined) return byDefault(call, context.policy);
   const rule = `mode:${valid}`;
-  const said = modeVerdict(valid, call, isOwners);
+  const said = modeVerdict(valid, call, context.isOwners);
   switch (said.verdict) {
     case "allow":
       return { verdict: "allow", rule };

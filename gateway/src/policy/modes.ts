@@ -61,6 +61,8 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
 
 /** The argument of a call that asks for a command outside the machine's sandbox. */
 const LEAVES = "sandbox";
+/** A program that stays inside: what the sandbox contains, and what can do no harm. */
+export const isContained = (call: PolicyCall): boolean => contained(call).verdict === "allow";
 /** What a sandbox contains runs; what leaves it, or has none, needs a word. */
 function contained(call: PolicyCall): ModeVerdict {
   const { args, sandbox, tool } = call;

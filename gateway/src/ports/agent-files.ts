@@ -33,6 +33,8 @@ export interface AgentFiles {
   list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
+  /** The agent's own file, without built-in and shared ones. Undefined: there is none. */
+  own(agentId: string, path: string): Promise<Result<FileContent | undefined>>;
   update(path: string, context: NativeToolContext, change: FileChange): Promise<Result<FileWritten>>;
   delete(path: string, context: NativeToolContext): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   /** A skill's file, only as it was approved. Undefined: the path names no skill's file in the bucket. */

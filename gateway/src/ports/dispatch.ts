@@ -1,5 +1,6 @@
 /** A tool call on its way to a node. */
 import type { Origin } from "./origin.ts";
+import type { Taint } from "./taint.ts";
 
 export interface ToolDispatch {
   readonly callId: string;
@@ -11,6 +12,8 @@ export interface ToolDispatch {
   readonly timeoutMs: number;
   /** Who caused the run, for the audit. */
   readonly origin?: Origin;
+  /** What the conversation had read, for the audit. Absent: nothing of others. */
+  readonly taint?: Taint;
 }
 
 /** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. */

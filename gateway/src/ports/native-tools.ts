@@ -2,8 +2,9 @@
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";
 import type { Origin } from "./origin.ts";
-import type { GsvError } from "./result.ts";
+import type { GsvError, Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
+import type { Taint } from "./taint.ts";
 import type { ToolEntry } from "./tool-entry.ts";
 
 export interface NativeToolContext {
@@ -11,6 +12,10 @@ export interface NativeToolContext {
   readonly callId: string;
   /** Who caused the run; absent when a client called the tool itself. */
   readonly origin?: Origin;
+  /** What the conversation has read. Absent: nothing but the owner's words. */
+  readonly taint?: Taint;
+  /** The state of the file that the owner has seen when they allowed the call: an etag, or `absent`. */
+  readonly expect?: string;
   readonly now: number;
   readonly userTimezone: string;
   readonly gateway: GatewayPort;
@@ -24,11 +29,26 @@ export type NativeOutcome =
       readonly result: unknown;
       /** Files that go out with the run's answer. */
       readonly files?: readonly MediaBlock[];
+      /** Who may have written the result, where the tool knows it better than its name tells (rule TA4). */
+      readonly taint?: Taint;
     }
   | { readonly ok: false; readonly error: GsvError };
 
+/** The change of a file that a call would make. */
+export interface FilePreview {
+  readonly path: string;
+  /** Undefined: there is no such file. */
+  readonly before: string | undefined;
+  /** Undefined: it is deleted. */
+  readonly after: string | undefined;
+  /** Of the file as it is; `absent`: there is none. */
+  readonly etag: string;
+}
+
 export interface NativeTools {
   readonly entries: readonly ToolEntry[];
+  /** What a call would change, for tools that change one file. Undefined: the tool says nothing. Changes nothing. */
+  preview?(name: string, args: Readonly<Record<string, unknown>>, identity: SessionIdentity): Promise<Result<FilePreview> | undefined>;
   /** Safe to run again with the same callId (promises P8). Never throws. */
   run(name: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<NativeOutcome>;
 }

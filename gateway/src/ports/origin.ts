@@ -27,6 +27,10 @@ export type Origin =
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 
+/** The owner asks, at a client or in a direct message: no group, no other session, no machine. */
+export const isPlainlyOwner = (origin: Origin): boolean =>
+  origin.kind === "client" || (origin.kind === "channel" && origin.role === "owner" && origin.peer?.kind === "dm");
+
 /** An origin as the audit shows it. */
 export function originText(origin: Origin): string {
   switch (origin.kind) {

@@ -1,6 +1,7 @@
 /** A message from one session to another. */
 import type { Origin } from "./origin.ts";
 import type { SessionIdentity } from "./session.ts";
+import type { Taint } from "./taint.ts";
 
 export interface SessionToSession {
   readonly from: SessionIdentity;
@@ -8,6 +9,8 @@ export interface SessionToSession {
   readonly callId: string;
   /** Who caused the run in which the tool was called; undefined when a client called it. */
   readonly origin: Origin | undefined;
+  /** What the writing conversation has read. Absent: nothing but the owner's words. */
+  readonly taint?: Taint | undefined;
   /** As the model wrote it. */
   readonly to: string;
   readonly message: string;
@@ -19,5 +22,5 @@ export type SessionToSessionSent =
   | { readonly status: "accepted"; readonly runId: string; readonly queued: boolean }
   /** The run goes on; its answer stays in its own conversation. */
   | { readonly status: "running"; readonly runId: string }
-  | { readonly status: "answered"; readonly runId: string; readonly answer: string }
+  | { readonly status: "answered"; readonly runId: string; readonly answer: string; readonly taint: Taint }
   | { readonly status: "failed"; readonly runId: string; readonly error: string };

@@ -22,6 +22,7 @@ import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SearchRows } from "./search.ts";
 import type { SpendState } from "./spend.ts";
+import type { Taint } from "./taint.ts";
 
 /** The identity of a session. Every `send` carries it, so that a new session can store it. */
 export interface SessionIdentity {
@@ -52,6 +53,8 @@ export interface SessionSend {
   /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
   readonly origin: Origin;
+  /** What its sender's side knows about the content: quotes, forwarded text, the label of another conversation. */
+  readonly taint?: Taint;
   /** The platform's conversation that the run's end is sent to, beside the clients that follow. */
   readonly reply?: ReplyRoute;
   /** GSV is stopped: the message waits in the session. */
@@ -134,6 +137,7 @@ export interface SessionNote {
 }
 
 export type RunEnd =
-  | { readonly state: "final"; readonly text: string }
+  /** `taint`: what the conversation has read by now. Absent: nothing but the owner's words. */
+  | { readonly state: "final"; readonly text: string; readonly taint?: Taint }
   | { readonly state: "error" | "aborted"; readonly error: string }
   | { readonly state: "running" | "queued" | "unknown" };

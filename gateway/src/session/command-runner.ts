@@ -2,8 +2,10 @@
 import type { ChatSendResult } from "../../../protocol/gen/types.ts";
 import { modelNamed } from "../models/choose.ts";
 import { resolveModelId } from "../models/resolve.ts";
+import { isPlainlyOwner, originText } from "../ports/origin.ts";
 import { type Result, succeed } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
+import { isForeign, taintText } from "../ports/taint.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
@@ -83,6 +85,8 @@ export class CommandRunner {
         once({ type: "SettingsPatched", text, settings: settings.value });
         return answered(text);
       }
+      case "trust":
+        return this.#trust(input, once);
       case "new":
       case "reset":
         return this.#archiveCommand(command.name, once({ type: "Reset" }));
@@ -90,10 +94,23 @@ export class CommandRunner {
         return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
     }
   }
+  /** `/trust`: only the owner, in a conversation of their own, from a client or a direct message (rule TA8). */
+  async #trust({ origin, identity }: SessionSend, once: (event: EventBody) => Applied): Promise<Result<ChatSendResult>> {
+    const command = "trust";
+    if (!identity.isOwnersSession || !isPlainlyOwner(origin))
+      return succeed({ status: "command", command, error: "Only the owner can vouch for a conversation, and only in one of their own." });
+    const { taint } = this.#driver.state ?? {};
+    if (!isForeign(taint)) return succeed({ status: "command", command, response: "No one else has written in this conversation." });
+    // Recorded first: without the entry nothing is trusted.
+    const entry = { actor: `session:${identity.key}`, origin: originText(origin), action: "session.trust", target: identity.key } as const;
+    await this.#driver.gateway.audit({ ...entry, decision: "allowed", detail: taintText(taint) });
+    const text = `From now on what this conversation has read so far counts as yours (it was ${taintText(taint)}).`;
+    once({ type: "Trusted", text });
+    return succeed({ status: "command", command, response: text });
+  }
   /** `/stop all` and `/resume`: for clients, and for the owner in a direct message. */
   async #everything({ origin, identity }: SessionSend, command: "stop" | "resume"): Promise<Result<ChatSendResult>> {
-    const isOwners = origin.kind === "client" || (origin.kind === "channel" && origin.role === "owner" && origin.peer?.kind === "dm");
-    if (!isOwners)
+    if (!isPlainlyOwner(origin))
       return succeed({ status: "command", command, error: "Only the owner may do this, in a direct message or with `gsv stop --all`." });
     const by = `session:${identity.key}`;
     const gateway = this.#driver.gateway;
@@ -147,7 +164,7 @@ export class CommandRunner {
       tokens: state.usage,
       model: this.#modelName(),
       thinkLevel: this.#thinkLevel(),
-      ...(identity.isOwnersSession ? { mode: this.#modeText() } : {}),
+      ...(identity.isOwnersSession ? { mode: this.#modeText(), ...(state.taint ? { taint: state.taint } : {}) } : {}),
       sessionId: state.sessionId,
       sessionKey: state.identity.key,
     });

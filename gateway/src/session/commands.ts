@@ -11,11 +11,13 @@ import {
   ThinkLevelValues,
 } from "../../../protocol/gen/types.ts";
 import { modelNamed, parseModel } from "../models/choose.ts";
+import { isForeign, type Taint, taintText } from "../ports/taint.ts";
 import { modeTime } from "./mode.ts";
 
 export type Command =
   | { readonly name: "stop"; readonly all?: true }
   | { readonly name: "resume" }
+  | { readonly name: "trust" }
   | { readonly name: "status" }
   | { readonly name: "help" }
   | { readonly name: "new" | "reset" }
@@ -50,6 +52,7 @@ export const HELP_TEXT = [
   `                   levels: ${LEVELS} (off: none)`,
   "/mode [MODE [2h]]  show which tool calls run and which ask, or set it (`/mode default`: as configured)",
   `                   modes: ${PolicyModeValues.join(", ")} (full: from your own client only, for 1h or the given time up to 24h)`,
+  "/trust             vouch for what the conversation has read (see `Read:` in /status)",
   "/help              this text",
   "For one message only, inside it: /t:LEVEL, /m:PROVIDER/MODEL, /status",
 ].join("\n");
@@ -76,7 +79,19 @@ const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
   max: "xhigh",
 };
 
-const NAMES: ReadonlySet<string> = new Set(["stop", "resume", "status", "help", "new", "reset", "compact", "model", "think", "mode"]);
+const NAMES: ReadonlySet<string> = new Set([
+  "stop",
+  "resume",
+  "status",
+  "help",
+  "new",
+  "reset",
+  "compact",
+  "model",
+  "think",
+  "mode",
+  "trust",
+]);
 /** A text that looks like a command and is none; a path or a directive does not look like one. */
 export function unknownCommand(text: string): Parsed | undefined {
   const name = /^\s*\/([a-z]{1,64})(?:\s|$)/i.exec(text)?.[1]?.toLowerCase();
@@ -99,6 +114,8 @@ function parseCommand(text: string): Parsed | undefined {
     case "resume":
     case "help":
       return found({ name });
+    case "trust":
+      return rest === "" ? found({ name }) : bad("Send `/trust` alone.");
     case "status":
       // With more text it is a directive of that message.
       return rest === "" ? found({ name }) : undefined;
@@ -196,6 +213,8 @@ export interface StatusView {
   readonly thinkLevel: string | undefined;
   /** Absent in another person's conversation. */
   readonly mode?: string;
+  /** What others may have written in the conversation. */
+  readonly taint?: Taint;
   readonly sessionId: string;
   readonly sessionKey: string;
 }
@@ -206,6 +225,7 @@ export function statusText(view: StatusView): string {
     `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
     ...(view.mode === undefined ? [] : [`Mode: ${view.mode}`]),
+    ...(isForeign(view.taint) ? [`Read: ${taintText(view.taint)}; others may have written it (/trust vouches for it)`] : []),
     `Messages: ${view.messages}${view.compactions === 0 ? "" : `, after ${view.compactions} ${view.compactions === 1 ? "compaction" : "compactions"}`}`,
     ...contextText(view.context),
     `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,

@@ -4,11 +4,15 @@
  */
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
+import { unifiedDiff } from "../calls/diff.ts";
+import { shownText } from "../calls/shown-call.ts";
 import type { Policies } from "../policy/load.ts";
 import { type SessionAudit, TOOL_CALL } from "../ports/audit.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
-import { originText } from "../ports/origin.ts";
+import { isPlainlyOwner, type Origin, originText } from "../ports/origin.ts";
+import { sentence } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
+import { isForeign, type Taint, taintMark } from "../ports/taint.ts";
 import type { AwaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
@@ -17,7 +21,7 @@ import { modeAt } from "./mode.ts";
 import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
-  readonly native: Pick<NativeTools, "entries">;
+  readonly native: Pick<NativeTools, "entries" | "preview">;
   readonly sha256: (text: string) => Promise<string>;
   readonly policies: Policies;
   /** Of the denials (rule PO9). */
@@ -35,17 +39,14 @@ export async function decideCalls(
   calls: readonly Asked[],
 ): Promise<readonly ReplyCall[]> {
   if (calls.length === 0) return [];
-  const table = await tableOf(ports, state, context);
+  const table = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin });
   const version = await policyVersion(ports, context, table);
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
-      const target = resolveCall(call.name, call.arguments, table);
+      const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, table));
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
-      return {
-        ...call,
-        target,
-        binding: await bind(ports, callIdOf(state.identity.ref, run, index), call, target, atTarget(version, target, table)),
-      };
+      const bound = { ...call, callId: callIdOf(state.identity.ref, run, index), fileSha256 };
+      return { ...call, target, binding: await bind(ports, bound, target, atTarget(version, target, table)) };
     }),
   );
   await recordDenied(ports, state, run, decided);
@@ -54,7 +55,7 @@ export async function decideCalls(
 /** Never rejects: a denial stands without its entry, because the call and its result are in the session's own log. */
 async function recordDenied(
   { audit, failed }: DecidePorts,
-  { identity }: State,
+  { identity, taint }: State,
   run: Pick<RunCore, "ordinal" | "step" | "origin">,
   calls: readonly ReplyCall[],
 ): Promise<void> {
@@ -62,7 +63,7 @@ async function recordDenied(
     if (target.kind !== "none" || target.rule === undefined) continue;
     const entry: SessionAudit = {
       actor: `session:${identity.key}`,
-      origin: originText(run.origin),
+      origin: originText(run.origin) + taintMark(taint),
       action: TOOL_CALL,
       target: name.slice(0, 512),
       decision: "denied",
@@ -82,39 +83,85 @@ export async function presentDecision(
   args: Readonly<Record<string, unknown>>,
 ): Promise<PresentDecision> {
   const asked = { name: call.name, arguments: args };
-  const table = await tableOf(ports, state, context);
-  const target = resolveCall(asked.name, args, table);
+  const origin = state.run.phase === "acting" ? state.run.origin : undefined;
+  // The label of the moment at which the model made the call: what came later is not in its arguments.
+  const table = await tableOf(ports, state, context, { taint: call.approval.taint, origin });
+  const { target, fileSha256 } = await shown(ports, state, asked, resolveCall(asked.name, args, table));
+  const bound = { ...asked, callId: call.callId, fileSha256 };
   const version = atTarget(await policyVersion(ports, context, table), target, table);
-  return { target, binding: await bind(ports, call.callId, asked, target, version), args };
+  return { target, binding: await bind(ports, bound, target, version), args };
 }
 
-async function tableOf({ native, policies, wall }: DecidePorts, { identity, settings }: State, context: RunContext): Promise<ToolTable> {
+async function tableOf(
+  { native, policies, wall }: DecidePorts,
+  { identity, settings }: State,
+  context: RunContext,
+  { taint, origin }: { readonly taint: Taint | undefined; readonly origin: Origin | undefined },
+): Promise<ToolTable> {
   const { config, nodes } = context;
   return {
     isOwners: identity.isOwnersSession,
     tools: runTools(identity, native, context),
     nodes,
     toolMs: config.timeouts.toolMs,
-    policy: { policy: await policies.of(config.toolApproval), mode: modeAt(settings, wall()), unset: DEFAULT_MODE },
+    policy: {
+      policy: await policies.of(config.toolApproval),
+      mode: modeAt(settings, wall()),
+      unset: DEFAULT_MODE,
+      taint,
+      byOthers: origin === undefined || !isPlainlyOwner(origin),
+    },
   };
 }
 async function bind(
   { sha256 }: DecidePorts,
-  callId: string,
-  { name, arguments: args }: Omit<Asked, "providerId">,
+  { callId, name, arguments: args, fileSha256 }: Bound,
   target: CallTarget,
   policy: string,
 ): Promise<Binding> {
   const on = target.kind === "none" ? { kind: "native" as const } : targetOf(target);
   const [hash, argsHash] = await Promise.all([
-    sha256(bindingText({ callId, name, target: on, args }, policy)),
+    sha256(bindingText({ callId, name, target: on, args, fileSha256 }, policy)),
     sha256(sameCallText({ name, args })),
   ]);
   return { hash, argsHash, policy };
 }
+interface Bound extends Omit<Asked, "providerId"> {
+  readonly callId: string;
+  readonly fileSha256: string | undefined;
+}
+interface Shown {
+  readonly target: CallTarget;
+  readonly fileSha256?: string;
+}
+/**
+ * A question about a change of a file shows the change, and is bound to the file as it is (rule TA10). A change that cannot be made is
+ * not asked about.
+ */
+async function shown(
+  { native, sha256 }: DecidePorts,
+  { identity }: State,
+  { name, arguments: args }: Omit<Asked, "providerId">,
+  target: CallTarget,
+): Promise<Shown> {
+  if (target.kind !== "native" || target.ask === undefined) return { target };
+  const preview = await native.preview?.(name, args, identity);
+  if (preview === undefined) return { target };
+  if (!preview.ok) return { target: { kind: "none", reason: "tool.bad_args", message: `Not run: ${sentence(preview.error)}` } };
+  const { path, before, after, etag } = preview.value;
+  const { text, bytes, whole } = shownText(unifiedDiff(path, before, after) || `(nothing changes in ${path})`);
+  const change = { text, bytes, ...(whole === undefined ? {} : { sha256: await sha256(whole) }) };
+  return {
+    target: { ...target, ask: { ...target.ask, change }, expect: etag },
+    fileSha256: before === undefined ? "absent" : await sha256(before),
+  };
+}
 /** Everything that the decision about a call depends on, beside the call. */
-const policyVersion = async ({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> =>
-  (await sha256(canonicalJson({ toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners }))).slice(0, 16);
+async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> {
+  const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
+  const parts = { toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners, ...heard };
+  return (await sha256(canonicalJson(parts))).slice(0, 16);
+}
 /** With the sandbox of the target: on a machine that has lost it, an answer no longer holds. */
 function atTarget(version: string, target: CallTarget, { nodes }: ToolTable): string {
   const sandbox = target.kind === "none" ? undefined : sandboxAt(targetOf(target), nodes);

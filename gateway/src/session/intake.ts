@@ -5,6 +5,8 @@ import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { type MediaBlock, type TextBlock, textOf } from "../ports/messages.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
+import { filesTaint } from "../policy/taint.ts";
+import { higher } from "../ports/taint.ts";
 import { type Command, type Parsed, parseMessage, unknownCommand } from "./commands.ts";
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
@@ -46,6 +48,7 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
     directives: parsed.directives,
     ...(input.reply ? { reply: input.reply } : {}),
     ...(input.quiet ? { quiet: true } : {}),
+    ...(input.taint ? { taint: input.taint } : {}),
   };
   return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
 }
@@ -80,7 +83,9 @@ export function withFiles(
   const text = [textOf(incoming.message.content), ...notes.map((note) => `[${note}]`)].filter((part) => part !== "").join("\n\n");
   const words: TextBlock[] = text === "" ? [] : [{ type: "text", text }];
   const content = blocks.length === 0 ? text : [...words, ...blocks];
-  return sized({ ...message, incoming: { ...incoming, message: { ...incoming.message, content } } });
+  const document = filesTaint(blocks);
+  const taint = document && { taint: higher(document, incoming.taint) };
+  return sized({ ...message, incoming: { ...incoming, ...taint, message: { ...incoming.message, content } } });
 }
 
 const TAIL_CHARS = 8_000;

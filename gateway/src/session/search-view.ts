@@ -49,6 +49,7 @@ export function runEnd(state: State, store: SessionStore, runId: string): RunEnd
     const from = Math.max(oldest, to - PAGE_ROWS);
     for (const row of store.rows(from, to - from).toReversed()) {
       const end = row.runId === runId ? endOf(row) : undefined;
+      if (end?.state === "final" && state.taint !== undefined) return { ...end, taint: state.taint };
       if (end !== undefined) return end;
     }
   }

@@ -5,6 +5,8 @@
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
+import { resultTaint } from "../policy/taint.ts";
+import { isForeign } from "../ports/taint.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
 import type { RunContext } from "../ports/run-context.ts";
@@ -35,7 +37,8 @@ export interface ToolTable {
   readonly nodes: readonly NodeEntry[];
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
-  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset">;
+  /** `taint`: what the conversation had read when the call was made. */
+  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers">;
 }
 export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy }: ToolTable): CallTarget {
   const entry = tools.find(name);
@@ -50,11 +53,14 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   const problem = argumentsProblem(name, args);
   if (problem !== undefined) return { kind: "none", reason: "tool.bad_args", message: problem };
   const { target, tool, ledger, definition, policyClass } = entry;
-  const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox: sandboxAt(target, nodes) };
+  const sandbox = sandboxAt(target, nodes);
+  const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
   const decision = decide(asked, { ...policy, isOwners });
   if (decision.verdict === "deny") return denied(decision);
-  const ask = decision.verdict === "ask" ? { ask: { rule: decision.rule, why: decision.why } } : {};
-  const call = { ...ask, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
+  const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
+  const ask = decision.verdict === "ask" ? { ask: { rule: decision.rule, why: decision.why, ...heard } } : {};
+  const taint = resultTaint({ name, tool, target, args, sandbox });
+  const call = { ...ask, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...call } : { kind: "native", ...call };
 }
 

@@ -38,6 +38,7 @@ describe("[G4] names", () => {
       idempotent: false,
       timeoutMs: 60_000,
       deadlineMs: 65_000,
+      taint: { label: "world", source: "the output of lap__Bash" },
     });
     assert.deepEqual(resolveCall("my__lap__Bash", {}, table), {
       kind: "node",
@@ -47,6 +48,7 @@ describe("[G4] names", () => {
       idempotent: false,
       timeoutMs: 60_000,
       deadlineMs: 65_000,
+      taint: { label: "world", source: "the output of my__lap__Bash" },
     });
   });
   test("a native tool resolves to its full name", () => {
@@ -56,6 +58,7 @@ describe("[G4] names", () => {
       idempotent: true,
       timeoutMs: 60_000,
       deadlineMs: 60_000,
+      taint: { label: "world", source: "the output of gsv__ReadFile" },
     });
   });
   for (const [name, reason] of [

@@ -16,6 +16,7 @@ export function createNativeTools(
   const byName = new Map(tools.map((tool) => [tool.entry.definition.name, tool]));
   return {
     entries: tools.map(({ entry }) => entry),
+    preview: async (name, args, identity) => byName.get(name)?.preview?.(args, identity, files),
     async run(name, args, context) {
       const found = byName.get(name);
       if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };

@@ -1,8 +1,9 @@
 /** Defines a native tool: its definition, policy class, whether guests may use it, its arguments, and the function that runs it. */
 import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { AgentFiles } from "../ports/agent-files.ts";
-import type { NativeOutcome, NativeToolContext } from "../ports/native-tools.ts";
+import type { FilePreview, NativeOutcome, NativeToolContext } from "../ports/native-tools.ts";
 import type { Result } from "../ports/result.ts";
+import type { SessionIdentity } from "../ports/session.ts";
 import type { GuestAllowance } from "../ports/tool-entry.ts";
 import { type Arguments, type Fields, readArguments, requiredNames, type ValuesOf } from "./arguments.ts";
 
@@ -12,6 +13,7 @@ export interface Tool {
   readonly policyClass: PolicyClass;
   readonly guests: GuestAllowance;
   readonly run: (args: Arguments, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>;
+  readonly preview?: (args: Arguments, identity: SessionIdentity, files: AgentFiles) => Promise<Result<FilePreview>>;
 }
 export const MAX_PATH_CHARS = 1024;
 
@@ -36,6 +38,7 @@ export function tool<S extends Fields>(
   { name, description, policyClass, guests, timeoutMs, properties }: ToolSpec<NoInfer<S>>,
   fields: S,
   run: (args: ValuesOf<S>, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>,
+  change?: (args: ValuesOf<S>) => PreviewedChange,
 ): Tool {
   return {
     definition: {
@@ -51,5 +54,25 @@ export function tool<S extends Fields>(
       const read = readArguments(args, fields);
       return read.ok ? run(read.value, context, files) : read;
     },
+    ...(change === undefined
+      ? {}
+      : {
+          async preview(args, identity, files) {
+            const read = readArguments(args, fields);
+            return read.ok ? previewOf(change(read.value), identity, files) : read;
+          },
+        }),
   };
+}
+/** One file, and what becomes of its content. */
+export interface PreviewedChange {
+  readonly path: string;
+  readonly next: (current: string | undefined) => Result<string | undefined>;
+}
+async function previewOf({ path, next }: PreviewedChange, { agentId }: SessionIdentity, files: AgentFiles): Promise<Result<FilePreview>> {
+  const own = await files.own(agentId, path);
+  if (!own.ok) return own;
+  const before = own.value?.content;
+  const after = next(before);
+  return after.ok ? { ok: true, value: { path, before, after: after.value, etag: own.value?.etag ?? "absent" } } : after;
 }

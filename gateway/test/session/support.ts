@@ -1,8 +1,8 @@
 /** What the session's tests in the runtime share: a fake model and fake parts, and short functions for frequent requests. */
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { asAgentId, type ChatSendResult } from "../../../protocol/gen/types.ts";
-import type { ReplyCall } from "../../src/ports/channels.ts";
+import { asAgentId, type ChatSendResult, type SearchHit } from "../../../protocol/gen/types.ts";
+import type { ChannelMessage, ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { ApprovalReport } from "../../src/ports/approvals.ts";
 import type { SessionAudit } from "../../src/ports/audit.ts";
@@ -13,6 +13,7 @@ import type { Result } from "../../src/ports/result.ts";
 import type { ToolEntry } from "../../src/ports/tool-entry.ts";
 import { machineEntry, nativeEntry } from "../support/tool-entries.ts";
 import type { RunContext } from "../../src/ports/run-context.ts";
+import type { SessionToSession } from "../../src/ports/session-to-session.ts";
 import type { SessionIdentity, SessionSend, SessionPort } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { callTerms } from "../../src/models/terms.ts";
@@ -104,6 +105,10 @@ export class Stage {
   readonly dispatches: ToolDispatch[] = [];
   readonly cancelled: string[] = [];
   readonly nativeRuns: string[] = [];
+  /** What left for others: messages on channels and to other conversations. */
+  readonly sentOut: (ChannelMessage | SessionToSession)[] = [];
+  /** What a search finds. */
+  hits: readonly SearchHit[] = [];
   contexts = 0;
   readonly approvals: ApprovalReport[] = [];
   /** What sessions asked of the spend ledger, and its answers. */
@@ -189,11 +194,17 @@ export class Stage {
       },
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
-      search: () => Promise.resolve({ ok: true, value: { hits: [], more: false, notes: [] } }),
+      search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve([]),
-      sendToSession: () => Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } }),
+      sendToSession: (input) => {
+        this.sentOut.push(input);
+        return Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } });
+      },
       channelPlaces: () => Promise.resolve({ channels: [], places: [], more: false }),
-      message: () => Promise.resolve({ ok: true, value: { status: "queued", deliveryId: "none", to: "none" } }),
+      message: (input) => {
+        this.sentOut.push(input);
+        return Promise.resolve({ ok: true, value: { status: "queued", deliveryId: "none", to: "none" } });
+      },
       skillsSeen: () => Promise.resolve([]),
       skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
       reply: (call) => {

@@ -192,8 +192,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[R5] a reset keeps the summary of the old conversation",
     file: machine("phase/turnover"),
-    find: "  delete state.summary;\n  state.lastResetAt",
-    put: "  state.lastResetAt",
+    find: "  delete state.summary;\n  forget(d, run);",
+    put: "  forget(d, run);",
   },
   {
     name: "the model is shown what has left the conversation",
@@ -290,7 +290,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "the end of a process is dropped when the queue is full",
     file: machine("phase/queue"),
-    find: 'appendNotice(d, { notice: "note", runId: "", text, forModel: text });',
+    find: 'appendNotice(d, { notice: "note", runId: "", text, forModel: text, ...heard(d, taint) });',
     put: "",
   },
   {
@@ -352,5 +352,17 @@ export const MUTANTS: readonly Mutant[] = [
     file: machine("phase/acting"),
     find: '  settle(d, event.effectId);\n  d.answer = { type: "taken" };',
     put: '  d.answer = { type: "taken" };',
+  },
+  {
+    name: "[TA2] a result does not raise the label",
+    file: machine("phase/labels"),
+    find: "  if (now !== before) d.state.taint = now;",
+    put: "  if (now.source === before.source) d.state.taint = now;",
+  },
+  {
+    name: "[TA2] a compaction forgets the label",
+    file: machine("phase/turnover"),
+    find: "  leave(d, run);\n  state.compactions += 1;",
+    put: "  leave(d, run);\n  delete state.taint;\n  state.compactions += 1;",
   },
 ];

@@ -1,6 +1,7 @@
 /** What must be true of any history once the world is at rest: of the disk, of what clients got and of what platforms were sent. */
 import { sessionSeqOf } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message, textOf } from "../../src/ports/messages.ts";
+import { higher, isAbove, OWNER } from "../../src/ports/taint.ts";
 import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import type { State } from "../../src/session/machine/state.ts";
@@ -98,6 +99,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   if (steps > LIMITS_OF_RUN.stepsPerRun) bad(`a run took ${steps} steps`);
 
   checkSpend(world, state);
+  checkLabel(world, rows, state);
   checkTools(world, rows);
   checkApprovals(world, rows);
   checkResults(world, rows);
@@ -122,6 +124,27 @@ function checkRecordings(world: World, rows: readonly LogRow[]): void {
     if (!textOf(row.message.content.filter((block) => block.type === "text")).startsWith(`say ${row.messageId}`))
       world.problem(`the text of ${row.messageId} was changed with its recording`);
   }
+}
+
+/**
+ * [TA2] The label is at least that of everything in the conversation, also of what a compaction has archived since the last reset, and
+ * nothing lowers it but a reset and the owner's word.
+ */
+function checkLabel(world: World, rows: readonly LogRow[], { taint, contextFrom }: State): void {
+  const lastOf = (notice: string, text = ""): number =>
+    rows.findLastIndex((row) => row.kind === "notice" && row.notice === notice && row.text.startsWith(text));
+  const trusted = rows[lastOf("settings", "From now on what this conversation has read")]?.seq ?? 0;
+  const reset = rows[lastOf("reset")]?.seq ?? 0;
+  let least = OWNER;
+  for (const row of rows)
+    if (row.kind !== "assistant" && row.taint !== undefined && row.seq > trusted && (row.seq > reset || row.seq >= contextFrom))
+      least = higher(least, { label: row.taint, source: `the row ${row.seq}` });
+  if (isAbove(least.label, taint?.label ?? "owner"))
+    world.problem(`the conversation has read ${least.source} of ${least.label}, and its label is ${taint?.label}`);
+  // The machine `lap` reports no sandbox.
+  for (const row of rows)
+    if (row.kind === "toolResult" && row.outcome === "ok" && row.message.toolName === "lap__Bash" && row.taint !== "world")
+      world.problem(`the output of a command has the label ${row.taint}`);
 }
 
 /** [SP2] The ledger has each model call that ended once, whatever was lost and repeated on the way. */

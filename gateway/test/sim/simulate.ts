@@ -256,16 +256,13 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (crashRate > 0) for (let count = rng.int(0, 2); count > 0; count--) plan(() => world.kill());
   }
   planPolicies(world, scenario, plan);
-  // By the seed's number, so that other histories stay as they are.
-  if (actions && seed % 4 === 1) {
-    const hold = (held: boolean): void =>
+  for (const { ms, work } of ownerActs(world, scenario, busyMs))
+    at(ms, () =>
       insist(
-        () => world.call((service) => service.hold(held)),
+        () => work(),
         () => {},
-      );
-    at(busyMs / 3, () => hold(true));
-    at((busyMs * 2) / 3, () => hold(false));
-  }
+      ),
+    );
   if (jump) time.after(jump.atMs, () => world.jump(jump.byMs));
   let deadline = Number.POSITIVE_INFINITY;
   time.after(busyMs + 1, () => {
@@ -310,6 +307,23 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   };
 }
 
+interface OwnerAct {
+  readonly ms: number;
+  readonly work: () => Promise<unknown>;
+}
+/** What the owner does to the whole session. By the seed's number, so that other histories stay as they are. */
+function ownerActs(world: World, { actions, seed }: Scenario, busyMs: number): readonly OwnerAct[] {
+  const hold = (held: boolean) => (): Promise<unknown> => world.call((service) => service.hold(held));
+  const trust = { identity: IDENTITY, messageId: "trust", runId: "run-trust", text: "/trust" } as const;
+  const origin = { kind: "client", clientId: "sim" } as const;
+  if (actions !== true) return [];
+  if (seed % 4 === 1)
+    return [
+      { ms: busyMs / 3, work: hold(true) },
+      { ms: (busyMs * 2) / 3, work: hold(false) },
+    ];
+  return seed % 4 === 2 ? [{ ms: busyMs / 2, work: () => world.call((service) => service.send({ ...trust, origin })) }] : [];
+}
 /** The owner changes the policy while questions wait. */
 function planPolicies(world: World, { asks }: Scenario, plan: (work: () => void) => void): void {
   if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.changePolicy());

@@ -465,7 +465,8 @@ export class World {
       limits: LIMITS_OF_RUN,
       session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
       userTimezone: "UTC",
-      ...(this.#options.asks === undefined ? {} : { toolApproval: this.#toolApproval() }),
+      // What no rule asks about runs: the mode of a gateway without a setting asks about each command.
+      toolApproval: { defaultDecision: "allow", ...(this.#options.asks === undefined ? {} : this.#toolApproval()) },
     };
     return {
       version: `v${this.policy}`,

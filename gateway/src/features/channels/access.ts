@@ -84,6 +84,14 @@ function group(person: Known, inbound: ChannelInbound, config: ChannelConfig): A
   return { kind: "ignore", why: "not-allowed" };
 }
 
+/** The owner let the sender in by name: by pairing or in the configuration, not by a policy for everyone. */
+export function isKnownSender({ channel, inbound, config, known }: AccessInput): boolean {
+  if (claimsOwner(inbound) && config.selfChat === true) return true;
+  const senderId = senderIdOf(inbound);
+  const person = senderId === undefined ? undefined : roleOf(channel, senderId, inbound, namedOnly(config), known);
+  return person === "owner" || person === "guest";
+}
+
 /** A person's role, by the configuration or else by the owner's earlier decision. */
 function roleOf(channel: string, senderId: string, inbound: ChannelInbound, config: ChannelConfig, known: Known): Known {
   const is = (entries: readonly string[] | undefined): boolean => (entries ?? []).some((entry) => names(entry, channel, senderId, inbound));

@@ -6,7 +6,8 @@ import { sentence } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, ChannelInboundOutcome, PairRole, Unanswered } from "../../../../protocol/gen/types.ts";
 import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
-import { type Access, accessOf, claimsOwner, senderIdOf } from "./access.ts";
+import { type Access, accessOf, claimsOwner, isKnownSender, senderIdOf } from "./access.ts";
+import { channelTaint } from "../../policy/taint.ts";
 import { unansweredWhy } from "./attention.ts";
 import { envelope, hasHead } from "./envelope.ts";
 import { keyFor } from "../../storage/media-names.ts";
@@ -148,6 +149,21 @@ export class Intake {
     const known = sender === undefined ? undefined : this.#ports.pairings.known(channel, sender);
     return accessOf({ channel, inbound, config: this.#configOf(channel), known });
   }
+  /** What in the message may be of others than its sender (rule TA1). */
+  #taintOf({ channel }: ChannelRef, inbound: ChannelInbound): Pick<SessionSend, "taint"> {
+    const { message, repliedToAgent } = inbound;
+    const senderId = senderIdOf(inbound);
+    const known = senderId === undefined ? undefined : this.#ports.pairings.known(channel, senderId);
+    const quotes = message.replyToText !== undefined && message.replyToText.trim() !== "";
+    const taint = channelTaint({
+      channel,
+      senderId,
+      isKnown: isKnownSender({ channel, inbound, config: this.#configOf(channel), known }),
+      forwarded: message.forwarded === true,
+      quotesOther: quotes && repliedToAgent !== true && message.replyToSenderId !== senderId,
+    });
+    return taint === undefined ? {} : { taint };
+  }
   roleOf(ref: ChannelRef, inbound: ChannelInbound): PairRole | undefined {
     const access = this.#access(ref, inbound);
     return access.kind === "allow" ? access.role : undefined;
@@ -236,6 +252,7 @@ export class Intake {
         ...attachmentsOf(inbound, target.key),
         badFilesAsNotes: true,
         origin: originOf(ref, inbound, speaker),
+        ...this.#taintOf(ref, inbound),
         ...(unanswered === undefined ? { reply: routeOf(ref, inbound) } : { quiet: true }),
         contextVersion: contextVersion(),
       }),

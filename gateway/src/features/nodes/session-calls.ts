@@ -7,6 +7,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import { originText } from "../../ports/origin.ts";
+import { taintMark } from "../../ports/taint.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
@@ -52,7 +53,7 @@ export class SessionCalls {
   async #record(call: ToolDispatch, tool: string, decision: "allowed" | "denied", rule: string): Promise<void> {
     const { audit, sha256 } = this.#ports;
     const argsHash = await sha256(JSON.stringify(call.args));
-    const origin = call.origin === undefined ? {} : { origin: originText(call.origin) };
+    const origin = call.origin === undefined ? {} : { origin: originText(call.origin) + taintMark(call.taint) };
     const who = { actor: `session:${call.sessionKey}`, ...origin };
     await audit.append({ ...who, action: TOOL_CALL, target: tool, tool, decision, rule, detail: call.callId, argsHash });
   }

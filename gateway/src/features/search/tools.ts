@@ -4,7 +4,9 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
+import { fileLabel } from "../../policy/taint.ts";
 import type { Result } from "../../ports/result.ts";
+import type { Taint } from "../../ports/taint.ts";
 import { localDay } from "../../prompt/dates.ts";
 import { withoutMarks } from "./text.ts";
 import { dailyPath } from "../../storage/keys.ts";
@@ -64,6 +66,11 @@ function recalled(
     ...(sessionKey === undefined ? {} : { sessionKey }),
   };
 }
+/** Files have their own label. In a conversation anyone may have written, and the index does not know who (rule TA4). */
+function hitsTaint(tool: string, hits: readonly SearchHit[]): Taint {
+  const isOwn = hits.every(({ source, path }) => source === "workspace" && fileLabel(path) === "self");
+  return { label: isOwn ? "self" : "world", source: `the output of ${tool}` };
+}
 const notesOf = (notes: readonly string[]): { readonly notes?: readonly string[] } => (notes.length === 0 ? {} : { notes });
 
 export const SEARCH_TOOLS: readonly Tool[] = [
@@ -91,7 +98,9 @@ export const SEARCH_TOOLS: readonly Tool[] = [
         ...(own === undefined ? (asked === undefined ? {} : { sources: asked }) : { sources: own, sessionKey: identity.key }),
         limit: limit ?? HITS,
       });
-      return outcome(found, ({ hits, more, notes }) => ({ hits: hits.map(shown), more, ...notesOf(notes) }));
+      if (!found.ok) return found;
+      const { hits, more, notes } = found.value;
+      return { ok: true, result: { hits: hits.map(shown), more, ...notesOf(notes) }, taint: hitsTaint("gsv__Search", hits) };
     },
   ),
   tool(
@@ -139,7 +148,10 @@ export const SEARCH_TOOLS: readonly Tool[] = [
         limit: limit ?? HITS,
         snippetChars: RECALL_CHARS,
       });
-      return outcome(found, ({ hits, notes }) => ({ memories: hits.map((hit) => recalled(hit, userTimezone)), ...notesOf(notes) }));
+      if (!found.ok) return found;
+      const { hits, notes } = found.value;
+      const memories = hits.map((hit) => recalled(hit, userTimezone));
+      return { ok: true, result: { memories, ...notesOf(notes) }, taint: hitsTaint("recall_memory", hits) };
     },
   ),
 ];

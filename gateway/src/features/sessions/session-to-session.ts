@@ -7,6 +7,7 @@ import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
+import { higher, SOURCE_CHARS, type Taint } from "../../ports/taint.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
 import { fence } from "../../prompt/fence.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
@@ -57,6 +58,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
         text,
         verbatim: true,
         origin: { kind: "session", sessionKey: from.key, hops },
+        taint: sentTaint(input),
         contextVersion: ports.contextVersion(),
       }),
     );
@@ -65,16 +67,29 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
     if (input.waitMs <= 0) return succeed({ status: "accepted", runId, queued: sent.value.queued === true });
     const look = (): Promise<RunEnd> => ports.ask(key, (session) => session.runEnd(runId));
     // When the call runs again, the run may have ended already, and then no event comes.
-    const early = sent.value.duplicate === true ? told(await look(), runId) : undefined;
+    const early = sent.value.duplicate === true ? told(await look(), key, runId) : undefined;
     if (early !== undefined) return early;
     const end = await within(afterTimeout, Math.min(input.waitMs, MAX_WAIT_MS), wait.end, () => undefined);
-    return told(end ?? (await look()), runId) ?? succeed({ status: "running", runId });
+    // The session is asked in any case: only it knows what its answer was made from.
+    return told(await look(), key, runId) ?? told(end && unlabelled(end), key, runId) ?? succeed({ status: "running", runId });
   } finally {
     wait.stop();
   }
 }
-function told(end: RunEnd, runId: string): Result<SessionToSessionSent> | undefined {
-  if (end.state === "final") return succeed({ status: "answered", runId, answer: end.text });
+/** The model wrote the message, from what its conversation has read (rule TA3). */
+const sentTaint = ({ from, taint }: SessionToSession): Taint => ({
+  label: higher(SELF, taint).label,
+  source: `a message of the conversation ${from.key}`.slice(0, SOURCE_CHARS),
+});
+const SELF: Taint = { label: "self", source: "" };
+
+const unlabelled = (end: RunEnd): RunEnd => (end.state === "final" ? { ...end, taint: { label: "world", source: "" } } : end);
+function told(end: RunEnd | undefined, key: string, runId: string): Result<SessionToSessionSent> | undefined {
+  if (end === undefined) return undefined;
+  if (end.state === "final") {
+    const taint: Taint = { label: higher(SELF, end.taint).label, source: `an answer of the conversation ${key}`.slice(0, SOURCE_CHARS) };
+    return succeed({ status: "answered", runId, answer: end.text, taint });
+  }
   if (end.state === "error" || end.state === "aborted")
     return succeed({ status: "failed", runId, error: end.error === "" ? "The run was stopped." : end.error });
   return undefined;

@@ -15,7 +15,7 @@ import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
-import { type ChangeOptions, createWorkspaceStore } from "../../storage/workspace/store.ts";
+import { createWorkspaceStore, type WriteOptions } from "../../storage/workspace/store.ts";
 
 /** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
 export interface ReadSkill {
@@ -30,10 +30,15 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
   const locks = new KeyedLock();
   const store = createWorkspaceStore(bucket);
   /** A change with the session as the writer. Changes of one skill are serialised, so that what was announced is still true when it is written. */
-  const change = <T>(given: string, { identity, gateway }: NativeToolContext, work: (options: ChangeOptions) => Promise<T>): Promise<T> => {
+  const change = <T>(
+    given: string,
+    { identity, gateway, expect }: NativeToolContext,
+    work: (options: WriteOptions) => Promise<T>,
+  ): Promise<T> => {
     const by = `agent:${identity.key}`;
-    const options: ChangeOptions = {
+    const options: WriteOptions = {
       by,
+      ...(expect === undefined ? {} : { ifMatch: expect }),
       before: async (path, content) => {
         if (skillPath(path) === undefined) return { ok: true, value: undefined };
         const after = content === undefined ? {} : { sha256: await sha256Of(content) };
@@ -47,6 +52,7 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
   return {
     list: store.list,
     read: store.read,
+    own: store.own,
     update: (path, context, next) =>
       change(path, context, (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
     delete: (path, context) => change(path, context, (options) => store.delete(context.identity.agentId, path, options)),

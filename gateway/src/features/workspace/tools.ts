@@ -1,6 +1,7 @@
 /** The file tools for the agent's workspace. A change is conditional on the content that was read, and made once for a call id (promises P8). */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { Result } from "../../ports/result.ts";
+import type { FileChange } from "../../ports/agent-files.ts";
+import { failure } from "../../ports/result.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";
 import { mayList, mayRead, writeRefusal } from "./access.ts";
 import { flag, integer, optional, text } from "../../tools/arguments.ts";
@@ -13,6 +14,31 @@ const PATH = { type: "string", description: "In your workspace: `memory/2026-01-
 const notReadable = (): Outcome => denied("This file is private to your human. Only your human's own conversation may read it.");
 const blocks = ({ text, note }: Part): readonly object[] =>
   [text, ...(note === undefined ? [] : [note])].map((text) => ({ type: "text", text }));
+
+interface Write {
+  readonly content: string;
+  readonly append: boolean | undefined;
+}
+function written({ content, append }: Write): FileChange {
+  const add = (current: string | undefined): string =>
+    current === undefined || current === "" || current.endsWith("\n") ? `${current ?? ""}${content}` : `${current}\n${content}`;
+  return (current) => ({ ok: true, value: append === true ? add(current) : content });
+}
+interface Edit {
+  readonly path: string;
+  readonly oldString: string;
+  readonly newString: string;
+  readonly replaceAll: boolean | undefined;
+}
+function edited({ path, oldString, newString, replaceAll }: Edit, counted: (count: number) => void = () => {}): FileChange {
+  return (current) => {
+    if (current === undefined) return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
+    const next = edit(current, oldString, newString, replaceAll === true);
+    if (!next.ok) return next;
+    counted(next.value.count);
+    return { ok: true, value: next.value.text };
+  };
+}
 
 export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
@@ -62,14 +88,12 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       properties: { path: PATH, content: { type: "string" }, append: { type: "boolean" } },
     },
     { path, content, append: optional(flag) },
-    async ({ path, content, append }, context, files) => {
-      const refused = writeRefusal(context.identity, path);
+    async (args, context, files) => {
+      const refused = writeRefusal(context.identity, args.path);
       if (refused) return { ok: false, error: refused };
-      const add = (current: string | undefined): string =>
-        current === undefined || current === "" || current.endsWith("\n") ? `${current ?? ""}${content}` : `${current}\n${content}`;
-      const next = (current: string | undefined): Result<string> => ({ ok: true, value: append === true ? add(current) : content });
-      return outcome(await files.update(path, context, next));
+      return outcome(await files.update(args.path, context, written(args)));
     },
+    (args) => ({ path: args.path, next: written(args) }),
   ),
   tool(
     {
@@ -88,16 +112,12 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       const refused = writeRefusal(context.identity, path);
       if (refused) return { ok: false, error: refused };
       let count = 0;
-      const next = (current: string | undefined): Result<string> => {
-        if (current === undefined)
-          return { ok: false, error: { reason: "path.not_found", message: `There is no file \`${path}\` in the workspace.` } };
-        const edited = edit(current, oldString, newString, replaceAll === true);
-        if (!edited.ok) return edited;
-        count = edited.value.count;
-        return { ok: true, value: edited.value.text };
-      };
+      const next = edited({ path, oldString, newString, replaceAll }, (replaced) => {
+        count = replaced;
+      });
       return outcome(await files.update(path, context, next), (written) => ({ ...written, ...(count === 0 ? {} : { replaced: count }) }));
     },
+    (args) => ({ path: args.path, next: edited(args) }),
   ),
   tool(
     {
@@ -116,6 +136,13 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
         return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
       return outcome(gone);
     },
+    ({ path }) => ({
+      path,
+      next: (current) =>
+        current === undefined
+          ? failure("path.not_found", `There is no file \`${path}\` in the workspace.`)
+          : { ok: true, value: undefined },
+    }),
   ),
   tool(
     {

@@ -11,6 +11,7 @@ import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
+import { taintMark } from "../../ports/taint.ts";
 import { mayUse } from "../../tools/registry.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
@@ -38,7 +39,10 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[effect.index] : undefined;
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
   const { target, callId, tool, timeoutMs } = effect;
-  const origin = state.run.phase === "acting" ? { origin: state.run.origin } : {};
+  const origin = {
+    ...(state.run.phase === "acting" ? { origin: state.run.origin } : {}),
+    ...(state.taint ? { taint: state.taint } : {}),
+  };
   if (target.kind === "native") {
     // Asked for before the call: without it the result could not be kept.
     const hide = await ports.hider().catch(() => undefined);
@@ -48,6 +52,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
       identity: state.identity,
       callId,
       ...origin,
+      ...(effect.expect === undefined ? {} : { expect: effect.expect }),
       now: ports.wall(),
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
@@ -64,7 +69,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
           now: ports.wall(),
         });
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files });
+    const taint = outcome.ok && outcome.taint !== undefined ? { taint: outcome.taint } : {};
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint });
     // After the commit: the run does not wait for the entry.
     await recorded;
     return "done";
@@ -91,7 +97,7 @@ async function record(
   target: string,
   callId: string,
   args: Readonly<Record<string, unknown>>,
-  { identity, run }: State,
+  { identity, run, taint }: State,
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
@@ -100,7 +106,7 @@ async function record(
   try {
     await gateway.audit({
       actor: `session:${identity.key}`,
-      ...(run.phase === "acting" ? { origin: originText(run.origin) } : {}),
+      ...(run.phase === "acting" ? { origin: originText(run.origin) + taintMark(taint) } : {}),
       action: TOOL_CALL,
       target: target.slice(0, 512),
       tool: target.slice(0, 256),

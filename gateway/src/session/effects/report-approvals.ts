@@ -1,5 +1,5 @@
 /** ReportApprovals: tells the gateway which questions of the session wait, as they are now, and how the last ones ended. */
-import { shownCall, visible } from "../../calls/shown-call.ts";
+import { shownOf, visible } from "../../calls/shown-call.ts";
 import type { AwaitingCall } from "../../calls/open-call.ts";
 import type { ApprovalReport, WaitingQuestion } from "../../ports/approvals.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
@@ -49,13 +49,15 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
   return "done";
 }
 async function question(
-  { callId, name, target, approval }: AwaitingCall,
+  call: AwaitingCall,
   runId: string,
   args: Readonly<Record<string, unknown>>,
   sha256: ReportPorts["sha256"],
 ): Promise<WaitingQuestion> {
+  const { callId, name, target, approval } = call;
   const { code, hash, rule, why, createdAt, expiresAt } = approval;
-  const { text, bytes, whole } = shownCall(args);
+  const { text, bytes, whole, sha256: known } = shownOf(call, args);
+  const digest = known ?? (whole === undefined ? undefined : await sha256(whole));
   return {
     code,
     callId,
@@ -67,7 +69,7 @@ async function question(
     why: visible(why),
     text,
     bytes,
-    ...(whole === undefined ? {} : { sha256: await sha256(whole) }),
+    ...(digest === undefined ? {} : { sha256: digest }),
     createdAt,
     expiresAt,
   };

@@ -29,6 +29,8 @@ export interface DispatchTool {
   readonly timeoutMs: number;
   /** May be handed over any number of times. Else a ToolSent must be committed first, and only once. */
   readonly repeatable: boolean;
+  /** The state of the file that the owner has seen, which the call may change. */
+  readonly expect?: string;
 }
 /** Tell a node that calls are no longer wanted. Ends in EffectDone. */
 export interface CancelTool {

@@ -10,6 +10,7 @@ import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/mes
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { SpendSum } from "../../ports/spend.ts";
+import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { UserRow } from "./log.ts";
 import type { ApprovalEnd, Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
@@ -39,6 +40,10 @@ export type CallTarget =
   | {
       readonly kind: "native";
       readonly ask?: Ask;
+      /** The etag of the file that the call changes; `absent`: there is none. Another state of the file is a conflict. */
+      readonly expect?: string;
+      /** The label of the result. Absent: not known. */
+      readonly taint?: Taint;
       readonly tool: string;
       readonly idempotent: boolean;
       readonly timeoutMs: number;
@@ -47,6 +52,8 @@ export type CallTarget =
   | {
       readonly kind: "node";
       readonly ask?: Ask;
+      /** The label of the result. Absent: not known. */
+      readonly taint?: Taint;
       readonly nodeId: string;
       readonly tool: string;
       readonly ledger: boolean;
@@ -158,6 +165,8 @@ export type EventBody =
       readonly files?: readonly MediaBlock[];
       /** The call ended, and a process that it started goes on under this name. */
       readonly processId?: string;
+      /** A native tool's own word about its result, in the place of the call's label. */
+      readonly taint?: Taint;
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }
@@ -208,6 +217,8 @@ export type EventBody =
       readonly clear?: readonly string[];
       readonly text: string;
     }
+  /** The owner vouches for what the conversation has read. */
+  | { readonly type: "Trusted"; readonly text: string }
   /** A new incarnation of the object: what was under way in memory is gone. */
   | { readonly type: "Woke" }
   /** A deadline may have passed. `inFlight`: effects that run in this incarnation. */

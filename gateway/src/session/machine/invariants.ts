@@ -7,6 +7,7 @@ import type { Step } from "./draft.ts";
 import type { Effect, EffectOf } from "./effect.ts";
 import { CLOSED_CALLS, LIMITS, OUTBOX_EFFECTS } from "./limits.ts";
 import { hasEvent, isMessageRow, type LogRow, seqSpan } from "./log.ts";
+import { isAbove, OWNER } from "../../ports/taint.ts";
 import { archiveEffectId, dispatchEffectId, modelEffectId, type State } from "./state.ts";
 
 export class InvariantError extends Error {
@@ -22,6 +23,16 @@ const ofType = <T extends Effect["type"]>(outbox: readonly Effect[], type: T): r
 export function checkStep(before: State, step: Step): void {
   checkState(step.state);
   checkRows(before, step);
+  checkLabel(before, step);
+}
+/** [TA2] The label falls only with a fresh conversation or by the owner's word, and is never below that of a new row. */
+function checkLabel(before: State, { cause, state, append }: Step): void {
+  const { label } = state.taint ?? OWNER;
+  const mayFall = cause === "Trusted" || state.sessionId !== before.sessionId;
+  must(mayFall || !isAbove(before.taint?.label ?? "owner", label), () => `the label fell from ${before.taint?.label} to ${label}`);
+  for (const row of append)
+    if (row.kind !== "assistant" && row.taint !== undefined)
+      must(!isAbove(row.taint, label), () => `a row of ${row.taint} in a conversation of ${label}`);
 }
 
 export function checkState(state: State): void {

@@ -6,6 +6,7 @@
  */
 import type { Directives, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { Origin } from "../../ports/origin.ts";
+import type { TaintLabel } from "../../ports/taint.ts";
 import type { AssistantMessage, MediaBlock, ToolResultMessage, UserMessage } from "../../ports/messages.ts";
 
 interface RowBase {
@@ -21,6 +22,8 @@ export interface UserRow extends RowBase {
   readonly origin: Origin;
   readonly message: UserMessage;
   readonly directives?: Directives;
+  /** Absent: the owner's, or of a version that kept none. */
+  readonly taint?: TaintLabel;
 }
 /** One call of an answer, under our id and the provider's. */
 export interface CallRef {
@@ -48,6 +51,8 @@ export interface ToolResultRow extends RowBase {
   readonly outcome: ToolOutcome;
   readonly reason?: string;
   readonly durationMs?: number;
+  /** Absent: the session's own text, or of a version that kept none. */
+  readonly taint?: TaintLabel;
 }
 export type NoticeKind = "error" | "aborted" | "late" | "note" | "reset" | "compacted" | "settings" | "paused";
 /** A notice to clients. Never a message of the conversation; `forModel` is put before the next user message. */
@@ -57,6 +62,8 @@ export interface NoticeRow extends RowBase {
   readonly text: string;
   readonly reason?: string;
   readonly forModel?: string;
+  /** With `forModel`, when others may have written it. */
+  readonly taint?: TaintLabel;
   readonly usage?: Usage;
   /** With `paused`: the question, and the call that waits for its answer. */
   readonly question?: { readonly code: string; readonly callId: string; readonly step: number };

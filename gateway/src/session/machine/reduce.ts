@@ -10,6 +10,7 @@ import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult,
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { endByAbort, replyUnbegun } from "./phase/ending.ts";
+import { trusted } from "./phase/labels.ts";
 import { execEnded, startWaiting, takeOff, userMessage } from "./phase/queue.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId, type State } from "./state.ts";
@@ -85,6 +86,8 @@ function handle(d: Draft, event: Event): void {
       return d.state.held ? refuseHeld(d) : compactAsked(d, event);
     case "SettingsPatched":
       return settingsPatched(d, event);
+    case "Trusted":
+      return trusted(d, event);
     case "Woke":
       return woke(d);
     case "Tick":

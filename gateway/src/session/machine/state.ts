@@ -24,6 +24,7 @@ import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { SpendReport } from "../../ports/spend.ts";
+import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
@@ -155,6 +156,8 @@ export interface Archiving extends ArchiveIntent {
   readonly archivedTo?: string;
   readonly deadline: number;
   readonly resume?: WaitingRun;
+  /** A reset: the highest label of what entered the log since it began. */
+  readonly heardSince?: Taint;
 }
 /** The results of an archive so far. Large, so it has a row of its own; it exists only while an archive is made. */
 export interface ArchiveWork {
@@ -196,6 +199,8 @@ export interface ClosedCall {
   readonly name: string;
   readonly runId: string;
   readonly outcome: ToolOutcome;
+  /** Of a late result. Absent: not known. */
+  readonly taint?: Taint;
 }
 
 /** `void`: the policy, or what is connected, changed so that the call cannot be made. `withdrawn`: the run ended first. */
@@ -219,10 +224,12 @@ export interface RunningProcess {
   /** As the node names it. */
   readonly processId: string;
   readonly callId: string;
+  /** Of what the process prints: that of the call. Absent: not known. */
+  readonly taint?: Taint;
 }
 
 /** Raised when earlier programs can no longer read the state. */
-export const STATE_VERSION = 3;
+export const STATE_VERSION = 4;
 
 export interface State {
   readonly v: typeof STATE_VERSION;
@@ -277,6 +284,8 @@ export interface State {
   /** Of the present conversation. */
   readonly compactions: number;
   readonly context?: KnownContext;
+  /** The highest label of everything that the conversation has read since the last reset or the owner's `/trust`. Absent: owner. */
+  readonly taint?: Taint;
   readonly summary?: Summary;
   readonly work?: ArchiveWork;
 }
@@ -291,6 +300,8 @@ export interface IncomingMessage {
   readonly reply?: ReplyRoute;
   /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
+  /** What its sender's side says about the content. Absent: only the origin counts. */
+  readonly taint?: Taint;
 }
 export interface QueuedMessage {
   /** Rises in the order of arrival. */

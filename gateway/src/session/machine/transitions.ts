@@ -113,6 +113,7 @@ export const TRANSITIONS = {
   stoppedCallCounted: { from: ANY, on: ["Spent"] },
   noted: { from: ANY, on: ["Noted"] },
   settingsPatched: { from: ANY, on: ["SettingsPatched"] },
+  trusted: { from: ANY, on: ["Trusted"] },
 } as const satisfies Readonly<Record<string, Transition>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

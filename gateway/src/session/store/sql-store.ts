@@ -8,7 +8,7 @@ import type { Answer } from "../machine/event.ts";
 import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { IncomingMessage, QueuedMessage, State } from "../machine/state.ts";
-import { processesIn } from "./upgrade.ts";
+import { processesIn, UNREAD, withLabel } from "./upgrade.ts";
 import {
   decodeMessage,
   decodeRow,
@@ -74,7 +74,14 @@ export class SqlStore implements SessionStore {
       ),
       (runId) => this.#originOf(runId),
     );
-    return state === undefined || state.processes !== undefined ? state : { ...state, processes: processesIn(this.#runningResults()) };
+    if (state === undefined) return undefined;
+    const labelled = state.taint === UNREAD ? withLabel(state, this.#context(state)) : state;
+    return labelled.processes === undefined ? { ...labelled, processes: processesIn(this.#runningResults()) } : labelled;
+  }
+  /** All rows of the conversation, for a state of a version that kept no label. */
+  #context({ contextFrom }: State): readonly LogRow[] {
+    const statement = "SELECT seq, kind, run, at, body FROM log WHERE seq >= ? ORDER BY seq";
+    return this.#all<StoredRow & Record<string, SqlStorageValue>>(statement, contextFrom).map(decodeRow);
   }
   /** A program of before did not record processes. Its log says which were running. */
   #runningResults(): readonly LogRow[] {

@@ -6,6 +6,7 @@
  *           absent `nodeId`; `sealed` is `closed`; a run's `roomMade` is `compactionTried`; the origin of a message is data instead of
  *           a text, and is kept with the run.
  *   2 -> 3  Nothing is converted. Open calls may wait for an approval, which earlier programs would hand over again or close wrongly.
+ *   3 -> 4  The conversation has a label, which earlier programs would not raise. It is read from the log as far as the log tells.
  */
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { NewerStateError } from "../../ports/newer-state.ts";
@@ -13,9 +14,12 @@ import type { ChannelOrigin, Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import { runningProcess } from "../../calls/processes.ts";
-import type { LogRow } from "../machine/log.ts";
+import { messageTaint, resultTaint, unknownResult } from "../../policy/taint.ts";
+import { higher, OWNER, type Taint } from "../../ports/taint.ts";
+import type { LogRow, UserRow } from "../machine/log.ts";
 import { PROCESSES } from "../machine/limits.ts";
 import { textOf } from "../../ports/messages.ts";
+import { NATIVE_PREFIX } from "../../tools/registry.ts";
 import type { DispatchTool, Effect } from "../machine/effect.ts";
 import {
   type Acting,
@@ -56,24 +60,50 @@ export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox"
   readonly compactions?: number;
 }
 
-type StateV2 = Omit<State, "v"> & { readonly v: 2 };
+type StateV2 = Omit<State, "v" | "taint"> & { readonly v: 2 };
+type StateV3 = Omit<State, "v" | "taint"> & { readonly v: 3 };
 
 /** Of the message that a run began with, as its log row has it. */
 export type OriginOfRun = (runId: string) => Origin | undefined;
 
 /** Throws NewerStateError for a state that a newer program has written. */
-export function upgradeState(stored: StateV1 | StateV2 | State, originOfRun: OriginOfRun): State {
+export function upgradeState(stored: StateV1 | StateV2 | StateV3 | State, originOfRun: OriginOfRun): State {
   switch (stored.v) {
     case 1:
-      return fromV1(stored, originOfRun);
+      return labelled(fromV1(stored, originOfRun));
     case 2:
-      return { ...stored, v: STATE_VERSION };
+    case 3:
+      return labelled({ ...stored, v: STATE_VERSION });
     case STATE_VERSION:
       return stored;
     default:
       return refuse(stored);
   }
 }
+/** Until the log was read (`labelOf`), a conversation of an earlier version may have read anything. */
+const labelled = (state: State): State => (state.messageCount === 0 && state.summary === undefined ? state : { ...state, taint: UNREAD });
+export const UNREAD: Taint = { label: "world", source: "messages of an earlier version of GSV" };
+/** A state that was stored without a label, with the label of its conversation's rows. */
+export function withLabel({ taint: _unread, ...state }: State, rows: readonly LogRow[]): State {
+  const taint = labelOf(rows, state.summary !== undefined);
+  return taint.label === "owner" ? state : { ...state, taint };
+}
+function labelOf(rows: readonly LogRow[], hasSummary: boolean): Taint {
+  let taint = hasSummary ? UNREAD : OWNER;
+  for (const row of rows) {
+    if (row.kind === "user") taint = higher(taint, messageTaint(row.origin, isFramed(row) ? UNREAD : undefined));
+    if (row.kind === "toolResult" && row.durationMs !== 0) taint = higher(taint, resultOf(row.message.toolName));
+    if (row.kind === "notice" && row.notice === "late") taint = higher(taint, UNREAD);
+  }
+  return taint;
+}
+/** The arguments are in another row, so a result whose label depends on them is `world`. */
+const resultOf = (name: string): Taint =>
+  name.startsWith(NATIVE_PREFIX) ? resultTaint({ name, tool: name, target: { kind: "native" }, args: {} }) : unknownResult(name);
+/** Text with a head line may quote or forward others; a file may be a document. */
+const isFramed = ({ message: { content } }: UserRow): boolean =>
+  textOf(content).startsWith("[message]") || (typeof content !== "string" && content.some(({ type }) => type === "document"));
+
 function refuse(stored: { readonly v?: unknown }): never {
   throw new NewerStateError("the rows of this conversation", Number(stored.v), STATE_VERSION);
 }

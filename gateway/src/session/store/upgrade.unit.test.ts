@@ -11,7 +11,9 @@ import type { Origin } from "../../ports/origin.ts";
 import type { EventBody, Stamp } from "../machine/event.ts";
 import { checkState, checkStep } from "../machine/invariants.ts";
 import { reduce } from "../machine/reduce.ts";
+import type { LogRow } from "../machine/log.ts";
 import { activeRun, type State, STATE_VERSION } from "../machine/state.ts";
+import { UNREAD, withLabel } from "./upgrade.ts";
 import { decodeMessage, decodeRow, decodeState, encodeState, type StoredRow } from "./rows.ts";
 
 interface Stored {
@@ -60,6 +62,7 @@ describe("[P21] state of version 2", () => {
       checkState(state);
       assert.equal(JSON.parse(parts["session"] ?? "").v, 2);
       assert.deepEqual(state, { ...state, ...JSON.parse(parts["session"] ?? ""), v: STATE_VERSION });
+      assert.equal(state.taint === UNREAD, state.messageCount > 0);
       const awake = apply(state, { type: "Woke" });
       assert.deepEqual(
         decodeState(new Map(encodeState(undefined, awake)), () => undefined),
@@ -255,4 +258,35 @@ test("[P21] state of a newer version is refused with a sentence", () => {
       message: new RegExp(`^A newer version of GSV has written this state: .* have version ${v}, .* up to ${STATE_VERSION}\\.`),
     });
   }
+});
+
+describe("[TA2] [P21] the label of a conversation of an earlier version", () => {
+  const base = read(V2[0] ?? assert.fail("no fixture"));
+  const user = (origin: Origin, content: string): LogRow => ({
+    ...{ seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin },
+    message: { role: "user", content, timestamp: 0 },
+  });
+  const result = (toolName: string, durationMs = 5): LogRow => ({
+    ...{ seq: 2, at: 0, runId: "r", kind: "toolResult", step: 1, callId: "c", outcome: "ok", durationMs },
+    message: { role: "toolResult", toolCallId: "c", toolName, content: [], isError: false, timestamp: 0 },
+  });
+  const client: Origin = { kind: "client", clientId: "cli" };
+  const guest: Origin = { kind: "channel", channel: "test", accountId: "a", role: "guest" };
+  const rows: readonly (readonly [string, readonly LogRow[], string])[] = [
+    ["the owner's words", [user(client, "hello")], "owner"],
+    ["a guest's words", [user(client, "hello"), user(guest, "hi")], "peer"],
+    ["a head line, which may quote others", [user(client, '[message] {"quotes":{}}')], "world"],
+    ["the output of a command", [user(client, "x"), result("lap__Bash")], "world"],
+    ["the agent's own notes", [user(client, "x"), result("gsv__Remember")], "self"],
+    ["a call that no tool got", [user(client, "x"), result("lap__Bash", 0)], "owner"],
+  ];
+  for (const [name, log, label] of rows)
+    test(`${name}: ${label}`, () => {
+      const { summary: _none, ...state } = { ...base, taint: UNREAD };
+      assert.equal(withLabel(state, log).taint?.label ?? "owner", label);
+    });
+  test("a summary stands for messages that no one can read any more", () => {
+    const summary = { text: "s", count: 3, at: 0 };
+    assert.equal(withLabel({ ...base, taint: UNREAD, summary }, [user(client, "hello")]).taint, UNREAD);
+  });
 });

@@ -45,10 +45,12 @@ export interface WorkspaceStore {
     maxBytes: number,
     options?: ChangeOptions,
   ): Promise<Result<FileWritten>>;
+  /** The agent's own file, without built-in and shared ones. Undefined: there is none. */
+  own(agentId: string, path: string): Promise<Result<FileContent | undefined>>;
   /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
-  update(agentId: string, path: string, change: FileChange, callId: string, options?: ChangeOptions): Promise<Result<FileWritten>>;
+  update(agentId: string, path: string, change: FileChange, callId: string, options?: WriteOptions): Promise<Result<FileWritten>>;
   /** The deleted content stays as a version. */
-  delete(agentId: string, path: string, options?: ChangeOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  delete(agentId: string, path: string, options?: WriteOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
   /** Restores a version; the current content becomes a version. */
@@ -186,7 +188,18 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       return path.ok ? become(agentId, path.value, bytes, options, maxBytes) : path;
     },
 
-    async update(agentId, given, change, callId, { by, before } = {}) {
+    async own(agentId, given) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const object = await guarded(`read \`${path.value}\``, () => bucket.get(fileKey(agentId, path.value)));
+      if (!object.ok) return object;
+      const found = object.value;
+      if (found && isMark(found)) await guarded("be closed", () => found.body.cancel());
+      if (!found || isMark(found)) return { ok: true, value: undefined };
+      return textOf(path.value, found, LIMITS.workspaceFileBytes, found.etag, found.uploaded);
+    },
+
+    async update(agentId, given, change, callId, { by, before, ifMatch } = {}) {
       const path = changeable(given);
       if (!path.ok) return path;
       return replacer.replace(
@@ -194,6 +207,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
         path.value,
         (current) => {
           if (current?.calls.includes(callId)) return { ok: true, value: { kind: "done" } };
+          if (!isSeen(ifMatch, current?.object)) return conflict(path.value);
           if (current && !current.bytes)
             return failure(
               "file.too_large",
@@ -214,9 +228,15 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       );
     },
 
-    async delete(agentId, given, { before } = {}) {
+    async delete(agentId, given, { before, ifMatch } = {}) {
       const path = changeable(given);
       if (!path.ok) return path;
+      if (ifMatch !== undefined) {
+        const head = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));
+        if (!head.ok) return head;
+        // A file that is gone is what a repeated deletion wants.
+        if (head.value !== null && !isMark(head.value) && !isSeen(ifMatch, head.value)) return conflict(path.value);
+      }
       const allowed = await before?.(path.value, undefined);
       if (allowed?.ok === false) return allowed;
       const gone = await replacer.remove(agentId, path.value);

@@ -204,6 +204,25 @@ describe("pairing and access", () => {
     expect(await said({ forwarded: true })).toEqual({ text: '[message] {"forwarded":true}\n/stop', verbatim: true });
   });
 
+  test("[TA1] what a message has of others is told to its conversation: forwarded text, quotes, strangers", async () => {
+    await configure("channels.test.owners", ["me"]);
+    await configure("channels.test.allowFrom", ["anna", "*"]);
+    await configure("channels.test.dmPolicy", "open");
+    const label = async (sender: string, message: Partial<ChannelInbound["message"]> = {}, more: Partial<ChannelInbound> = {}) => {
+      const inbound = dm(sender, "well?", more);
+      await take({ ...inbound, message: { ...inbound.message, ...message } });
+      return handed().at(-1)?.taint;
+    };
+    expect(await label("me")).toBeUndefined();
+    expect(await label("anna")).toBeUndefined();
+    expect(await label("eve")).toEqual({ label: "world", source: "a message of the stranger eve on test" });
+    expect(await label("me", { forwarded: true })).toEqual({ label: "world", source: "a forwarded message on test" });
+    const quote = { replyToText: "obey", replyToSenderId: "eve" };
+    expect(await label("me", quote)).toEqual({ label: "world", source: "a quoted message on test" });
+    expect(await label("me", { ...quote, replyToSenderId: "me" })).toBeUndefined();
+    expect(await label("me", { ...quote, replyToSenderId: "agent" }, { repliedToAgent: true })).toBeUndefined();
+  });
+
   test("[S7][S8][X10] a group is never the owner's own conversation, and only the owner can use commands in it", async () => {
     await configure("channels.test.owners", ["me"]);
     await configure("channels.test.allowFrom", ["anna"]);

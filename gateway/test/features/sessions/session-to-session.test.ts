@@ -56,7 +56,9 @@ describe("[W21] the answer", () => {
       },
     ]);
     await chat(runId, says("ten past three"));
-    expect(await answer).toEqual({ ok: true, value: { status: "answered", runId, answer: "ten past three" } });
+    // The session did not say what its answer was made from.
+    const taint = { label: "world", source: `an answer of the conversation ${TO}` };
+    expect(await answer).toEqual({ ok: true, value: { status: "answered", runId, answer: "ten past three", taint } });
   });
   it.each([
     [{ state: "error", error: "The model is away." } as const, "The model is away."],

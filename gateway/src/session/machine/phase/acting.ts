@@ -31,6 +31,7 @@ import { approvalAnswered, closedAsDenied } from "./approving.ts";
 import { cancelOnNodes, closeCall } from "./ending.ts";
 import { endQuestion, isAwaiting } from "./questions.ts";
 import type { TransitionName } from "../transitions.ts";
+import { heardResult } from "./labels.ts";
 import { nextStep } from "./steps.ts";
 
 /** The run with other calls; when none is left, the next step. */
@@ -58,7 +59,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
         return;
       }
       settle(d, dispatchEffectId(run, call));
-      awaitProcess(d, event);
+      awaitProcess(d, event, call);
       const { files, leftOut } = attached(run, event.files);
       appendMessage(d, {
         kind: "toolResult",
@@ -68,6 +69,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
         outcome: event.outcome,
         ...(event.reason === undefined ? {} : { reason: event.reason }),
         durationMs: event.durationMs ?? Math.max(0, d.at.now - call.startedAt),
+        ...heardResult(d, call.name, event.taint, call.taint),
         message: {
           role: "toolResult",
           toolCallId: providerCallId(run, call.index),
@@ -94,7 +96,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       return;
     }
     state.closed = state.closed.filter((entry) => entry !== closed);
-    awaitProcess(d, event);
+    awaitProcess(d, event, closed);
     lateNote(d, closed, event);
     d.answer = { type: "late" };
     return;
@@ -120,12 +122,12 @@ function attached(
 }
 
 /** Only a process that a result names may wake the session, and only its own node may tell the end. */
-function awaitProcess(d: Draft, { callId, from, processId }: EventOf<"ToolResult">): void {
+function awaitProcess(d: Draft, { callId, from, processId }: EventOf<"ToolResult">, { taint }: Pick<OpenCall, "taint">): void {
   if (from.kind !== "node" || processId === undefined) return;
   const { nodeId } = from;
   const known = d.state.processes ?? [];
   if (known.some((entry) => entry.nodeId === nodeId && entry.processId === processId)) return;
-  d.state.processes = [...known, { nodeId, processId, callId }].slice(-PROCESSES);
+  d.state.processes = [...known, { nodeId, processId, callId, ...(taint ? { taint } : {}) }].slice(-PROCESSES);
 }
 
 /** The result of a call that the session had closed: kept as a late note, never as the call's result. Starts no run. */
@@ -135,7 +137,8 @@ function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): v
   take(d, "lateResultNoted");
   const content = textOf(fit(d, closed.callId, event.content, LATE_NOTE_CHARS).filter((block) => block.type === "text"));
   const text = `A late result of ${closed.name} (call ${closed.callId}), which was closed as "${closed.outcome}" before: it ended as "${event.outcome}".\n${content}`;
-  appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text });
+  const label = heardResult(d, closed.name, event.taint, closed.taint);
+  appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text, ...label });
 }
 
 /** A tool that cut its own output says so in a field of its result. Inside a JSON string the quotes would have backslashes. */

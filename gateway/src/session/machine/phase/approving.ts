@@ -26,9 +26,9 @@ export type Possible = Exclude<CallTarget, { readonly kind: "none" }>;
 export const targetOf = (resolved: Possible): ToolTarget =>
   resolved.kind === "node" ? { kind: "node", nodeId: resolved.nodeId } : { kind: "native" };
 export function planOf(callId: string, index: number, name: string, resolved: Possible): CallPlan {
-  const { idempotent, deadlineMs } = resolved;
+  const { idempotent, deadlineMs, taint } = resolved;
   const ledger = resolved.kind === "node" && resolved.ledger;
-  return { callId, index, name, target: targetOf(resolved), ledger, idempotent, deadlineMs };
+  return { callId, index, name, target: targetOf(resolved), ledger, idempotent, deadlineMs, ...(taint ? { taint } : {}) };
 }
 /** The effect that hands the call over. `seq`: the row with its arguments. */
 export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, call: OpenCall, resolved: Possible): DispatchTool {
@@ -44,6 +44,7 @@ export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, 
     tool,
     timeoutMs,
     repeatable: isRepeatable(call),
+    ...(resolved.kind === "native" && resolved.expect !== undefined ? { expect: resolved.expect } : {}),
   };
 }
 

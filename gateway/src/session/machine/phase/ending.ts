@@ -116,7 +116,7 @@ function closeEffects(d: Draft, run: ActiveRun, why: string): number {
 /** Gives a call the session's own result. The caller takes the call off the run. */
 export function closeCall(d: Draft, run: Acting, call: OpenCall, { text, outcome, reason, mayReportLate }: Closing): void {
   settle(d, dispatchEffectId(run, call));
-  const { callId, name, target } = call;
+  const { callId, name, target, taint } = call;
   appendMessage(d, {
     kind: "toolResult",
     runId: run.runId,
@@ -134,7 +134,9 @@ export function closeCall(d: Draft, run: Acting, call: OpenCall, { text, outcome
       timestamp: d.at.wall,
     },
   });
-  if (mayReportLate) d.state.closed = [...d.state.closed, { callId, target, name, runId: run.runId, outcome }].slice(-CLOSED_CALLS);
+  if (!mayReportLate) return;
+  const closed = { callId, target, name, runId: run.runId, outcome, ...(taint ? { taint } : {}) };
+  d.state.closed = [...d.state.closed, closed].slice(-CLOSED_CALLS);
 }
 
 /** Tells the nodes of these calls to stop them. Calls that no node runs are skipped. */

@@ -15,10 +15,11 @@ export function newQuestion(d: Draft, callId: string, ask: Ask, binding: Binding
     ...others.filter(isAwaiting).map((call) => call.approval.code),
     ...(d.state.questions ?? []).map(({ code }) => code),
   ]);
-  const { rule, why } = ask;
+  const { rule, why, taint, change } = ask;
   const { hash, argsHash, policy } = binding;
   const code = approvalCode(`${d.at.freshId} ${callId}`, taken);
-  return { code, rule, why, hash, argsHash, policy, createdAt: d.at.wall, expiresAt: d.at.wall + LIMITS.approvalMs };
+  const about = { rule, why, ...(taint ? { taint } : {}), ...(change ? { change } : {}) };
+  return { code, ...about, hash, argsHash, policy, createdAt: d.at.wall, expiresAt: d.at.wall + LIMITS.approvalMs };
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Accepts messages and starts runs: one run per message, in order of arrival. Pure. */
+import { messageTaint, unknownResult } from "../../../policy/taint.ts";
 import { textOf } from "../../../ports/messages.ts";
+import type { Taint } from "../../../ports/taint.ts";
 import { type Draft, append, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
@@ -7,6 +9,7 @@ import { LIMITS, WAKES_PER_HOUR } from "../limits.ts";
 import type { IncomingMessage, QueuedMessage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { beginArchive } from "./archive-stages.ts";
+import { heard } from "./labels.ts";
 import { think } from "./steps.ts";
 
 export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
@@ -54,16 +57,17 @@ export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
   }
   d.state.processes = processes.filter((entry) => entry !== ended);
   d.answer = { type: "taken" };
-  if (!mayWake(d)) note(d, event);
-  else if (d.state.run.phase === "idle" && !d.state.held) startRun(d, "processEndStartsRun", event.incoming);
-  else if (enqueue(d, event.incoming, event.bytes)) take(d, "processEndWaits");
-  else note(d, event);
+  const taint = ended.taint ?? unknownResult(event.nodeId);
+  const incoming: IncomingMessage = { ...event.incoming, taint };
+  if (!mayWake(d)) note(d, incoming, taint);
+  else if (d.state.run.phase === "idle" && !d.state.held) startRun(d, "processEndStartsRun", incoming);
+  else if (enqueue(d, incoming, event.bytes)) take(d, "processEndWaits");
+  else note(d, incoming, taint);
 }
-function note(d: Draft, { incoming }: EventOf<"ExecEnded">): void {
+function note(d: Draft, { message: { content } }: IncomingMessage, taint: Taint): void {
   take(d, "processEndNoted");
-  const { content } = incoming.message;
   const text = textOf(content);
-  appendNotice(d, { notice: "note", runId: "", text, forModel: text });
+  appendNotice(d, { notice: "note", runId: "", text, forModel: text, ...heard(d, taint) });
 }
 /** Each wake costs a model call, and a node decides when processes end: an hour has a limited number of them. */
 function mayWake(d: Draft): boolean {
@@ -84,8 +88,9 @@ function enqueue(d: Draft, incoming: IncomingMessage, bytes: number): boolean {
 }
 
 /** The message enters the log. Returns its place. */
-function enter(d: Draft, { runId, messageId, origin, message, directives }: IncomingMessage): number {
-  return append(d, { kind: "user", runId, messageId, origin, message, ...(Object.keys(directives).length > 0 ? { directives } : {}) }).seq;
+function enter(d: Draft, { runId, messageId, origin, message, directives, taint }: IncomingMessage): number {
+  const written = Object.keys(directives).length > 0 ? { directives } : {};
+  return append(d, { kind: "user", runId, messageId, origin, message, ...written, ...heard(d, messageTaint(origin, taint)) }).seq;
 }
 /** The message enters the log and its run begins. Returns its place. */
 function startRun(d: Draft, name: TransitionName, incoming: IncomingMessage): number {

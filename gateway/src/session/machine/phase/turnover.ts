@@ -8,6 +8,7 @@ import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, ty
 import { counted, head } from "../text.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget, rest } from "./ending.ts";
+import { forget } from "./labels.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
 export function compacted(d: Draft, run: Archiving, key: string): void {
@@ -67,6 +68,7 @@ export function freshStart(d: Draft, run: Archiving, key: string | undefined): v
   state.usage = NO_USAGE;
   state.compactions = 0;
   delete state.summary;
+  forget(d, run);
   state.lastResetAt = at.wall;
   state.updatedAt = at.wall;
   const mediaEffect = mediaEffectId(run.ordinal);

@@ -1,0 +1,55 @@
+/**
+ * What a conversation that others have written into may not do without a word of the owner (rules TA5, TA6; promise S9). PURE. It only
+ * adds questions: what a rule or the mode denies stays denied.
+ */
+import type { PolicyClass } from "../../../protocol/gen/types.ts";
+import type { PolicyCall } from "../ports/policy.ts";
+import { isForeign, type Taint, taintText } from "../ports/taint.ts";
+import { isContained } from "./modes.ts";
+import { isOrdinaryInside } from "./paths.ts";
+
+export interface MatrixContext {
+  readonly taint: Taint | undefined;
+  /** The owner's own session: its prompt has the owner's private files. */
+  readonly isOwners: boolean;
+}
+const WHY: Readonly<Record<PolicyClass, string>> = {
+  read_private: "It reads private data.",
+  read_public: "It reads public data.",
+  write_workspace: "It writes the agent's workspace.",
+  write_protected: "It changes a file that defines the agent or its instructions.",
+  write_files: "It changes a file of a machine.",
+  exec: "It runs a program outside a sandbox.",
+  egress: "It sends data to others.",
+  control: "It changes the gateway itself.",
+};
+/** A rule that allows does not spare the question about such a call: what it does cannot be taken back (rule TA6). */
+export const isNotSpared = (call: PolicyCall, policyClass: PolicyClass): boolean =>
+  NOT_SPARED.has(policyClass) || (policyClass === "write_files" && !isOrdinaryInside(call.args["path"]));
+const NOT_SPARED: ReadonlySet<PolicyClass> = new Set<PolicyClass>(["egress", "control", "write_protected", "exec"]);
+
+/** Why the call needs a word. Undefined: the matrix has nothing against it. `policyClass`: what the call does at most. */
+export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, isOwners }: MatrixContext): string | undefined {
+  if (!isForeign(taint) || !asks(call, policyClass, taint, isOwners)) return undefined;
+  return WHY[policyClass];
+}
+/** The tools that a machine runs in its sandbox. An unknown tool may run outside of it. */
+const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
+function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOwners: boolean): boolean {
+  if (policyClass === "read_private" || policyClass === "read_public") return false;
+  if (policyClass === "exec" && COMMANDS.has(call.tool) && isContained(call)) return false;
+  // The other person's own words may do what the owner opened to guests.
+  if (!isOwners) return label === "world";
+  if (policyClass === "write_files") return !isOrdinaryInside(call.args["path"]);
+  return policyClass !== "write_workspace";
+}
+/**
+ * Why a change of a protected file needs a word (rule TA9). Undefined: the owner asked for it, and no one else can have.
+ * `byOthers`: the run was not plainly caused by the owner.
+ */
+export const guardedWhy = (policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
+  policyClass === "write_protected" && (isForeign(taint) || byOthers) ? WHY.write_protected : undefined;
+
+/** Ends each question of such a conversation. */
+export const heardText = (taint: Taint | undefined): string =>
+  isForeign(taint) ? ` Others may have written what the conversation has read (${taintText(taint)}).` : "";

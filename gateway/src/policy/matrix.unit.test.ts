@@ -1,0 +1,196 @@
+/** What a label asks about, as a table of classes, labels and modes. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { PolicyClassValues, type ApprovalConfig, type PolicyClass } from "../../../protocol/gen/types.ts";
+import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
+import type { Taint, TaintLabel } from "../ports/taint.ts";
+import { decide, policyOf } from "./decide.ts";
+import { loadRegexEngine } from "./load.ts";
+
+const engine = await loadRegexEngine();
+const SANDBOX = "workspace";
+const callOf = (policyClass: PolicyClass, sandboxed = false): PolicyCall =>
+  policyClass === "exec" || policyClass === "write_files"
+    ? {
+        name: policyClass === "exec" ? "lap__Bash" : "lap__Write",
+        tool: policyClass === "exec" ? "Bash" : "Write",
+        target: { kind: "node", nodeId: "lap" },
+        policyClass,
+        args: { command: "npm test", path: "src/a.ts" },
+        ...(sandboxed ? { sandbox: SANDBOX } : {}),
+      }
+    : { name: `gsv__${policyClass}`, tool: `gsv__${policyClass}`, target: { kind: "native" }, policyClass, args: {} };
+const of = (label: TaintLabel): Taint => ({ label, source: "an e-mail from eve" });
+const decided = (
+  call: PolicyCall,
+  label: TaintLabel | undefined,
+  mode?: PolicyMode,
+  isOwners = true,
+  config: ApprovalConfig = {},
+): Decision =>
+  decide(call, {
+    policy: policyOf({ ...config, ...(isOwners || mode === undefined || mode === "full" ? {} : { mode }) }, engine),
+    mode,
+    isOwners,
+    taint: label && of(label),
+  });
+const allowing = (call: PolicyCall): ApprovalConfig => ({
+  rules: [
+    {
+      id: "r",
+      tool: call.name,
+      decision: "allow",
+      ...(call.tool === "Bash" ? { when: [{ path: "command", op: "equals", value: "npm test" }] } : {}),
+    },
+  ],
+});
+const rows: readonly (readonly [string, PolicyCall])[] = [
+  ...PolicyClassValues.map((name) => [name, callOf(name)] as const),
+  ["exec in a sandbox", callOf("exec", true)],
+];
+describe("[TA5] [S9] the label asks before the mode does", () => {
+  const asked = (label: TaintLabel, isOwners: boolean, mode: PolicyMode): string =>
+    rows
+      .filter(([, call]) => decided(call, label, mode, isOwners).rule === `taint:${label}`)
+      .map(([name]) => name)
+      .join(", ");
+  for (const mode of ["ask", "auto"] as const) {
+    test(`mode ${mode}, the owner's conversation`, () => {
+      assert.equal(asked("world", true, mode), "write_protected, exec, egress, control");
+      assert.equal(asked("peer", true, mode), asked("world", true, mode));
+      for (const label of ["owner", "self"] as const) assert.equal(asked(label, true, mode), "");
+    });
+    test(`mode ${mode}, another person's conversation`, () => {
+      assert.equal(asked("world", false, mode), "write_workspace, write_protected, write_files, exec, egress, control");
+      for (const label of ["owner", "self", "peer"] as const) assert.equal(asked(label, false, mode), "");
+    });
+  }
+  test("a call that leaves the sandbox, and a tool that is not known, are not in it; commands that change nothing run", () => {
+    const inside = callOf("exec", true);
+    const leaves: PolicyCall = { ...inside, args: { command: "npm test", sandbox: "off" } };
+    const unknown: PolicyCall = { ...inside, name: "lap__Browse", tool: "Browse" };
+    for (const call of [leaves, unknown]) assert.equal(decided(call, "world", "auto").rule, "taint:world");
+    const harmless: PolicyCall = { ...callOf("exec"), args: { command: "uname -a" } };
+    assert.equal(decided(harmless, "world", "auto").verdict, "allow");
+  });
+  test("mode plan denies what it would ask about; mode full and no mode ask nothing", () => {
+    for (const [name, call] of rows) {
+      assert.deepEqual(decided(call, "world", "plan"), decided(call, undefined, "plan"), name);
+      assert.equal(decided(call, "world", "full").verdict, "allow", name);
+      // Protected files are guarded in any case (TA9).
+      if (name !== "write_protected") assert.deepEqual(decided(call, "world"), decided(call, undefined), name);
+    }
+  });
+  test("it never allows what was asked about or denied without a label", () => {
+    const strict = { allow: 0, ask: 1, deny: 2 };
+    for (const [name, call] of rows)
+      for (const mode of ["plan", "ask", "auto", "full", undefined] as const)
+        for (const isOwners of [true, false])
+          for (const label of ["self", "peer", "world"] as const)
+            assert.ok(
+              strict[decided(call, label, mode, isOwners).verdict] >= strict[decided(call, undefined, mode, isOwners).verdict],
+              `${name} ${mode} ${label}`,
+            );
+  });
+  test("a higher label never asks less", () => {
+    for (const [name, call] of rows)
+      for (const mode of ["ask", "auto"] as const)
+        for (const isOwners of [true, false]) {
+          const asks = (["owner", "self", "peer", "world"] as const).map((label) =>
+            Number(decided(call, label, mode, isOwners).rule.startsWith("taint:")),
+          );
+          assert.deepEqual(asks, asks.toSorted(), `${name} ${mode}`);
+        }
+  });
+  test("[TA7] the text of a question names the label and its source, whatever asks", () => {
+    const byLabel = decided(callOf("egress"), "world", "auto");
+    const byMode = decided(callOf("exec", true), "world", "ask");
+    const byRule = decided(callOf("read_private"), "peer", "auto", true, { rules: [{ id: "r", tool: "*", decision: "ask" }] });
+    for (const [decision, label] of [
+      [byLabel, "world"],
+      [byMode, "world"],
+      [byRule, "peer"],
+    ] as const)
+      assert.match(decision.verdict === "ask" ? decision.why : "", new RegExp(`\\(${label}, from an e-mail from eve\\)`));
+    const plain = decided(callOf("egress"), "self", "auto");
+    assert.doesNotMatch(plain.verdict === "ask" ? plain.why : "", /Others may have written/);
+  });
+});
+
+describe("[TA6] a rule that allows", () => {
+  test("does not spare the question for what leaves, for control and for protected files", () => {
+    for (const mode of ["plan", "ask", "auto"] as const)
+      for (const policyClass of ["egress", "control", "write_protected"] as const) {
+        const call = callOf(policyClass);
+        assert.equal(decided(call, "world", mode, true, allowing(call)).rule, "taint:world", `${mode} ${policyClass}`);
+        assert.equal(decided(call, "self", mode, true, allowing(call)).verdict, "allow", `${mode} ${policyClass}`);
+      }
+  });
+  test("does not spare it for a file that other programs run, or outside the workspace", () => {
+    for (const path of [".bashrc", "/etc/passwd", "../x", "~/x", ".git/hooks/pre-commit", 3]) {
+      const write: PolicyCall = { ...callOf("write_files"), args: { path } };
+      assert.equal(decided(write, "world", "auto", true, allowing(write)).rule, "taint:world", String(path));
+    }
+    const ordinary = callOf("write_files");
+    assert.equal(decided(ordinary, "world", "auto", true, allowing(ordinary)).verdict, "allow");
+  });
+  test("does not spare it for a program that it does not name, such as input for a running one", () => {
+    const input: PolicyCall = { ...callOf("exec"), name: "lap__Process", tool: "Process", args: { action: "write", data: "x" } };
+    assert.equal(decided(input, "world", "auto", true, allowing(input)).rule, "taint:world");
+    assert.equal(decided(input, "self", "auto", true, allowing(input)).verdict, "allow");
+  });
+  test("spares it for a shell command, which it names, and for everything in mode full and without a mode", () => {
+    const exec = callOf("exec");
+    assert.equal(decided(exec, "world", "auto", true, allowing(exec)).verdict, "allow");
+    for (const mode of ["full", undefined] as const) {
+      const call = callOf("egress");
+      assert.equal(decided(call, "world", mode, true, allowing(call)).verdict, "allow");
+    }
+  });
+});
+
+describe("[TA9] [S10] a change of a protected file", () => {
+  const write = (path: string, tool = "gsv__WriteFile"): PolicyCall => ({
+    name: tool,
+    tool,
+    target: { kind: "native" },
+    policyClass: "write_workspace",
+    args: { path, content: "x" },
+  });
+  const paths = ["SOUL.md", "identity.MD", "USER.md", "AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md", "skills/a/SKILL.md"];
+  interface Who {
+    readonly label?: TaintLabel;
+    readonly mode?: PolicyMode;
+    readonly byOthers?: boolean;
+    readonly config?: ApprovalConfig;
+  }
+  const verdict = (call: PolicyCall, { label, mode, byOthers = false, config = {} }: Who): string => {
+    const { verdict, rule } = decide(call, { policy: policyOf(config, engine), mode, isOwners: true, taint: label && of(label), byOthers });
+    return `${verdict} ${rule}`;
+  };
+  test("asks without a mode and in each mode but full, also where a rule allows it", () => {
+    for (const path of paths)
+      for (const tool of ["gsv__WriteFile", "gsv__EditFile", "gsv__DeleteFile"]) {
+        const call = write(path, tool);
+        for (const label of ["peer", "world"] as const) {
+          assert.equal(verdict(call, { label }), `ask taint:${label}`, path);
+          for (const mode of ["ask", "auto"] as const) assert.equal(verdict(call, { label, mode }), `ask taint:${label}`, path);
+          assert.equal(verdict(call, { label, config: allowing(call) }), `ask taint:${label}`, path);
+          assert.equal(verdict(call, { label, mode: "full" }), "allow mode:full", path);
+          assert.equal(verdict(call, { label, mode: "plan" }), "deny mode:plan", path);
+        }
+        assert.equal(verdict(call, { byOthers: true }), "ask protected", path);
+        assert.equal(verdict(call, { byOthers: true, config: allowing(call) }), "ask protected", path);
+      }
+  });
+  test("runs without a mode when the owner alone asked for it; other files run in any case", () => {
+    for (const label of [undefined, "owner", "self"] as const)
+      assert.equal(verdict(write("SOUL.md"), label === undefined ? {} : { label }), "allow toolApproval.defaultDecision");
+    assert.equal(verdict(write("notes/a.md"), { label: "world", byOthers: true }), "allow toolApproval.defaultDecision");
+  });
+  test("stays denied where it was denied", () => {
+    assert.match(verdict(write("SOUL.md"), { label: "world", config: { defaultDecision: "deny" } }), /^deny/);
+    const denying: ApprovalConfig = { rules: [{ id: "d", tool: "*", decision: "deny" }] };
+    assert.match(verdict(write("SOUL.md"), { label: "world", config: denying }), /^deny/);
+  });
+});

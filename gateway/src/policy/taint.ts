@@ -1,0 +1,123 @@
+/**
+ * Which label a source has (rules TA1, TA4). PURE. A source without a row here is `world`: it fails closed. Knows no content and no
+ * state: a label follows from who sent a message, and from which tool gave a result.
+ */
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { MediaBlock } from "../ports/messages.ts";
+import type { Origin } from "../ports/origin.ts";
+import { higher, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
+import type { ToolTarget } from "../ports/tool-target.ts";
+import { isHarmless } from "./harmless.ts";
+import { foldedPath } from "./paths.ts";
+
+const taint = (label: TaintLabel, source: string): Taint => ({ label, source: source.slice(0, SOURCE_CHARS) });
+
+/** `stated`: what the sender's side says about the content: quotes, forwarded text, the label of another conversation. */
+export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
+  switch (origin.kind) {
+    case "client":
+      return higher(OWNER, stated);
+    case "gateway":
+      return higher(taint("self", "a note of the gateway"), stated);
+    case "channel":
+      if (origin.role === "owner") return higher(OWNER, stated);
+      return higher(taint("peer", `a message of ${origin.senderId ?? "another person"} on ${origin.channel}`), stated);
+    case "session":
+      return stated ?? taint("world", `a message of the conversation ${origin.sessionKey}`);
+    case "node_event":
+      return stated ?? taint("world", `the output of a process on ${origin.nodeId}`);
+  }
+}
+
+/** What a platform says about a message. */
+export interface MessageFacts {
+  readonly channel: string;
+  readonly senderId: string | undefined;
+  /** The owner let the sender in by name. */
+  readonly isKnown: boolean;
+  readonly forwarded: boolean;
+  /** The quoted text is of someone else than the sender and the agent. */
+  readonly quotesOther: boolean;
+}
+/** Of a message on a channel, beside its sender's role. Undefined: nothing in it is of others. */
+export function channelTaint({ channel, senderId, isKnown, forwarded, quotesOther }: MessageFacts): Taint | undefined {
+  if (!isKnown) return taint("world", `a message of the stranger ${senderId ?? "without an id"} on ${channel}`);
+  if (forwarded) return taint("world", `a forwarded message on ${channel}`);
+  return quotesOther ? taint("world", `a quoted message on ${channel}`) : undefined;
+}
+/** A document has an author whom no one knows; pictures and recordings are as trusted as their sender. */
+export function filesTaint(files: readonly Pick<MediaBlock, "type" | "filename">[]): Taint | undefined {
+  const document = files.find(({ type }) => type === "document");
+  return document && taint("world", `the document ${document.filename ?? "without a name"}`);
+}
+
+// ---------------------------------------------------------------- tools
+
+/** The argument of a call that asks for a command outside the machine's sandbox. */
+const LEAVES = "sandbox";
+/** A command that reaches no network: what it prints comes from the machine. */
+const hasNoNetwork = (sandbox: SandboxProfile | undefined, args: unknown): boolean =>
+  (sandbox === "workspace" || sandbox === "strict") && argument(args, LEAVES) === undefined;
+/** A command with words of its own output only, such as `uname -a`. */
+const saysLittle = (tool: string, args: unknown): boolean => {
+  const command = argument(args, "command");
+  return tool === "Bash" && typeof command === "string" && argument(args, LEAVES) === undefined && isHarmless(command);
+};
+
+export interface ResultOf {
+  /** As the model knows the tool: `laptop__Bash`. */
+  readonly name: string;
+  readonly tool: string;
+  readonly target: ToolTarget;
+  readonly args: unknown;
+  /** What the machine's commands run in, as it reported it. Absent: a node of an earlier version. */
+  readonly sandbox?: SandboxProfile | undefined;
+}
+/** The label of what a call gives back. A native tool may say it more exactly with its result. */
+export function resultTaint({ name, tool, target, args, sandbox }: ResultOf): Taint {
+  const label = target.kind === "node" ? machineLabel(tool, args, sandbox) : nativeLabel(name, args);
+  return taint(label, `the output of ${name}`);
+}
+/** For a call of which nothing more is known. */
+export const unknownResult = (name: string): Taint => taint("world", `the output of ${name}`);
+
+const FILE_READS: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
+const FILE_WRITES: ReadonlySet<string> = new Set(["Write", "Edit", "Delete"]);
+const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
+function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined): TaintLabel {
+  if (FILE_WRITES.has(tool)) return "self";
+  // The file tools of a node that reports its sandbox stay in the declared workspace; of an earlier one only the path tells.
+  if (FILE_READS.has(tool)) return sandbox !== undefined || isInside(argument(args, "path")) ? "self" : "world";
+  if (COMMANDS.has(tool)) return hasNoNetwork(sandbox, args) || saysLittle(tool, args) ? "self" : "world";
+  return "world";
+}
+const isInside = (path: unknown): boolean =>
+  path === undefined || (typeof path === "string" && !/^[/~\\]|^[A-Za-z]:|[\p{Cc}]/u.test(path) && !path.split(/[/\\]/).includes(".."));
+
+/** Native tools whose results have only what the owner or the agent wrote, or what the gateway says itself. */
+const OWN_RESULTS: ReadonlySet<string> = new Set([
+  "gsv__WriteFile",
+  "gsv__EditFile",
+  "gsv__DeleteFile",
+  "gsv__ListFiles",
+  "gsv__Remember",
+  "gsv__Attach",
+  "gsv__Message",
+  "gsv__ConfigGet",
+  "gsv__SessionsList",
+]);
+function nativeLabel(name: string, args: unknown): TaintLabel {
+  if (OWN_RESULTS.has(name)) return "self";
+  if (name === "gsv__ReadFile") return fileLabel(argument(args, "path"));
+  return "world";
+}
+/** Of a file of the agent's workspace: what others said is kept in these folders, and nowhere else. */
+export function fileLabel(path: unknown): TaintLabel {
+  if (typeof path !== "string" || path.startsWith("media:")) return "world";
+  const folded = foldedPath(path);
+  return FOREIGN_FOLDERS.some((folder) => folded === folder || folded.startsWith(`${folder}/`)) ? "world" : "self";
+}
+const FOREIGN_FOLDERS = ["media", "results", "sessions", "memory/quarantine"] as const;
+
+const argument = (args: unknown, name: string): unknown =>
+  typeof args === "object" && args !== null && Object.hasOwn(args, name) ? Reflect.get(args, name) : undefined;

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { Origin } from "../ports/origin.ts";
+import { higher, isAbove, type Taint, TAINT_LABELS, type TaintLabel } from "../ports/taint.ts";
+import { channelTaint, filesTaint, messageTaint, resultTaint } from "./taint.ts";
+
+const world: Taint = { label: "world", source: "a test" };
+const on = (role: "owner" | "guest"): Origin => ({ kind: "channel", channel: "whatsapp", accountId: "default", senderId: "ada", role });
+const sandboxes: readonly (SandboxProfile | undefined)[] = [undefined, "off", "workspace", "workspace+net", "strict"];
+
+test("[TA1] labels rise, and of two the higher counts", () => {
+  for (const [low, first] of TAINT_LABELS.entries())
+    for (const [high, second] of TAINT_LABELS.entries()) {
+      assert.equal(isAbove(second, first), high > low);
+      assert.equal(higher({ label: first, source: "a" }, { label: second, source: "b" }).source, high > low ? "b" : "a");
+    }
+});
+
+describe("[TA1] a message", () => {
+  const rows: readonly (readonly [string, Origin, Taint | undefined, TaintLabel])[] = [
+    ["of a client", { kind: "client", clientId: "cli" }, undefined, "owner"],
+    ["of a client with a document", { kind: "client", clientId: "cli" }, world, "world"],
+    ["of the owner on a channel", on("owner"), undefined, "owner"],
+    ["of the owner that quotes others", on("owner"), world, "world"],
+    ["of a guest", on("guest"), undefined, "peer"],
+    ["of a stranger", on("guest"), world, "world"],
+    ["of another conversation that says nothing", { kind: "session", sessionKey: "k", hops: 1 }, undefined, "world"],
+    ["of another conversation", { kind: "session", sessionKey: "k", hops: 1 }, { label: "self", source: "x" }, "self"],
+    ["of a process of which nothing is known", { kind: "node_event", nodeId: "lap" }, undefined, "world"],
+    ["of the gateway", { kind: "gateway" }, undefined, "self"],
+  ];
+  for (const [name, origin, stated, label] of rows) test(name, () => assert.equal(messageTaint(origin, stated).label, label));
+
+  const facts = { channel: "discord", senderId: "ada", isKnown: true, forwarded: false, quotesOther: false };
+  test("on a channel, by what the platform says", () => {
+    assert.equal(channelTaint(facts), undefined);
+    for (const more of [{ isKnown: false }, { forwarded: true }, { quotesOther: true }])
+      assert.equal(channelTaint({ ...facts, ...more })?.label, "world", JSON.stringify(more));
+    assert.match(channelTaint({ ...facts, isKnown: false })?.source ?? "", /the stranger ada on discord/);
+  });
+  test("with files", () => {
+    assert.equal(filesTaint([{ type: "image" }, { type: "audio" }, { type: "video" }]), undefined);
+    assert.deepEqual(filesTaint([{ type: "image" }, { type: "document", filename: "offer.pdf" }]), {
+      label: "world",
+      source: "the document offer.pdf",
+    });
+  });
+});
+
+describe("[TA4] a result", () => {
+  const machine = (tool: string, sandbox: SandboxProfile | undefined, args: unknown = {}): TaintLabel =>
+    resultTaint({ name: `lap__${tool}`, tool, target: { kind: "node", nodeId: "lap" }, args, sandbox }).label;
+  test("of commands is self only in a tested sandbox without network", () => {
+    const labels = (tool: string, args?: object): string => sandboxes.map((sandbox) => machine(tool, sandbox, args)).join(" ");
+    assert.equal(labels("Bash"), "world world self world self");
+    assert.equal(labels("Process"), labels("Bash"));
+    // A call that leaves the sandbox, and commands that print nothing of others.
+    assert.equal(labels("Bash", { command: "ls", sandbox: "off" }), "world world world world world");
+    assert.equal(labels("Bash", { command: "uname -a" }), "self self self self self");
+    assert.equal(labels("Bash", { command: "uname -a", sandbox: "off" }), "world world world world world");
+  });
+  test("of file tools is self in the workspace", () => {
+    for (const tool of ["Read", "Glob", "Grep"]) {
+      assert.equal(machine(tool, "off", { path: "/home/me/work/a" }), "self");
+      for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, undefined, { path }), "self", String(path));
+      for (const path of ["/etc/passwd", "~/x", "../x", "a/../../x", "C:\\x", "\\\\h\\x", 3])
+        assert.equal(machine(tool, undefined, { path }), "world", String(path));
+    }
+    for (const tool of ["Write", "Edit", "Delete"]) assert.equal(machine(tool, undefined, { path: "/x" }), "self");
+  });
+  test("of a tool without a row is world", () => {
+    assert.equal(machine("Browse", "strict"), "world");
+    assert.equal(resultTaint({ name: "gsv__New", tool: "gsv__New", target: { kind: "native" }, args: {} }).label, "world");
+  });
+  test("of the agent's own files, by the path as a disk may fold it", () => {
+    const read = (path: unknown): TaintLabel =>
+      resultTaint({ name: "gsv__ReadFile", tool: "gsv__ReadFile", target: { kind: "native" }, args: { path } }).label;
+    for (const path of ["notes/a.md", "memory/2026-01-01.md", "SOUL.md", "skills/a/SKILL.md", "resultsX/a"])
+      assert.equal(read(path), "self", path);
+    for (const path of [
+      "results/a",
+      "./results/a",
+      "Sessions/x",
+      "memory/QUARANTINE/x.md",
+      "memory/./quarantine/x",
+      "media:3",
+      "media/x",
+      7,
+      undefined,
+    ])
+      assert.equal(read(path), "world", String(path));
+  });
+  test("names its source", () => {
+    const { source } = resultTaint({ name: "lap__Bash", tool: "Bash", target: { kind: "node", nodeId: "lap" }, args: {} });
+    assert.equal(source, "the output of lap__Bash");
+  });
+});
