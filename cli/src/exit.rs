@@ -1,7 +1,7 @@
 //! Failures: one error type, and the exit status of each reason of the contract's table. Never prints; `output.rs` does.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use gsv_protocol::ErrorReason;
 use gsv_protocol::types::ErrorShape;
@@ -146,6 +146,8 @@ impl Failure {
     }
 }
 
+const FREE_SPACE: &str = "Free some space (`df -h` shows how full each disk is), then run the command again.";
+
 /// Turns an I/O error into a failure that names what was being done.
 pub trait OrFail<T> {
     fn or_fail(self, doing: impl Display, next: impl Into<String>) -> Outcome<T>;
@@ -153,7 +155,12 @@ pub trait OrFail<T> {
 
 impl<T> OrFail<T> for io::Result<T> {
     fn or_fail(self, doing: impl Display, next: impl Into<String>) -> Outcome<T> {
-        self.map_err(|error| Failure::failed(format!("Could not {doing}: {error}."), next))
+        self.map_err(|error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                Failure::failed(format!("The disk is full: GSV could not {doing}."), FREE_SPACE)
+            }
+            _ => Failure::failed(format!("Could not {doing}: {error}."), next),
+        })
     }
 }
 
@@ -161,7 +168,7 @@ impl<T> OrFail<T> for io::Result<T> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use clap::error::ErrorKind;
+    use clap::error::ErrorKind as ArgError;
     use gsv_link::LinkError;
     use gsv_protocol::errors;
 
@@ -242,7 +249,7 @@ mod tests {
             for command in commands(&text) {
                 let words = command.split(' ').map(|word| word.trim_matches(['<', '>']));
                 if let Err(error) = crate::args::Cli::try_parse_from(words) {
-                    let shown = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                    let shown = matches!(error.kind(), ArgError::DisplayHelp | ArgError::DisplayVersion);
                     assert!(shown, "`{command}`: {error}");
                 }
                 checked += 1;
@@ -270,6 +277,18 @@ mod tests {
             }
         }
         assert!(checked >= 3, "{checked}");
+    }
+
+    #[test]
+    fn p10_a_full_disk_is_named_with_what_to_do() {
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            let full: io::Result<()> = Err(io::Error::from(kind));
+            let failure = full.or_fail("write /x", "Check it.").unwrap_err();
+            assert!(failure.message.starts_with("The disk is full"), "{}", failure.message);
+            assert!(failure.next.contains("df -h"), "{}", failure.next);
+        }
+        let other: io::Result<()> = Err(io::Error::from(ErrorKind::PermissionDenied));
+        assert_eq!(other.or_fail("write /x", "Check it.").unwrap_err().next, "Check it.");
     }
 
     #[test]

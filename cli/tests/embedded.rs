@@ -73,6 +73,29 @@ fn f46_the_port_that_was_chosen_is_remembered() {
 }
 
 #[test]
+fn f46_a_start_that_failed_leaves_the_stored_port_as_it_was() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    gateway.gsv(&["down"]).ok();
+    let config = fs::read_to_string(gateway.home.config_file()).unwrap();
+    let worker = fs::read(gateway.runtime.join("worker.js")).unwrap();
+    fs::write(gateway.runtime.join("worker.js"), "not a program").unwrap();
+    let other = common::runtime::free_port().to_string();
+    gateway.gsv(&["up", "--port", &other]).failed(1);
+    assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
+    fs::write(gateway.runtime.join("worker.js"), worker).unwrap();
+    let run = gateway.gsv(&["up"]).ok();
+    assert_eq!(run.stdout, format!("ws://127.0.0.1:{}/ws\n", gateway.port));
+    gateway.gsv(&["down"]).ok();
+    gateway.gsv(&["up", "--port", &other]).ok();
+    let config = fs::read_to_string(gateway.home.config_file()).unwrap();
+    assert!(config.contains(&format!(":{other}/ws")), "{config}");
+    gateway.gsv(&["down"]).ok();
+    let run = gateway.gsv(&["up"]).ok();
+    assert_eq!(run.stdout, format!("ws://127.0.0.1:{other}/ws\n"));
+}
+
+#[test]
 fn s4_the_first_token_is_only_in_the_local_config_and_its_hash_reaches_the_gateway() {
     let gateway = Embedded::new();
     let run = gateway.up().ok();

@@ -979,6 +979,15 @@ export const ERRORS = {
     text: "The storage did not answer correctly.",
     hint: "Try again in a moment.",
   },
+  "storage.full": {
+    code: 552,
+    blame: "platform",
+    retryable: true,
+    http: 507,
+    exit: 1,
+    text: "The disk is full, so the gateway could not store this and nothing was changed.",
+    hint: "Free some space on the gateway's disk (`df -h` shows how full each disk is), then try again.",
+  },
   "storage.newer_version": {
     code: 551,
     blame: "platform",

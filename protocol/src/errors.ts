@@ -542,6 +542,12 @@ row(
   "A newer version of GSV wrote this state, so nothing was changed.",
   "Install the newer version and start it again.",
 );
+row(
+  "storage.full",
+  { code: 552, blame: "platform", http: 507, exit: 1, retryable: true },
+  "The disk is full, so the gateway could not store this and nothing was changed.",
+  "Free some space on the gateway's disk (`df -h` shows how full each disk is), then try again.",
+);
 
 // Skills, agents, search, media.
 row(

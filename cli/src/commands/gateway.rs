@@ -40,6 +40,7 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
             // Only the first start is reported; restarts are in the log on stderr.
             if started.pid.replace(pid).is_none() {
                 drop(turn.take());
+                started.answers();
                 report(out, &shown, &started);
             }
         }));
@@ -70,6 +71,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     out.note(&format!("The gateway is up{after} (version {version})."));
     match &started.login {
         Login::Kept => {}
+        Login::Moved => out.aside("The gateway's new address is stored in the local config."),
         Login::Stored { backup, replaced } => {
             match backup {
                 None => out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`"),

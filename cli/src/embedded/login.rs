@@ -19,6 +19,8 @@ pub enum Login {
     /// Address and token of this gateway were stored. An earlier token is in the backup. `replaced`: the gateway revokes the first
     /// token that it had.
     Stored { backup: Option<PathBuf>, replaced: bool },
+    /// It has the token of this gateway and another port. The address is stored when the gateway answers: a start may fail.
+    Moved,
     /// It belongs to another gateway and was not changed. This is the only time that the token is shown.
     Elsewhere { url: String, token: String },
     /// It has no token, and only the hash of the first token is known.
@@ -41,13 +43,7 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
         if config.get(Key::Url) == Some(here.as_str()) {
             return Ok((bootstrap, Login::Kept));
         }
-        config.set(Key::Url, &here)?;
-        config.save()?;
-        let login = Login::Stored {
-            backup: None,
-            replaced: false,
-        };
-        return Ok((bootstrap, login));
+        return Ok((bootstrap, Login::Moved));
     }
     let replaced = path.exists();
     let NewToken { token, bootstrap } = NewToken::generate()?;
@@ -65,6 +61,13 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
     };
     bootstrap.write(&path)?;
     Ok((bootstrap, login))
+}
+
+/// Stores the address of a gateway that has moved to another port.
+pub fn store_address(port: u16) -> Outcome {
+    let mut config = Config::load()?;
+    config.set(Key::Url, &url(port))?;
+    config.save()
 }
 
 /// Whether an address is on this machine.

@@ -20,6 +20,7 @@ use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
 use super::{health, record, url};
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::private_file;
 use crate::units::now_ms;
 
 /// A start that takes longer has failed.
@@ -29,8 +30,16 @@ const READY_WITHIN_S: u64 = 30;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "status")]
 pub enum Report {
-    Ready { pid: u32, version: Option<String> },
-    Failed { reason: String },
+    Ready {
+        pid: u32,
+        version: Option<String>,
+    },
+    Failed {
+        reason: String,
+        /// What to do next. Absent: an older program's report, or the log is all there is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
 }
 
 pub enum Mode {
@@ -186,6 +195,10 @@ impl Supervisor {
         if let Some(status) = worker.ended() {
             return Ok((End::Died(worker.died(Some(status)).await), false));
         }
+        // Only a port that the gateway has had is the one of the next start.
+        if let Err(failure) = private_file::write(&self.layout.port(), self.state.port.to_string()) {
+            self.say(&format!("the port is not stored: {}", failure.message));
+        }
         self.state.ready_at = Some(now_ms());
         self.enter(Phase::Ready)?;
         let took_ms = began.elapsed().as_millis();
@@ -238,8 +251,13 @@ impl Supervisor {
         self.log.line("supervisor", text);
     }
 
+    /// The process that reports it names the log.
     fn gave_up(&self, message: String) -> Failure {
-        Failure::failed(message, format!("The log is {}.", self.layout.log().display()))
+        let next = match self.mode {
+            Mode::Detached => String::new(),
+            Mode::Foreground(_) => format!("The log is {}.", self.layout.log().display()),
+        };
+        Failure::failed(message, next)
     }
 
     /// After a stop there is no state file; after a failure it has the reason.
@@ -257,7 +275,10 @@ impl Supervisor {
         let _ = self.enter(Phase::Failed);
         record::remove(&self.layout);
         if matches!(self.mode, Mode::Detached) {
-            report(&Report::Failed { reason: reason.clone() });
+            report(&Report::Failed {
+                reason: reason.clone(),
+                next: (!failure.next.is_empty()).then(|| failure.next.clone()),
+            });
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::layout::Layout;
 use super::lock::{self, Lock};
-use super::login::login;
+use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
@@ -40,6 +40,18 @@ pub struct Started {
     pub login: Login,
     /// Faults that did not stop the gateway.
     pub warnings: Vec<String>,
+}
+
+impl Started {
+    /// The gateway answers, so the local config may have its address.
+    pub fn answers(&mut self) {
+        if self.login == Login::Moved
+            && let Err(failure) = login::store_address(self.port)
+        {
+            self.warnings
+                .push(format!("the local config still has another port. {}", failure.message));
+        }
+    }
 }
 
 /// Everything that the supervisor needs to start.
@@ -101,7 +113,6 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
     ports::ensure_free(port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let warnings = configure::write(layout, &runtime, port, &bootstrap)?;
-    private_file::write(&layout.port(), port.to_string())?;
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,
@@ -136,22 +147,24 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
         .spawn()
         .or_fail("start the supervisor", next)?;
     let (mut started, _turn) = prepared.into_started();
-    let reason = match child.stdout.take().and_then(first_report) {
+    let (reason, next) = match child.stdout.take().and_then(first_report) {
         Some(Report::Ready { pid, version }) => {
             started.pid = Some(pid);
             started.version = version.unwrap_or(started.version);
             started.took = began.elapsed();
+            started.answers();
             return Ok(started);
         }
-        Some(Report::Failed { reason }) => reason,
+        Some(Report::Failed { reason, next }) => (reason, next),
         // It is silent for too long, or ended without a report: it must not stay.
         None => {
             let _ = child.kill();
-            "The gateway did not start.".to_owned()
+            ("The gateway did not start.".to_owned(), None)
         }
     };
     let _ = child.wait();
-    let next = format!("The whole log is {}.", layout.log().display());
+    let log = format!("The whole log is {}.", layout.log().display());
+    let next = next.map_or(log.clone(), |next| format!("{next} {log}"));
     Err(Failure::failed(reason, next).with_lines(log::tail_since(&layout.log(), mark, LOG_LINES)))
 }
 

@@ -1288,6 +1288,18 @@ pub const STORAGE_FAILED: ErrorReason = ErrorReason {
     hint: "Try again in a moment.",
 };
 
+/// The disk is full, so the gateway could not store this and nothing was changed.
+pub const STORAGE_FULL: ErrorReason = ErrorReason {
+    reason: "storage.full",
+    code: 552,
+    blame: Blame::Platform,
+    retryable: true,
+    http: 507,
+    exit: 1,
+    text: "The disk is full, so the gateway could not store this and nothing was changed.",
+    hint: "Free some space on the gateway's disk (`df -h` shows how full each disk is), then try again.",
+};
+
 /// A newer version of GSV wrote this state, so nothing was changed.
 pub const STORAGE_NEWER_VERSION: ErrorReason = ErrorReason {
     reason: "storage.newer_version",
@@ -1589,6 +1601,7 @@ pub const ERRORS: &[ErrorReason] = &[
     SKILL_TOO_MANY_UPLOADS,
     SKILL_UPLOAD_LOST,
     STORAGE_FAILED,
+    STORAGE_FULL,
     STORAGE_NEWER_VERSION,
     TOKEN_LAST_ADMIN,
     TOKEN_LIMIT,

@@ -15,7 +15,7 @@ import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
 import type { HttpCaller, UploadAsked } from "../ports/http.ts";
-import { newerStateText } from "../ports/newer-state.ts";
+import { storageFault } from "../ports/storage-fault.ts";
 
 export { Gateway } from "./gateway-do.ts";
 export { GatewayEntrypoint } from "./gateway-service.ts";
@@ -36,8 +36,8 @@ export default {
       return await respond(request, env, ctx, log);
     } catch (error) {
       log.error("request_failed", { error });
-      const newer = newerStateText(error);
-      return newer === undefined ? problemResponse("internal") : problemResponse("storage.newer_version", newer);
+      const { reason, message } = storageFault(error);
+      return problemResponse(reason, message);
     }
   },
 } satisfies ExportedHandler<Env>;

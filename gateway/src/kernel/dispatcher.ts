@@ -9,7 +9,7 @@ import type { TypeName } from "../../../protocol/gen/explain-table.ts";
 import { PARAMS_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
 import { type Decoded, decodeFrame } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
-import { newerStateText } from "../ports/newer-state.ts";
+import { storageFault } from "../ports/storage-fault.ts";
 import { actorOf, may, refusalOf } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
 import { type Caller, LATER, type Outcome } from "./feature.ts";
@@ -110,8 +110,8 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
     return outcome;
   } catch (error) {
     ports.log.error("handler_failed", { method, error });
-    const newer = newerStateText(error);
-    return newer === undefined ? fail("internal") : fail("storage.newer_version", newer);
+    const { reason, message } = storageFault(error);
+    return fail(reason, message);
   }
 }
 

@@ -49,3 +49,19 @@ test.each([
   await admin.ok("chat.send", { ...OTHER, message: "hello" });
   await ended(OTHER.sessionKey);
 });
+
+test("[P10] a full disk is named with what to do, in place of an internal error, and the message is taken once there is space", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  await admin.ok("chat.send", { sessionKey: "main", message: "hello" });
+  await ended(KEY);
+  const inSession = (statement: string): Promise<unknown> =>
+    runInDurableObject(env.SESSION.getByName(KEY), (_session, ctx) => ctx.storage.sql.exec(statement).toArray());
+  // What SQLite throws on a full disk.
+  const full = "SELECT RAISE(ABORT, 'database or disk is full: SQLITE_FULL')";
+  await inSession(`CREATE TRIGGER full BEFORE INSERT ON log BEGIN ${full}; END`);
+  const message = { sessionKey: KEY, message: "again", messageId: "m-again" };
+  expect(await admin.refused("chat.send", message)).toMatchObject({ reason: "storage.full", hint: expect.stringContaining("df -h") });
+  await inSession("DROP TRIGGER full");
+  expect(await admin.ok("chat.send", message)).toMatchObject({ status: "started" });
+});

@@ -259,7 +259,7 @@ export class Intake {
     );
     if (!result.ok) {
       const { error } = result;
-      if (error.reason === "storage.failed" || error.reason === "internal") return LATER;
+      if (error.reason === "storage.failed" || error.reason === "storage.full" || error.reason === "internal") return LATER;
       // No sender waits for an answer, so the message can wait in the channel.
       if (unanswered !== undefined && error.reason === "session.queue_full") return LATER;
       return settle(refused(sentence(error)));
