@@ -239,7 +239,7 @@ export const ERRORS = {
     http: 502,
     exit: 4,
     text: "The channel did not answer correctly.",
-    hint: "Try again in a moment; `gsv channel status <channel>` shows its state.",
+    hint: "Try again in a moment; `gsv channel status CHANNEL` shows its state.",
   },
   "channel.unknown": {
     code: 540,
@@ -275,7 +275,7 @@ export const ERRORS = {
     http: 413,
     exit: 2,
     text: "The message is too long.",
-    hint: "Put the text into a file and attach it: `gsv chat --attach <file>`.",
+    hint: "Put the text into a file and attach it: `gsv chat --attach FILE`.",
   },
   "config.invalid": {
     code: 511,
@@ -284,7 +284,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The value is not valid for this setting.",
-    hint: "Show the present value for comparison: `gsv config get <path>`.",
+    hint: "Show the present value for comparison: `gsv config get PATH`.",
   },
   "config.not_served": {
     code: 513,
@@ -302,7 +302,7 @@ export const ERRORS = {
     http: 413,
     exit: 2,
     text: "The configuration would become too large.",
-    hint: "Remove settings that you do not need: `gsv config unset <path>`.",
+    hint: "Remove settings that you do not need: `gsv config unset PATH`.",
   },
   "config.unknown_path": {
     code: 510,
@@ -473,7 +473,7 @@ export const ERRORS = {
     http: 503,
     exit: 4,
     text: "The gateway cannot be reached.",
-    hint: "Start it with `gsv up`, or set its address: `gsv local-config set url <url>`.",
+    hint: "Start it with `gsv up`, or set its address: `gsv local-config set url URL`.",
   },
   "media.not_found": {
     code: 590,
@@ -509,7 +509,7 @@ export const ERRORS = {
     http: 502,
     exit: 1,
     text: "The model provider rejected the key.",
-    hint: "Set a valid key: `gsv config set apiKeys.<provider> -`.",
+    hint: "Set a valid key: `gsv config set apiKeys.PROVIDER -`.",
   },
   "model.bad_answer": {
     code: 458,
@@ -536,7 +536,7 @@ export const ERRORS = {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "Run `gsv config set apiKeys.PROVIDER -`, or use the built-in demo model: `gsv config set model.provider demo`.",
   },
   "model.overloaded": {
     code: 453,
@@ -626,7 +626,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "A newer connection with the same id replaced the node.",
-    hint: "Stop the other node, or give one of them another id: `gsv node --id <id>`.",
+    hint: "Stop the other node, or give one of them another id: `gsv node --id ID`.",
   },
   "node.unknown": {
     code: 482,
@@ -833,7 +833,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The search query has no words.",
-    hint: "Enter at least one word: `gsv search <text>`.",
+    hint: "Enter at least one word: `gsv search TEXT`.",
   },
   "session.archive_failed": {
     code: 445,
@@ -896,7 +896,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "Built-in skills cannot be removed or replaced.",
-    hint: "Disable the skill instead: `gsv config set skills.entries.<name>.enabled false`.",
+    hint: "Disable the skill instead: `gsv config set skills.entries.NAME.enabled false`.",
   },
   "skill.changed": {
     code: 562,
@@ -905,7 +905,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "The skill changed in the meantime.",
-    hint: "Review it again: `gsv skills show <name>`.",
+    hint: "Review it again: `gsv skills show NAME`.",
   },
   "skill.exists": {
     code: 563,
@@ -914,7 +914,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "A skill with this name already exists.",
-    hint: "Replace it with `gsv skills install <folder> --replace`, or choose another name.",
+    hint: "Replace it with `gsv skills install FOLDER --replace`, or choose another name.",
   },
   "skill.invalid": {
     code: 561,
@@ -923,7 +923,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The skill's files are not valid.",
-    hint: "Correct the files, then install the skill again: `gsv skills install <folder>`.",
+    hint: "Correct the files, then install the skill again: `gsv skills install FOLDER`.",
   },
   "skill.limit": {
     code: 565,
@@ -932,7 +932,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "There are too many skills.",
-    hint: "Remove skills that you do not need: `gsv skills remove <name>`.",
+    hint: "Remove skills that you do not need: `gsv skills remove NAME`.",
   },
   "skill.not_found": {
     code: 560,
@@ -950,7 +950,7 @@ export const ERRORS = {
     http: 413,
     exit: 2,
     text: "The skill is too large.",
-    hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
+    hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put FILE`.",
   },
   "skill.too_many_uploads": {
     code: 568,
@@ -968,7 +968,7 @@ export const ERRORS = {
     http: 409,
     exit: 4,
     text: "The uploaded files of the skill are incomplete or expired.",
-    hint: "Install the skill again: `gsv skills install <folder>`.",
+    hint: "Install the skill again: `gsv skills install FOLDER`.",
   },
   "storage.failed": {
     code: 550,
@@ -1013,7 +1013,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "There are too many tokens.",
-    hint: "Revoke tokens that you do not need: `gsv token revoke <id>`.",
+    hint: "Revoke tokens that you do not need: `gsv token revoke ID`.",
   },
   "token.not_found": {
     code: 520,
@@ -1130,7 +1130,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "This file is protected against the change.",
-    hint: "Make the change yourself: `gsv workspace edit <path>`.",
+    hint: "Make the change yourself: `gsv workspace edit PATH`.",
   },
 } as const satisfies Record<string, ErrorInfo>;
 

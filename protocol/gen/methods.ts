@@ -159,7 +159,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "76314e6540fb1ec7";
+export const PROTOCOL_FINGERPRINT = "3b68b0c3c9874189";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

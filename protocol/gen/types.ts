@@ -1630,6 +1630,7 @@ export type ModelsListResult = {
 export type NodeEntry = {
   nodeId: NodeId;
   online: boolean;
+  returning?: true;
   /** At most 64 items. */
   hostCapabilities: Capability[];
   toolCapabilities: Record<string, Capability[]>;

@@ -170,7 +170,7 @@ row(
   "chat.too_long",
   { code: 447, blame: "caller", http: 413, exit: 2 },
   "The message is too long.",
-  "Put the text into a file and attach it: `gsv chat --attach <file>`.",
+  "Put the text into a file and attach it: `gsv chat --attach FILE`.",
 );
 row(
   "chat.bad_directive",
@@ -184,7 +184,7 @@ row(
   "model.not_configured",
   { code: 450, blame: "caller", http: 400, exit: 1 },
   "No model key is set.",
-  "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+  "Run `gsv config set apiKeys.PROVIDER -`, or use the built-in demo model: `gsv config set model.provider demo`.",
 );
 row(
   "model.unknown",
@@ -196,7 +196,7 @@ row(
   "model.auth",
   { code: 452, blame: "peer", http: 502, exit: 1 },
   "The model provider rejected the key.",
-  "Set a valid key: `gsv config set apiKeys.<provider> -`.",
+  "Set a valid key: `gsv config set apiKeys.PROVIDER -`.",
 );
 row(
   "model.overloaded",
@@ -407,7 +407,7 @@ row(
   "node.replaced",
   { code: 481, blame: "peer", http: 409, exit: 1, retryable: true },
   "A newer connection with the same id replaced the node.",
-  "Stop the other node, or give one of them another id: `gsv node --id <id>`.",
+  "Stop the other node, or give one of them another id: `gsv node --id ID`.",
 );
 row("node.unknown", { code: 482, blame: "caller", http: 404, exit: 1 }, "There is no such node.", "List the nodes: `gsv status`.");
 row("node.online", { code: 483, blame: "caller", http: 409, exit: 1 }, "The node is connected.", "Stop the node first, or pass `force`.");
@@ -470,13 +470,13 @@ row(
   "config.invalid",
   { code: 511, blame: "caller", http: 400, exit: 2 },
   "The value is not valid for this setting.",
-  "Show the present value for comparison: `gsv config get <path>`.",
+  "Show the present value for comparison: `gsv config get PATH`.",
 );
 row(
   "config.too_large",
   { code: 512, blame: "caller", http: 413, exit: 2 },
   "The configuration would become too large.",
-  "Remove settings that you do not need: `gsv config unset <path>`.",
+  "Remove settings that you do not need: `gsv config unset PATH`.",
 );
 row(
   "config.not_served",
@@ -489,7 +489,7 @@ row(
   "token.limit",
   { code: 521, blame: "policy", http: 429, exit: 1 },
   "There are too many tokens.",
-  "Revoke tokens that you do not need: `gsv token revoke <id>`.",
+  "Revoke tokens that you do not need: `gsv token revoke ID`.",
 );
 row(
   "token.last_admin",
@@ -507,7 +507,7 @@ row(
   "workspace.protected",
   { code: 531, blame: "policy", http: 403, exit: 3 },
   "This file is protected against the change.",
-  "Make the change yourself: `gsv workspace edit <path>`.",
+  "Make the change yourself: `gsv workspace edit PATH`.",
 );
 
 // Channels and storage.
@@ -527,7 +527,7 @@ row(
   "channel.failed",
   { code: 542, blame: "platform", http: 502, exit: 4, retryable: true },
   "The channel did not answer correctly.",
-  "Try again in a moment; `gsv channel status <channel>` shows its state.",
+  "Try again in a moment; `gsv channel status CHANNEL` shows its state.",
 );
 row(
   "storage.failed",
@@ -560,43 +560,43 @@ row(
   "skill.invalid",
   { code: 561, blame: "caller", http: 400, exit: 2 },
   "The skill's files are not valid.",
-  "Correct the files, then install the skill again: `gsv skills install <folder>`.",
+  "Correct the files, then install the skill again: `gsv skills install FOLDER`.",
 );
 row(
   "skill.changed",
   { code: 562, blame: "caller", http: 409, exit: 1 },
   "The skill changed in the meantime.",
-  "Review it again: `gsv skills show <name>`.",
+  "Review it again: `gsv skills show NAME`.",
 );
 row(
   "skill.exists",
   { code: 563, blame: "caller", http: 409, exit: 1 },
   "A skill with this name already exists.",
-  "Replace it with `gsv skills install <folder> --replace`, or choose another name.",
+  "Replace it with `gsv skills install FOLDER --replace`, or choose another name.",
 );
 row(
   "skill.builtin",
   { code: 564, blame: "caller", http: 409, exit: 1 },
   "Built-in skills cannot be removed or replaced.",
-  "Disable the skill instead: `gsv config set skills.entries.<name>.enabled false`.",
+  "Disable the skill instead: `gsv config set skills.entries.NAME.enabled false`.",
 );
 row(
   "skill.limit",
   { code: 565, blame: "policy", http: 429, exit: 1 },
   "There are too many skills.",
-  "Remove skills that you do not need: `gsv skills remove <name>`.",
+  "Remove skills that you do not need: `gsv skills remove NAME`.",
 );
 row(
   "skill.too_large",
   { code: 566, blame: "caller", http: 413, exit: 2 },
   "The skill is too large.",
-  "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
+  "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put FILE`.",
 );
 row(
   "skill.upload_lost",
   { code: 567, blame: "caller", http: 409, exit: 4, retryable: true },
   "The uploaded files of the skill are incomplete or expired.",
-  "Install the skill again: `gsv skills install <folder>`.",
+  "Install the skill again: `gsv skills install FOLDER`.",
 );
 row(
   "skill.too_many_uploads",
@@ -627,7 +627,7 @@ row(
   "search.bad_query",
   { code: 585, blame: "caller", http: 400, exit: 2 },
   "The search query has no words.",
-  "Enter at least one word: `gsv search <text>`.",
+  "Enter at least one word: `gsv search TEXT`.",
 );
 row("media.not_found", { code: 590, blame: "caller", http: 404, exit: 1 }, "There is no such media file.", "Upload the file again.");
 row(
@@ -654,7 +654,7 @@ row(
   "link.unreachable",
   { code: 600, blame: "peer", http: 503, exit: 4, retryable: true },
   "The gateway cannot be reached.",
-  "Start it with `gsv up`, or set its address: `gsv local-config set url <url>`.",
+  "Start it with `gsv up`, or set its address: `gsv local-config set url URL`.",
 );
 row("link.closed", { code: 601, blame: "peer", http: 503, exit: 4, retryable: true }, "The connection to the gateway is closed.", RETRY);
 row(

@@ -6,6 +6,8 @@ import { CallId, Capability, NodeId } from "./ids.ts";
 export const NodeEntry = struct("NodeEntry", "A machine that is or was connected.", {
   nodeId: NodeId,
   online: t.bool(),
+  /** It was connected when the gateway stopped, and the gateway waits a few seconds for it. */
+  returning: t.optional(t.literal(true)),
   hostCapabilities: t.array(Capability, 64),
   toolCapabilities: t.map(t.array(Capability, 64)),
   tools: t.array(t.string(128), 64),

@@ -271,6 +271,8 @@ impl Remote {
                 let seen = node.last_seen_at.or(node.last_connected_at).map(|at| ago(at, now));
                 let (state, seen) = if node.online {
                     ("online", "now".to_owned())
+                } else if node.returning == Some(true) {
+                    ("reconnecting", seen.unwrap_or_default())
                 } else {
                     ("offline", seen.unwrap_or_default())
                 };

@@ -301,7 +301,7 @@ pub const CHANNEL_FAILED: ErrorReason = ErrorReason {
     http: 502,
     exit: 4,
     text: "The channel did not answer correctly.",
-    hint: "Try again in a moment; `gsv channel status <channel>` shows its state.",
+    hint: "Try again in a moment; `gsv channel status CHANNEL` shows its state.",
 };
 
 /// There is no such channel.
@@ -349,7 +349,7 @@ pub const CHAT_TOO_LONG: ErrorReason = ErrorReason {
     http: 413,
     exit: 2,
     text: "The message is too long.",
-    hint: "Put the text into a file and attach it: `gsv chat --attach <file>`.",
+    hint: "Put the text into a file and attach it: `gsv chat --attach FILE`.",
 };
 
 /// The value is not valid for this setting.
@@ -361,7 +361,7 @@ pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The value is not valid for this setting.",
-    hint: "Show the present value for comparison: `gsv config get <path>`.",
+    hint: "Show the present value for comparison: `gsv config get PATH`.",
 };
 
 /// This version of GSV does not use this setting, so it was not stored.
@@ -385,7 +385,7 @@ pub const CONFIG_TOO_LARGE: ErrorReason = ErrorReason {
     http: 413,
     exit: 2,
     text: "The configuration would become too large.",
-    hint: "Remove settings that you do not need: `gsv config unset <path>`.",
+    hint: "Remove settings that you do not need: `gsv config unset PATH`.",
 };
 
 /// There is no such setting.
@@ -613,7 +613,7 @@ pub const LINK_UNREACHABLE: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "The gateway cannot be reached.",
-    hint: "Start it with `gsv up`, or set its address: `gsv local-config set url <url>`.",
+    hint: "Start it with `gsv up`, or set its address: `gsv local-config set url URL`.",
 };
 
 /// There is no such media file.
@@ -661,7 +661,7 @@ pub const MODEL_AUTH: ErrorReason = ErrorReason {
     http: 502,
     exit: 1,
     text: "The model provider rejected the key.",
-    hint: "Set a valid key: `gsv config set apiKeys.<provider> -`.",
+    hint: "Set a valid key: `gsv config set apiKeys.PROVIDER -`.",
 };
 
 /// The model's answer was incomplete or not valid.
@@ -697,7 +697,7 @@ pub const MODEL_NOT_CONFIGURED: ErrorReason = ErrorReason {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "Run `gsv config set apiKeys.<provider> -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "Run `gsv config set apiKeys.PROVIDER -`, or use the built-in demo model: `gsv config set model.provider demo`.",
 };
 
 /// The model is overloaded.
@@ -817,7 +817,7 @@ pub const NODE_REPLACED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "A newer connection with the same id replaced the node.",
-    hint: "Stop the other node, or give one of them another id: `gsv node --id <id>`.",
+    hint: "Stop the other node, or give one of them another id: `gsv node --id ID`.",
 };
 
 /// There is no such node.
@@ -1093,7 +1093,7 @@ pub const SEARCH_BAD_QUERY: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The search query has no words.",
-    hint: "Enter at least one word: `gsv search <text>`.",
+    hint: "Enter at least one word: `gsv search TEXT`.",
 };
 
 /// The transcript could not be archived, so nothing was removed.
@@ -1177,7 +1177,7 @@ pub const SKILL_BUILTIN: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "Built-in skills cannot be removed or replaced.",
-    hint: "Disable the skill instead: `gsv config set skills.entries.<name>.enabled false`.",
+    hint: "Disable the skill instead: `gsv config set skills.entries.NAME.enabled false`.",
 };
 
 /// The skill changed in the meantime.
@@ -1189,7 +1189,7 @@ pub const SKILL_CHANGED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "The skill changed in the meantime.",
-    hint: "Review it again: `gsv skills show <name>`.",
+    hint: "Review it again: `gsv skills show NAME`.",
 };
 
 /// A skill with this name already exists.
@@ -1201,7 +1201,7 @@ pub const SKILL_EXISTS: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "A skill with this name already exists.",
-    hint: "Replace it with `gsv skills install <folder> --replace`, or choose another name.",
+    hint: "Replace it with `gsv skills install FOLDER --replace`, or choose another name.",
 };
 
 /// The skill's files are not valid.
@@ -1213,7 +1213,7 @@ pub const SKILL_INVALID: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The skill's files are not valid.",
-    hint: "Correct the files, then install the skill again: `gsv skills install <folder>`.",
+    hint: "Correct the files, then install the skill again: `gsv skills install FOLDER`.",
 };
 
 /// There are too many skills.
@@ -1225,7 +1225,7 @@ pub const SKILL_LIMIT: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "There are too many skills.",
-    hint: "Remove skills that you do not need: `gsv skills remove <name>`.",
+    hint: "Remove skills that you do not need: `gsv skills remove NAME`.",
 };
 
 /// There is no such skill.
@@ -1249,7 +1249,7 @@ pub const SKILL_TOO_LARGE: ErrorReason = ErrorReason {
     http: 413,
     exit: 2,
     text: "The skill is too large.",
-    hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put <file>`.",
+    hint: "Remove files that the agent does not need, or put large files into the workspace: `gsv workspace put FILE`.",
 };
 
 /// Too many skills are being uploaded.
@@ -1273,7 +1273,7 @@ pub const SKILL_UPLOAD_LOST: ErrorReason = ErrorReason {
     http: 409,
     exit: 4,
     text: "The uploaded files of the skill are incomplete or expired.",
-    hint: "Install the skill again: `gsv skills install <folder>`.",
+    hint: "Install the skill again: `gsv skills install FOLDER`.",
 };
 
 /// The storage did not answer correctly.
@@ -1333,7 +1333,7 @@ pub const TOKEN_LIMIT: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "There are too many tokens.",
-    hint: "Revoke tokens that you do not need: `gsv token revoke <id>`.",
+    hint: "Revoke tokens that you do not need: `gsv token revoke ID`.",
 };
 
 /// There is no such token.
@@ -1489,7 +1489,7 @@ pub const WORKSPACE_PROTECTED: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "This file is protected against the change.",
-    hint: "Make the change yourself: `gsv workspace edit <path>`.",
+    hint: "Make the change yourself: `gsv workspace edit PATH`.",
 };
 
 /// Every error, sorted by reason.

@@ -2504,6 +2504,8 @@ pub struct ModelsListResult {
 pub struct NodeEntry {
     pub node_id: NodeId,
     pub online: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub returning: Option<bool>,
     /// At most 64 items.
     pub host_capabilities: Vec<Capability>,
     pub tool_capabilities: BTreeMap<String, Vec<Capability>>,

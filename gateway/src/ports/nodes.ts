@@ -4,7 +4,7 @@ import type { ToolEntry } from "./tool-entry.ts";
 
 export interface NodesPort {
   readonly nodes: {
-    /** All known machines. One that is about to come back after a restart counts as online. */
+    /** All known machines. One that may be about to come back after a restart is `returning`, and not online. */
     list(): readonly NodeEntry[];
     /** The tools of the connected machines. */
     tools(): readonly ToolEntry[];

@@ -122,7 +122,12 @@ function runtime(input: PromptInput, day: LocalDay): Section {
             .map((capability) => clean(capability, 64))
             .toSorted()
             .join(", ")}`;
-    lines.push(`- Machine \`${node.nodeId}\`: ${node.online ? "connected" : "not connected now"}${platform}${node.online ? can : ""}`);
+    const state = node.online
+      ? "connected"
+      : node.returning === true
+        ? "not connected since the gateway was started again a moment ago; a call waits a few seconds for it"
+        : "not connected now";
+    lines.push(`- Machine \`${node.nodeId}\`: ${state}${platform}${node.online ? can : ""}`);
   }
   return section("runtime", "code", lines.join("\n"));
 }

@@ -142,6 +142,11 @@ describe("[P5.2] base and runtime", () => {
     const text = system({}, { nodes, tools });
     assert.equal(system({}, { nodes: nodes.toReversed(), tools: tools.toReversed() }), text);
     assert.match(text, /Machine `laptop`: connected, linux ## Fake\n- Machine `nas`: not connected now$/);
+    const again = system({}, { nodes: [node("nas", { online: false, returning: true })] });
+    assert.match(
+      again,
+      /Machine `nas`: not connected since the gateway was started again a moment ago; a call waits a few seconds for it$/,
+    );
   });
   it("[P4.2] the bytes stay the same all day, independent of the machines' clocks", () => {
     const at = (now: number, seen: number) => system(ALL, { now, nodes: [node("laptop", { lastSeenAt: seen })] });

@@ -64,6 +64,7 @@ function opened(node: NodeEntry, tools: readonly ToolEntry[]): readonly NodeEntr
     {
       nodeId: node.nodeId,
       online: node.online,
+      ...(node.returning === undefined ? {} : { returning: node.returning }),
       tools: names,
       toolCapabilities,
       hostCapabilities: [...new Set(Object.values(toolCapabilities).flat())],

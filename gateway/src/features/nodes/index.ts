@@ -83,7 +83,6 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       arrival: (nodeId) => links.arrival(nodeId),
     });
     const logs = new NodeLogs({ calls, connections, nodes, arrival: (nodeId) => links.arrival(nodeId) });
-    const known = () => nodes.list((nodeId) => links.isExpected(nodeId));
     if (links.returning().length > 0) {
       // The first event after a restart may be the end of a link: it comes before this and settles its machine.
       ports.after(RESTART_SETTLED_MS, () => links.tellRestart());
@@ -91,7 +90,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
     }
     return {
       offers: {
-        nodes: { list: known, tools: () => links.tools() },
+        nodes: { list: () => links.known(), tools: () => links.tools() },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),
           cancel: (nodeId, callIds, reason) => dispatch.cancel(nodeId, callIds, reason),
@@ -109,7 +108,8 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
         { name: "node_liveness", next: () => dispatch.nextLivenessCheck(), run: (at) => dispatch.checkLiveness(at) },
       ],
       runContext({ named }) {
-        return machinesFor(access(named), { tools: links.tools(), nodes: known() });
+        // A run that a restart interrupted keeps its tools; the prompt says which machines are not back.
+        return machinesFor(access(named), { tools: links.callable(), nodes: links.known() });
       },
       // A node that connects, leaves or returns has another connection; nothing else changes what it offers.
       contextVersion() {

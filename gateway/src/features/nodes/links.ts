@@ -2,7 +2,7 @@
  * Machines that connect and disconnect (gateway rules G3, G6): tells the sessions with calls there, the client calls, and clients with
  * the `presence` event. Decides nothing about a call: sessions and client-calls.ts ask calls/rules.ts.
  */
-import { asNodeId, type LedgerCall } from "../../../../protocol/gen/types.ts";
+import { asNodeId, type LedgerCall, type NodeEntry } from "../../../../protocol/gen/types.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { NodeChange } from "../../ports/session.ts";
@@ -46,9 +46,13 @@ export class NodeLinks {
   returning(): readonly string[] {
     return this.#returning.ids();
   }
-  /** Connected, or about to be. */
-  isExpected(nodeId: string): boolean {
-    return this.#ports.connections.isOnline(nodeId) || this.#returning.has(nodeId);
+  /** All known machines, as they are now. */
+  known(): readonly NodeEntry[] {
+    const { connections, nodes } = this.#ports;
+    return nodes.list(
+      (nodeId) => connections.isOnline(nodeId),
+      (nodeId) => this.#returning.has(nodeId),
+    );
   }
   /** Resolves when it is known whether a machine that is about to come back did, and that it listens. */
   async arrival(nodeId: string): Promise<void> {
@@ -150,9 +154,15 @@ export class NodeLinks {
 
   // ------------------------------------------------------------ tools
 
-  /** Tools of connected and returning machines, sorted by name, each name once. */
+  /** Tools of connected machines, sorted by name, each name once. */
   tools(): readonly ToolEntry[] {
-    const nodeIds = [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
+    return this.#toolsOf(this.#ports.connections.nodes().map((node) => node.principal.id));
+  }
+  /** With the tools of returning machines: a call to one of them waits for it. */
+  callable(): readonly ToolEntry[] {
+    return this.#toolsOf([...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()]);
+  }
+  #toolsOf(nodeIds: readonly string[]): readonly ToolEntry[] {
     return new ToolRegistry(machineEntries(nodeIds.flatMap((nodeId) => this.#ports.nodes.offer(nodeId) ?? []))).entries;
   }
 

@@ -20,7 +20,7 @@ export interface NodeMethodPorts extends SessionsPort {
 
 export const nodeMethods = ({ connections, nodes, processes, hide, links, sessions, ask }: NodeMethodPorts): Handlers => ({
   "nodes.list": () => {
-    const list = [...nodes.list((nodeId) => connections.isOnline(nodeId))];
+    const list = [...links.known()];
     return succeed({ nodes: list, count: list.length });
   },
   "node.forget": (_caller, { nodeId, force }) => {

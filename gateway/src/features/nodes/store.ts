@@ -143,10 +143,11 @@ export class Nodes {
     return offer;
   }
 
-  list(isOnline: (nodeId: string) => boolean): readonly NodeEntry[] {
+  list(isOnline: (nodeId: string) => boolean, isReturning: (nodeId: string) => boolean): readonly NodeEntry[] {
     return all<Row>(this.#db.sql, "SELECT * FROM nodes ORDER BY id").map((row) => ({
       nodeId: asNodeId(row.id),
       online: isOnline(row.id),
+      ...(!isOnline(row.id) && isReturning(row.id) ? { returning: true as const } : {}),
       hostCapabilities: capabilityList(row.host_capabilities),
       toolCapabilities: JSON.parse(row.tool_capabilities) as Record<string, Capability[]>,
       tools: (JSON.parse(row.tools) as ToolDefinition[]).map((tool) => tool.name),

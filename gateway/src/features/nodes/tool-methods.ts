@@ -89,18 +89,15 @@ const toolEvent =
   });
 
 export function toolMethods(ports: ToolMethodPorts): Handlers {
-  const { config, connections, subscriptions, nodes, links, calls, sessionCalls, hide, sessions, native, port } = ports;
-  /** What a client can call now: native tools and the tools of connected machines. */
-  const registry = (): ToolRegistry => new ToolRegistry(native.entries, links.tools());
+  const { config, connections, subscriptions, links, calls, sessionCalls, hide, sessions, native, port } = ports;
+  /** What a client can call: native tools and the tools of connected and returning machines. */
+  const callable = (): ToolRegistry => new ToolRegistry(native.entries, links.callable());
 
   /** By the exact full name. */
   const find = (name: string): Result<ToolEntry> => {
-    const entry = registry().find(name);
+    const entry = callable().find(name);
     if (entry !== undefined) return succeed(entry);
-    const node = machineOf(
-      name,
-      nodes.list((nodeId) => links.isExpected(nodeId)),
-    );
+    const node = machineOf(name, links.known());
     if (node !== undefined && !node.online) return fail("node.offline", `The machine ${node.nodeId} is not connected.`);
     if (node !== undefined) return fail("tool.unknown", `The machine ${node.nodeId} has no such tool.`);
     if (name.startsWith(NATIVE_PREFIX)) return fail("tool.unknown", "The gateway has no such tool.");
@@ -152,7 +149,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
 
   return {
     "tools.list": ({ connection: { principal } }) => {
-      const { entries } = registry();
+      const { entries } = new ToolRegistry(native.entries, links.tools());
       const isOwn = ({ target }: ToolEntry): boolean => target.kind === "node" && target.nodeId === principal.id;
       const shown = principal.mode === "node" ? entries.filter(isOwn) : entries;
       return succeed({ tools: shown.map(({ definition }) => definition) });

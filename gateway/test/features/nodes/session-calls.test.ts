@@ -237,6 +237,20 @@ describe("[G3][W5] a link that breaks", () => {
 });
 
 describe("[P12] after the gateway was killed", () => {
+  test("[G6] a machine that has not come back is no connected one: lists and prompts tell, and only runs keep its tools", async () => {
+    await node("lap");
+    await crash();
+    const admin = await client();
+    const { tools } = await admin.ok<{ tools: { name: string }[] }>("tools.list");
+    expect(tools.filter(({ name }) => name.startsWith("lap__"))).toEqual([]);
+    const state = async (): Promise<unknown> => (await port().runContext("agent:main:main", undefined))?.nodes;
+    expect(await state()).toMatchObject([{ nodeId: "lap", online: false, returning: true }]);
+    const listed = await admin.ok<{ nodes: object[] }>("nodes.list");
+    expect(listed.nodes).toMatchObject([{ nodeId: "lap", online: false, returning: true }]);
+    await node("lap");
+    expect(await state()).toMatchObject([{ nodeId: "lap", online: true }]);
+    expect(JSON.stringify(await state())).not.toContain("returning");
+  });
   test("[G6][K8] a machine that was connected is expected back: its tools stay, and a call waits for it", async () => {
     await node("lap");
     const ref = await refOf("main");
