@@ -108,6 +108,10 @@ async fn put(context: &Context, args: WorkspacePut) -> Outcome {
     let text = match args.file.filter(|file| file != Path::new("-")) {
         Some(file) => {
             let next = "Check the path, or pipe the content in.";
+            if file.is_dir() {
+                let message = format!("{} is a folder on this machine.", file.display());
+                return Err(Failure::usage(message, "Name one file: `gsv workspace put PATH FILE`."));
+            }
             let bytes = fs::read(&file).or_fail(format_args!("read {}", file.display()), next)?;
             String::from_utf8(bytes).map_err(|_| {
                 let message = format!("{} is not UTF-8 text.", file.display());

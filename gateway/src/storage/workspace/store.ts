@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FileChange, FileContent, FileListing, FileWritten } from "../../ports/agent-files.ts";
-import { failure, type Result } from "../../ports/result.ts";
+import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
@@ -82,9 +82,27 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     if (isCached(path)) cacheOf(bucket).invalidate(agentId);
     if (path.startsWith("skills/")) cacheOf(bucket).skills.invalidate({ scope: "agent", agentId });
   });
-  const notFound = async (agentId: string, path: WorkspacePath) => {
+  const isFolder = async (agentId: string, path: WorkspacePath): Promise<boolean> => {
     const inside = await guarded("be searched", () => bucket.list({ prefix: folderPrefix(agentId, path), limit: 1 }));
-    if (inside.ok && inside.value.objects.length > 0) return failure("path.not_a_file", `\`${path}\` is a folder.`);
+    return inside.ok && inside.value.objects.length > 0;
+  };
+  /** Why a file can't be written here: a bucket of plain files keeps no file where a folder is, and none below a file. */
+  const place = async (agentId: string, path: WorkspacePath): Promise<Failure | undefined> => {
+    if (await isFolder(agentId, path)) {
+      const hint = `Name the file in it: \`gsv workspace put ${path}/NAME\`.`;
+      return { ok: false, error: { reason: "path.not_a_file", message: `\`${path}\` is a folder.`, hint } };
+    }
+    const names = path.split("/").slice(0, -1);
+    for (const at of names.keys()) {
+      const above = parsePath(names.slice(0, at + 1).join("/"));
+      const file = above.ok ? await guarded("be searched", () => bucket.head(fileKey(agentId, above.value))) : above;
+      if (above.ok && file.ok && file.value && !isMark(file.value))
+        return failure("path.invalid", `\`${above.value}\` is a file, not a folder.`);
+    }
+    return undefined;
+  };
+  const notFound = async (agentId: string, path: WorkspacePath) => {
+    if (await isFolder(agentId, path)) return failure("path.not_a_file", `\`${path}\` is a folder.`);
     return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
   };
 
@@ -100,14 +118,14 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
   }
   /** Writes these bytes: one try with an expected state; otherwise retries after concurrent changes. */
-  const become = (
+  const become = async (
     agentId: string,
     path: WorkspacePath,
     bytes: Uint8Array<ArrayBuffer>,
     { ifMatch, by, before }: WriteOptions,
     maxBytes?: number,
-  ) =>
-    replacer.replace(
+  ): Promise<Result<FileWritten>> => {
+    const written = await replacer.replace(
       agentId,
       path,
       (current) => {
@@ -121,6 +139,8 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       before,
       maxBytes,
     );
+    return written.ok || written.error.reason !== "storage.failed" ? written : ((await place(agentId, path)) ?? written);
+  };
   async function version(agentId: string, path: WorkspacePath, given: string) {
     const parsed = parseVersionId(given);
     const missing = failure("path.not_found", `\`${path}\` has no such version. \`gsv workspace log ${path}\` shows them.`);
