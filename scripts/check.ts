@@ -9,8 +9,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { NOT_SERVED_PATHS } from "../protocol/gen/config.ts";
+import { ERRORS } from "../protocol/gen/errors.ts";
 import type { TypeName } from "../protocol/gen/explain-table.ts";
+import { METHODS } from "../protocol/gen/methods.ts";
 import { resolveCell } from "../protocol/runtime/cells.ts";
+import { adviceFindings } from "./check/advice.ts";
 import { circleFindings, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
 import { type Finding, type RustPackage, rustFindings, type Sources, typescriptFindings } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
@@ -100,6 +103,8 @@ async function unreadSettings(): Promise<Finding[]> {
   }
 }
 
+const CONTRACT = { root: ["ref", "GsvConfig"], otherNames: new Set([...Object.keys(METHODS), ...Object.keys(ERRORS)]) } as const;
+
 async function rustPackages(): Promise<RustPackage[]> {
   const { code, stdout, output } = await run("cargo", ["metadata", "--format-version=1", "--no-deps", "--offline"], { cwd: ROOT });
   if (code !== 0) throw new Error(output);
@@ -178,6 +183,11 @@ const checks: Check[] = [
     name: "settings and their readers",
     advice: "read the setting, or list it as not served (protocol/src/config.ts)",
     look: async () => shown(await unreadSettings()),
+  },
+  {
+    name: "settings that texts name",
+    advice: "name a setting of protocol/src/config.ts, or the command that does it",
+    look: async () => shown(adviceFindings(await sources(), CONTRACT)),
   },
   {
     name: "documents that are mentioned",

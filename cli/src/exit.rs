@@ -247,7 +247,11 @@ mod tests {
         let mut checked = 0;
         for text in texts() {
             for command in commands(&text) {
-                let words = command.split(' ').map(|word| word.trim_matches(['<', '>']));
+                assert!(
+                    !command.contains('<'),
+                    "`{command}`: a shell reads `<` as a file; write names in capitals"
+                );
+                let words = command.split(' ');
                 if let Err(error) = crate::args::Cli::try_parse_from(words) {
                     let shown = matches!(error.kind(), ArgError::DisplayHelp | ArgError::DisplayVersion);
                     assert!(shown, "`{command}`: {error}");

@@ -14,7 +14,7 @@ export type SettingsOrWhy = { readonly ok: true; readonly settings: Settings } |
 
 const DISCORD = "https://discord.com/api";
 const NO_TOKEN =
-  "There is no bot token. Make a bot at https://discord.com/developers/applications, copy its token (Bot, Reset Token), and put it into the configuration as `token`, or into the secret DISCORD_BOT_TOKEN.";
+  "There is no bot token. Make a bot at https://discord.com/developers/applications, copy its token (Bot, Reset Token), and run `gsv channel discord start`, which asks for it. On Cloudflare the secret DISCORD_BOT_TOKEN works, too.";
 
 export function readSettings(
   config: Readonly<Record<string, unknown>>,

@@ -420,7 +420,7 @@ async fn check_settings(report: &mut Report, client: &Client, provider: &str, id
         .unwrap_or_default();
     let has_no_key = providers.iter().any(|entry| entry.provider == provider && !entry.ready);
     if id.is_empty() {
-        let next = format!("Set one: `gsv config set model.id <id>`; `gsv models {provider}` lists what is known.");
+        let next = format!("Set one: `gsv config set model.id ID`; `gsv models {provider}` lists what is known.");
         report.fail("model", format!("no model of {provider} is set"), next);
     } else if has_no_key && !own_address {
         let next = format!("Run `gsv config set apiKeys.{provider} -`.");

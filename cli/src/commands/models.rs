@@ -24,7 +24,7 @@ pub async fn run(context: &Context, provider: Option<String>) -> Outcome {
         if models.is_empty() {
             let name = named.unwrap_or_default();
             out.note(&format!(
-                "No models of {name} are listed. Any model that it has can be used: `gsv config set model.id <id>`."
+                "No models of {name} are listed. Any model that it has can be used: `gsv config set model.id ID`."
             ));
             return;
         }

@@ -15,6 +15,8 @@ import type { Timers } from "./watchdog.ts";
 const WORD_MS = 200;
 export const DEMO_NOTE =
   "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic -`; `openai`, `openrouter`, `ollama` and others work the same way.)";
+/** After the first answer of a conversation. */
+const DEMO_MARK = "(demo model)";
 const HELP = [
   "I am GSV's demo model. I don't understand language; I follow these phrases:",
   "",
@@ -210,7 +212,8 @@ export async function callDemo(request: ModelRequest, timers: Timers): Promise<M
     );
     return reply(calls, "toolUse", JSON.stringify(step.calls).length);
   }
-  const text = `${step.text}\n\n${DEMO_NOTE}`;
+  const isTold = request.messages.some((message) => message.role === "assistant" && textOf(message).includes(DEMO_NOTE));
+  const text = `${step.text}\n\n${isTold ? DEMO_MARK : DEMO_NOTE}`;
   if (!(await stream(text, step.pace, request, timers))) return cancelled();
   return reply(
     [...(step.thinking === undefined ? [] : [{ type: "thinking", thinking: step.thinking } as const]), { type: "text", text }],

@@ -44,6 +44,17 @@ describe("[P4.2] demo model", () => {
     assert.deepEqual([calls, usage.costUsd], [[], 0]);
     assert.match(DEMO_NOTE, /demo model.*gsv config set model\.provider anthropic/);
   });
+  it("the note comes once per conversation; later answers only say that they are the demo model's", async () => {
+    const first = await ask("say one");
+    const later = await ask([user("say one"), first.message, user("say two")]);
+    assert.equal(later.text, "two\n\n(demo model)");
+    // A conversation that was reset or compacted does not have it any more.
+    assert.ok(
+      (await ask([user("say one"), { ...first.message, content: [{ type: "text", text: "one" }] }, user("say two")])).text.endsWith(
+        DEMO_NOTE,
+      ),
+    );
+  });
   it("[F4] the note does not advise typing a key as an argument", () => {
     assert.match(DEMO_NOTE, /`gsv config set apiKeys\.anthropic -`/);
   });

@@ -140,7 +140,7 @@ function id(ref: ModelRef): Result<string> {
   const preset = providerInfo(ref.provider)?.defaultModel;
   if (preset !== undefined) return { ok: true, value: preset };
   const known = providerInfo(ref.provider);
-  const choose = "`gsv config set model.id <id>`";
+  const choose = "`gsv config set model.id ID`";
   return failure(
     "model.not_configured",
     known?.listModels === undefined

@@ -111,7 +111,7 @@ describe("resolving a model's server", () => {
     ] as const) {
       const { reason, message } = error(get({ provider, id: "m" }));
       assert.equal(reason, "model.not_configured");
-      assert.ok(message.includes(`\`gsv config set cloud.${setting} <value>\``), message);
+      assert.ok(message.includes(`\`gsv config set cloud.${setting} VALUE\``), message);
       assert.ok(message.includes(`\`gsv config set apiKeys.${provider} -\``), message);
     }
   });
@@ -137,7 +137,7 @@ describe("resolving a model's server", () => {
   it("[F48] Ollama without a model says how to get one and how to set it", () => {
     const { reason, message } = error(get({ provider: "ollama", id: "demo" }, undefined, none));
     assert.equal(reason, "model.not_configured");
-    assert.match(message, /No model is set for Ollama\. .*`ollama list`.*`ollama pull \w+`.*`gsv config set model\.id <id>`/);
+    assert.match(message, /No model is set for Ollama\. .*`ollama list`.*`ollama pull \w+`.*`gsv config set model\.id ID`/);
   });
   it("a subscription's login token is refused before it is sent anywhere", () => {
     assert.equal(
