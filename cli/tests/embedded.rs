@@ -158,6 +158,9 @@ fn a_lost_first_token_can_be_replaced() {
     gateway.gsv(&["local-config", "unset", "token"]).ok();
     let run = gateway.up().ok();
     assert!(run.stderr.contains("--new-token"), "{}", run.stderr);
+    let again = gateway.up().ok();
+    assert!(again.stderr.contains("already running"), "{}", again.stderr);
+    assert!(again.stderr.contains("gsv up --new-token"), "{}", again.stderr);
     let refused = gateway.gsv(&["up", "--new-token"]).failed(1);
     assert!(refused.stderr.contains("gsv down"), "{}", refused.stderr);
     gateway.gsv(&["down"]).ok();

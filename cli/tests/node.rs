@@ -88,6 +88,18 @@ fn f19_a_workspace_around_gsvs_own_folders_is_refused_before_a_token_is_made() {
 }
 
 #[test]
+fn in_the_home_folder_the_agent_works_in_a_folder_of_its_own() {
+    let home = Home::new();
+    let mut command = home.command();
+    command.args(["node", "--id", "laptop"]).current_dir(home.root());
+    let run = finish(start(&mut command)).failed(3);
+    let folder = home.root().join("gsv");
+    assert!(folder.is_dir());
+    assert!(run.stderr.contains("--workspace"), "{}", run.stderr);
+    assert!(run.stderr.contains(folder.to_str().unwrap()), "{}", run.stderr);
+}
+
+#[test]
 fn a_node_without_any_token_says_how_to_get_one() {
     let home = Home::new();
     let run = home.gsv(["node", "--id", "laptop"]).failed(3);

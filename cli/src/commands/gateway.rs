@@ -51,6 +51,8 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     Ok(())
 }
 
+const TOKEN_LOST: &str = "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`";
+
 fn report(out: Output, layout: &Layout, started: &Started) {
     let url = url(started.port);
     let took_ms = millis(started.took);
@@ -61,7 +63,11 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     out.show(document, |_| out.line(&url));
     let version = clean(&started.version);
     if started.already_running {
-        return out.note(&format!("The gateway is already running (version {version})."));
+        out.note(&format!("The gateway is already running (version {version})."));
+        if started.login == Login::TokenLost {
+            out.warn(TOKEN_LOST);
+        }
+        return;
     }
     started.warnings.iter().for_each(|warning| out.warn(warning));
     let after = match took_ms {
@@ -87,9 +93,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
         Login::Elsewhere { url: other, token } => out.warn(&format!(
             "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
         )),
-        Login::TokenLost => out.warn(
-            "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`",
-        ),
+        Login::TokenLost => out.warn(TOKEN_LOST),
     }
     out.aside(&format!("The agent's files: {}", layout.workspace().display()));
 }

@@ -55,9 +55,13 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
             "Choose another name with --id.",
         )
     })?;
-    let workspace = workspace(args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from)))?;
     let home = paths::state_dir()?;
     let private = private_folders()?;
+    let named = args.workspace.or_else(|| stored(Key::NodeWorkspace).map(PathBuf::from));
+    let workspace = match named {
+        Some(dir) => workspace(Some(dir))?,
+        None => default_workspace(out, &private)?,
+    };
     check_workspace(&workspace, &private).map_err(|error| fatal(&error))?;
     let url = find_url(&context.global, &config)?;
     let state_dir = home.join("node").join(&id);
@@ -210,6 +214,25 @@ impl Signals {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         });
     }
+}
+
+/// The current folder, or `~/gsv` where the current one contains GSV's own folders: a home folder does.
+fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
+    let here = workspace(None)?;
+    if check_workspace(&here, private).is_ok() {
+        return Ok(here);
+    }
+    let dir = paths::home()?.join("gsv");
+    fs::create_dir_all(&dir).or_fail(
+        format_args!("make the folder {}", dir.display()),
+        "Name a folder for the agent's work: `gsv node --workspace DIR`.",
+    )?;
+    out.note(&format!(
+        "The agent works in {}, because {} has GSV's own files. Choose another folder with --workspace DIR.",
+        dir.display(),
+        here.display()
+    ));
+    workspace(Some(dir))
 }
 
 pub fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {

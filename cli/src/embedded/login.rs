@@ -63,6 +63,18 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
     Ok((bootstrap, login))
 }
 
+/// What the local config has for a gateway that runs already.
+pub fn present() -> Outcome<Login> {
+    let config = Config::load()?;
+    let is_ours = config.get(Key::Url).is_none_or(is_loopback);
+    let has_token = config.get(Key::Token).is_some();
+    Ok(if is_ours && !has_token {
+        Login::TokenLost
+    } else {
+        Login::Kept
+    })
+}
+
 /// Stores the address of a gateway that has moved to another port.
 pub fn store_address(port: u16) -> Outcome {
     let mut config = Config::load()?;

@@ -206,7 +206,7 @@ fn running(layout: &Layout, request: Request) -> Outcome<Started> {
         version: state.version,
         already_running: true,
         took: began.elapsed(),
-        login: Login::Kept,
+        login: login::present()?,
         warnings: Vec::new(),
     })
 }
