@@ -7,9 +7,11 @@ import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { policyCheck } from "./policy-check.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
+import { unusedSettings } from "./unused.ts";
 
 interface Ports extends Pick<KernelPorts, "config">, NodesPort {
   readonly native: NativeTools;
+  readonly channelNames: () => readonly string[];
 }
 
 export const configFeature: FeatureDefinition<Ports, object> = {
@@ -23,7 +25,10 @@ const MAX_LISTED = 64;
 /** In the path of every setting of the policy. */
 const POLICY = "toolApproval";
 
-const configMethods = ({ config, native, nodes }: Ports): Handlers => ({
+const set = (path: string, warnings: readonly string[]) =>
+  succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
+
+const configMethods = ({ config, native, nodes, channelNames }: Ports): Handlers => ({
   "config.get": (_caller, params) => {
     const read = config.read(params.path);
     if (!read.ok) return read;
@@ -35,13 +40,12 @@ const configMethods = ({ config, native, nodes }: Ports): Handlers => ({
   "config.set": async (_caller, params) => {
     if (!params.path.includes(POLICY)) {
       const change = config.set(params.path, params.value);
-      return change.ok ? succeed({ ok: true, path: change.value.path }) : change;
+      return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
     }
     const policy = policyCheck(await loadRegexEngine(), native, nodes);
     const change = config.set(params.path, params.value, policy.check);
     if (!change.ok) return change;
-    const warnings = policy.warnings(change.value.config).slice(0, MAX_LISTED);
-    return succeed({ ok: true, path: change.value.path, ...(warnings.length === 0 ? {} : { warnings }) });
+    return set(change.value.path, policy.warnings(change.value.config));
   },
   "config.unset": async (_caller, params) => {
     const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;

@@ -1,0 +1,45 @@
+/** Settings that are stored and that nothing uses as they are: a warning, because the channel may be started later. PURE. */
+import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+
+/** Names and values from the configuration are shown cut. */
+const SHOWN_CHARS = 64;
+const shown = (text: string): string => `\`${text.slice(0, SHOWN_CHARS)}\``;
+
+/** `eu-central-1`, `us-gov-west-1`, `ap-southeast-2`. */
+const AWS_REGION = /^[a-z]{2,3}(?:-[a-z]+)+-\d{1,2}$/;
+/** `europe-west4`, `us-central1`, and the places that are no region. */
+const VERTEX_LOCATION = /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/;
+
+/** The warnings about the part of the configuration that a change of `path` has touched. `channels`: those that the gateway has. */
+export function unusedSettings(path: string, config: Readonly<GsvConfig>, channels: readonly string[]): readonly string[] {
+  const [top, name] = path.split(".");
+  const touched = (all: object | undefined): readonly string[] =>
+    Object.keys(all ?? {}).filter((key) => name === undefined || key === name);
+  switch (top) {
+    case "channels": {
+      const known = channels.length === 0 ? "It has none yet" : `It has ${channels.toSorted().join(", ")}`;
+      return touched(config.channels)
+        .filter((channel) => !channels.includes(channel))
+        .map(
+          (channel) =>
+            `This gateway has no channel ${shown(channel)}, so channels.${channel.slice(0, SHOWN_CHARS)} has no effect now. ${known}; \`gsv channel list\` shows more.`,
+        );
+    }
+    case "cloud":
+      return cloudWarnings(config.cloud, name);
+    default:
+      return [];
+  }
+}
+
+function cloudWarnings(cloud: GsvConfig["cloud"], name: string | undefined): readonly string[] {
+  const odd = (setting: "awsRegion" | "vertexLocation", form: RegExp, what: string): readonly string[] => {
+    const value = cloud?.[setting];
+    if ((name !== undefined && name !== setting) || value === undefined || form.test(value)) return [];
+    return [`${shown(value)} does not look like ${what}. Model calls fail when there is none of this name.`];
+  };
+  return [
+    ...odd("awsRegion", AWS_REGION, "a region of AWS, such as eu-central-1"),
+    ...odd("vertexLocation", VERTEX_LOCATION, "a location of Vertex AI, such as europe-west4 or global"),
+  ];
+}

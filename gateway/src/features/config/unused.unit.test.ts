@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { unusedSettings } from "./unused.ts";
+
+const warned = (path: string, config: GsvConfig, channels: readonly string[] = ["whatsapp", "discord"]): readonly string[] =>
+  unusedSettings(path, config, channels);
+
+test("[F1] a setting of a channel that the gateway does not have is stored with a warning that names those it has", () => {
+  const config: GsvConfig = { channels: { telegram: { dmPolicy: "open" }, whatsapp: { dmPolicy: "open" } } };
+  const [text, ...more] = warned("channels.telegram.dmPolicy", config);
+  assert.match(text ?? "", /no channel `telegram`.*has no effect now\. It has discord, whatsapp; `gsv channel list`/);
+  assert.deepEqual(more, []);
+  assert.deepEqual(warned("channels.whatsapp.dmPolicy", config), []);
+  assert.equal(warned("channels", config).length, 1);
+  assert.match(warned("channels.discord.dmPolicy", { channels: { discord: {} } }, [])[0] ?? "", /It has none yet/);
+  assert.deepEqual(warned("model.id", config), [], "only what the change has touched");
+});
+test("[F1] a place of a cloud that has another form than its places is stored with a warning", () => {
+  for (const awsRegion of ["eu-central-1", "us-gov-west-1", "ap-southeast-2", "us-iso-east-1"])
+    assert.deepEqual(warned("cloud.awsRegion", { cloud: { awsRegion } }), [], awsRegion);
+  for (const awsRegion of ["nonsense", "eu-central", "EU-CENTRAL-1", "europe-west4"])
+    assert.match(warned("cloud.awsRegion", { cloud: { awsRegion } })[0] ?? "", /does not look like a region of AWS/, awsRegion);
+  for (const vertexLocation of ["global", "us", "europe-west4", "us-central1"])
+    assert.deepEqual(warned("cloud", { cloud: { vertexLocation } }), [], vertexLocation);
+  assert.equal(warned("cloud", { cloud: { vertexLocation: "moon", awsRegion: "moon" } }).length, 2);
+  assert.equal(warned("cloud.vertexLocation", { cloud: { vertexLocation: "moon", awsRegion: "moon" } }).length, 1);
+});
