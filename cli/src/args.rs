@@ -10,6 +10,7 @@ mod approval;
 mod channel;
 mod cli;
 mod gateway;
+mod nodes;
 mod parse;
 mod session;
 mod skills;
@@ -26,6 +27,7 @@ pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,
 };
+pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;
 pub use self::session::{
     ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow, Stop,

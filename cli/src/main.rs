@@ -102,6 +102,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
             ..
         }) => commands::node_sandbox::run(&context, &args),
         Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
+        Command::Nodes(command) => block_on(commands::nodes::run(&context, command)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
         Command::Models { provider } => block_on(commands::models::run(&context, provider)),

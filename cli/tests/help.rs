@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 47] = [
+    let commands: [&[&str]; 49] = [
         &[],
         &["chat"],
         &["up"],
@@ -28,6 +28,8 @@ fn help_texts() {
         &["session"],
         &["session", "set"],
         &["node", "sandbox"],
+        &["nodes"],
+        &["nodes", "forget"],
         &["session", "list"],
         &["tools"],
         &["tools", "call"],

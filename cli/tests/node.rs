@@ -233,3 +233,38 @@ fn f53_a_node_without_a_name_takes_the_host_s() {
     let (id, _) = runs(&gateway, &home, &[], Some("gsv_node_a_host"));
     assert_eq!(id, host.trim().split('.').next().unwrap());
 }
+
+#[test]
+fn a_forgotten_machine_is_removed_and_its_token_is_named() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let refused = home.gsv(["nodes", "forget", "lap"]).failed(2);
+    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    let child = start(home.command().args(["nodes", "forget", "lap", "--yes"]));
+    let mut connection = gateway.accept();
+    let request = connection.expect("node.forget");
+    assert_eq!(request.params, json!({"nodeId": "lap"}));
+    connection.answer(
+        &request,
+        &json!({"ok": true, "nodeId": "lap", "removed": true, "disconnected": false}),
+    );
+    let request = connection.expect("tokens.list");
+    let token = |id: &str, node: &str, more: serde_json::Value| {
+        let mut token = json!({"tokenId": id, "kind": "node", "nodeId": node, "last4": "beef", "createdAt": 1});
+        token.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        token
+    };
+    let tokens = [
+        token("t1", "lap", json!({})),
+        token("t2", "lap", json!({"revokedAt": 2})),
+        token("t3", "lap", json!({"expiresAt": 3})),
+        token("t4", "other", json!({})),
+    ];
+    connection.answer(&request, &json!({"tokens": tokens, "count": 4}));
+    let run = finish(child).ok();
+    assert!(run.stderr.contains("lap is removed"), "{}", run.stderr);
+    assert!(run.stderr.contains("gsv token revoke t1"), "{}", run.stderr);
+    for other in ["t2", "t3", "t4"] {
+        assert!(!run.stderr.contains(other), "{}", run.stderr);
+    }
+}

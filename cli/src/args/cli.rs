@@ -8,6 +8,7 @@ use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
+use super::nodes::NodesCommand;
 use super::session::{Chat, Search, SessionCommand, Stop};
 use super::skills::SkillsCommand;
 use super::values::one_of;
@@ -79,6 +80,9 @@ pub enum Command {
     Status,
     /// Let the agent use this machine
     Node(Node),
+    /// List and remove the machines that the gateway knows
+    #[command(subcommand)]
+    Nodes(NodesCommand),
     /// Show and change the gateway's settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -209,7 +213,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 26);
+        assert_eq!(commands.len(), 27);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -29,6 +29,9 @@ pub struct Chat {
     /// Answer the questions about calls that need your word: `never` denies each call, `all` allows each call
     #[arg(long, value_enum, value_name = "ANSWER")]
     pub approve: Option<ApproveCalls>,
+    /// Set which tool calls run and which ask, for this conversation from now on (as `gsv session set --mode`)
+    #[arg(long, value_name = "MODE", value_parser = one_of(PolicyMode::ALL, PolicyMode::as_str))]
+    pub mode: Option<PolicyMode>,
     /// Show tokens, cost and time at the end
     #[arg(short, long)]
     pub verbose: bool,

@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use gsv_protocol::types::SessionKey;
+use gsv_protocol::methods::ChatSend;
+use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey};
 use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,6 +18,7 @@ use crate::chat::conversation::Conversation;
 use crate::chat::interactive;
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
+use crate::clean::clean;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
@@ -36,9 +38,37 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     if files.is_empty() && message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage("The message is empty.", "Write one: `gsv chat hello`."));
     }
+    if let Some(mode) = args.mode {
+        set_mode(context, &session, mode).await?;
+    }
     let result = talk(context, session.into_inner(), &args, message, files).await;
     View::new(out).ended(&result);
     result
+}
+
+/// By the conversation's own command: a conversation that has had no message yet has no settings that `session.patch` could change.
+async fn set_mode(context: &Context, session: &SessionKey, mode: PolicyMode) -> Outcome {
+    let params = ChatSendParams {
+        session_key: session.clone(),
+        message: format!("/mode {}", mode.as_str()),
+        run_id: None,
+        message_id: None,
+        attachments: None,
+    };
+    match context.ask::<ChatSend>(params).await? {
+        ChatSendResult::Command { error: Some(error), .. } => Err(Failure::failed(
+            format!("The mode was not set: {}", clean(&error)),
+            "Choose another mode; `gsv chat --help` lists them.",
+        )),
+        ChatSendResult::Command { response, .. } => {
+            context.out.aside(&clean(response.as_deref().unwrap_or_default()));
+            Ok(())
+        }
+        _ => Err(Failure::failed(
+            "This gateway is too old for modes.",
+            "Update it, or leave out --mode.",
+        )),
+    }
 }
 
 /// The message of the arguments and of stdin. None: the prompt asks for it.

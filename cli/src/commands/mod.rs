@@ -22,6 +22,7 @@ pub mod messages;
 pub mod models;
 pub mod node;
 pub mod node_sandbox;
+pub mod nodes;
 pub mod pair;
 pub mod prompt;
 pub mod search;

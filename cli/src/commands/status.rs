@@ -247,6 +247,28 @@ impl Report {
 }
 
 /// The level that the machine reported, such as `workspace (landlock)`.
+/// Machines as a table.
+pub fn machines(nodes: &[NodeEntry], now: u64) -> Table<5> {
+    let rows = nodes.iter().map(|node| {
+        let seen = node.last_seen_at.or(node.last_connected_at).map(|at| ago(at, now));
+        let (state, seen) = if node.online {
+            ("online", "now".to_owned())
+        } else if node.returning == Some(true) {
+            ("reconnecting", seen.unwrap_or_default())
+        } else {
+            ("offline", seen.unwrap_or_default())
+        };
+        [
+            node.node_id.to_string(),
+            state.to_owned(),
+            seen,
+            sandbox_words(node),
+            node.tools.join(" "),
+        ]
+    });
+    Table::new(["MACHINE", "STATE", "SEEN", "SANDBOX", "TOOLS"], rows)
+}
+
 fn sandbox_words(node: &NodeEntry) -> String {
     let Some(sandbox) = &node.sandbox else {
         return "none".to_owned();
@@ -267,24 +289,7 @@ impl Remote {
         if self.nodes.is_empty() {
             out.aside("No machines yet. Let the agent use this one: `gsv node --id laptop`.");
         } else {
-            let rows = self.nodes.iter().map(|node| {
-                let seen = node.last_seen_at.or(node.last_connected_at).map(|at| ago(at, now));
-                let (state, seen) = if node.online {
-                    ("online", "now".to_owned())
-                } else if node.returning == Some(true) {
-                    ("reconnecting", seen.unwrap_or_default())
-                } else {
-                    ("offline", seen.unwrap_or_default())
-                };
-                [
-                    node.node_id.to_string(),
-                    state.to_owned(),
-                    seen,
-                    sandbox_words(node),
-                    node.tools.join(" "),
-                ]
-            });
-            out.table(&Table::new(["MACHINE", "STATE", "SEEN", "SANDBOX", "TOOLS"], rows));
+            out.table(&machines(&self.nodes, now));
         }
         if let Some(overview) = &self.channels {
             print_channels(out, overview, now);
