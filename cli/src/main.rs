@@ -10,6 +10,7 @@
     )
 )]
 
+mod above;
 mod args;
 mod ask;
 mod big_text;

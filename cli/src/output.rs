@@ -11,6 +11,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
+use crate::above::Above;
 use crate::clean::clean;
 use crate::exit::{Exit, Failure};
 use crate::table::Table;
@@ -52,6 +53,8 @@ pub struct Output {
     pub tty: bool,
     colour_out: bool,
     colour_err: bool,
+    /// A line editor has the terminal: everything is printed above its line.
+    above: Option<&'static Above>,
 }
 
 impl Output {
@@ -64,6 +67,15 @@ impl Output {
             tty,
             colour_out: colour && tty,
             colour_err: colour && io::stderr().is_terminal(),
+            above: None,
+        }
+    }
+
+    /// The same output, printed above the line of an editor.
+    pub const fn printed_above(self, above: &'static Above) -> Self {
+        Self {
+            above: Some(above),
+            ..self
         }
     }
 
@@ -75,6 +87,7 @@ impl Output {
             tty: false,
             colour_out: false,
             colour_err: false,
+            above: None,
         }
     }
 
@@ -104,24 +117,24 @@ impl Output {
 
     /// One line of our own making to stdout.
     pub fn line(self, text: &str) {
-        write_out(&format!("{text}\n"));
+        self.write_out(&format!("{text}\n"));
     }
 
     /// A piece of our own making to stdout, at once, without a line end.
     pub fn piece(self, text: &str) {
-        write_out(text);
+        self.write_out(text);
     }
 
     /// A file's or a tool's content to stdout: as it is into a pipe, cleaned on a terminal.
     pub fn content(self, text: &str) {
         if self.tty {
             let cleaned = clean(text);
-            write_out(&cleaned);
+            self.write_out(&cleaned);
             if !cleaned.is_empty() && !cleaned.ends_with('\n') {
-                write_out("\n");
+                self.write_out("\n");
             }
         } else {
-            write_out(text);
+            self.write_out(text);
         }
     }
 
@@ -181,12 +194,12 @@ impl Output {
 
     /// A note for a person, on stderr.
     pub fn note(self, text: &str) {
-        write_err(&format!("{text}\n"));
+        self.write_err(&format!("{text}\n"));
     }
 
     /// A question to a person, on stderr; the answer is typed behind it.
     pub fn prompt(self, text: &str) {
-        write_err(text);
+        self.write_err(text);
     }
 
     /// A less important note.
@@ -217,6 +230,20 @@ impl Output {
             text.push_str(&clean(next));
         }
         self.note(&text);
+    }
+
+    fn write_out(self, text: &str) {
+        match self.above {
+            Some(above) => above.push(text),
+            None => write_out(text),
+        }
+    }
+
+    fn write_err(self, text: &str) {
+        match self.above {
+            Some(above) => above.push(text),
+            None => write_err(text),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `gsv chat` on a terminal: the prompt, Markdown, and Ctrl-C.
+//! `gsv chat` on a terminal: the prompt, which is live during an answer, Markdown, and Ctrl-C.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,9 +38,9 @@ fn a_conversation_at_the_prompt() {
     assert_eq!(request.params["message"], "hello");
     let run = request.params["runId"].as_str().unwrap().to_owned();
     connection.answer(&request, &json!({"status": "started", "runId": run, "seq": 1}));
-    connection.chat(&run, &delta(1, 1, 0, "Some **bold"));
-    terminal.shows("Some **bold");
-    connection.chat(&run, &whole("final", 2, 1, 1, "Some **bold** word"));
+    connection.chat(&run, &delta(1, 1, 0, "First.\n\nSome **bold"));
+    terminal.shows("First.");
+    connection.chat(&run, &whole("final", 2, 1, 1, "First.\n\nSome **bold** word"));
     terminal.shows("Some \u{1b}[1mbold\u{1b}[0m word");
     terminal.shows("› ");
 
@@ -95,7 +95,7 @@ fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
     let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
     terminal.types("count\r");
     let run = connection.started(1);
-    connection.chat(&run, &delta(1, 1, 0, "1 2 3"));
+    connection.chat(&run, &delta(1, 1, 0, "1 2 3\n\n4"));
     terminal.shows("1 2 3");
     terminal.interrupt();
     let abort = connection.expect("chat.abort");
@@ -156,64 +156,253 @@ fn commanded(connection: &mut Connection, message: &str, response: &str) {
     connection.answer(&request, &answer);
 }
 
+/// The screen from the line with `first` on, without blank lines.
+fn from_line(terminal: &Terminal, first: &str) -> Vec<String> {
+    let picture = terminal.picture();
+    let lines = picture.lines().skip_while(|line| !line.contains(first));
+    let lines = lines.map(|line| line.trim_end().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+fn stopped(connection: &mut Connection, run: &str, seq: u64) {
+    let abort = connection.expect("chat.abort");
+    let answer = json!({"ok": true, "wasRunning": true, "pendingToolsCancelled": 0});
+    connection.answer(&abort, &answer);
+    connection.chat(run, &json!({"state": "aborted", "sessionSeq": seq}));
+}
+
 #[test]
-fn f43_what_is_typed_during_an_answer_is_sent_after_it_in_order_and_nothing_is_shown_twice() {
+fn f43_what_is_typed_during_an_answer_is_shown_as_it_is_typed_and_stays_after_it() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
     terminal.types("slow\r");
     let run = connection.started(1);
-    connection.chat(&run, &delta(1, 1, 0, "The answer beg"));
-    terminal.shows("The answer beg");
-    terminal.types("one\rtwo\r");
-    connection.chat(&run, &delta(1, 1, 14, "ins"));
-    terminal.shows("ins");
-    connection.chat(&run, &whole("final", 2, 1, 1, "The answer begins and **ends**."));
-    commanded(&mut connection, "one", "first answer");
-    commanded(&mut connection, "two", "second answer");
-    terminal.pictures("second answer");
-    let picture = terminal.picture();
-    let lines: Vec<&str> = picture.lines().skip_while(|line| !line.contains("› slow")).collect();
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTw"));
+    terminal.pictures("One.");
+    terminal.types("half a l");
+    terminal.pictures("› half a l");
+    connection.chat(&run, &whole("final", 2, 1, 1, "One.\n\nTwo."));
+    terminal.pictures("Two.");
+    assert_eq!(from_line(&terminal, "› slow"), ["› slow", "One.", "Two.", "› half a l"]);
+    terminal.types("ine\r");
+    commanded(&mut connection, "half a line", "fine");
+    terminal.pictures("fine");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_messages_that_are_typed_during_an_answer_are_sent_after_it_in_order_and_nothing_is_shown_twice() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "It begins.\n\nIt g"));
+    terminal.pictures("It begins.");
+    terminal.types("one\r");
+    terminal.pictures("queued: one");
+    terminal.types("two\r\r");
+    terminal.pictures("queued: two");
+    connection.chat(&run, &delta(1, 1, 16, "oes on.\n\nIt"));
+    terminal.pictures("It goes on.");
+    let answer = "It begins.\n\nIt goes on.\n\nIt **ends**.";
+    connection.chat(&run, &whole("final", 2, 1, 1, answer));
+    let second = connection.started(3);
+    connection.chat(&second, &whole("final", 4, 1, 1, "First answer."));
+    let third = connection.started(5);
+    connection.chat(&third, &whole("final", 6, 1, 1, "Second answer."));
+    terminal.pictures("Second answer.");
+    terminal.types("x");
+    terminal.pictures("› x");
     assert_eq!(
-        lines[..6],
+        from_line(&terminal, "› slow"),
         [
             "› slow",
-            "The answer begins and ends.",
+            "It begins.",
+            "queued: one",
+            "queued: two",
+            "It goes on.",
+            "It ends.",
             "› one",
-            "first answer",
+            "First answer.",
             "› two",
-            "second answer"
-        ],
-        "{picture}"
+            "Second answer.",
+            "› x",
+        ]
+    );
+    terminal.types("\u{15}/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_stop_acts_during_the_answer() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
+    terminal.pictures("One.");
+    terminal.types("after\r/stop\r");
+    commanded(&mut connection, "/stop", "Stopped.");
+    connection.chat(&run, &json!({"state": "aborted", "sessionSeq": 2}));
+    commanded(&mut connection, "after", "And on.");
+    terminal.pictures("And on.");
+    let lines = from_line(&terminal, "› slow");
+    assert_eq!(
+        lines.iter().filter(|line| line.contains("Stopped.")).count(),
+        1,
+        "{lines:?}"
     );
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }
 
 #[test]
-fn f43_ctrl_c_stops_the_run_and_keeps_what_was_typed_ahead() {
+fn f43_ctrl_c_stops_the_run_and_keeps_the_line_that_is_not_complete() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
     terminal.types("slow\r");
     let run = connection.started(1);
-    connection.chat(&run, &delta(1, 1, 0, "The answer"));
-    terminal.shows("The answer");
-    // The terminal throws waiting keys away at Ctrl-C; it signals no program here, because it is not the controlling terminal.
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
+    terminal.pictures("One.");
     terminal.types("one\rtw\u{3}");
-    terminal.interrupt();
-    let abort = connection.expect("chat.abort");
-    connection.answer(
-        &abort,
-        &json!({"ok": true, "wasRunning": true, "pendingToolsCancelled": 0}),
-    );
-    connection.chat(&run, &json!({"state": "aborted", "sessionSeq": 2}));
+    stopped(&mut connection, &run, 2);
     commanded(&mut connection, "one", "first answer");
-    terminal.shows("first answer");
-    // The line that was not complete is at the prompt.
+    terminal.pictures("first answer");
+    terminal.pictures("› tw");
+    let picture = terminal.picture();
+    assert_eq!(picture.matches("› tw").count(), 1, "{picture}");
     terminal.types("o\r");
     commanded(&mut connection, "two", "second answer");
-    terminal.shows("second answer");
+    terminal.pictures("second answer");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_leaving_during_an_answer_says_what_goes_on_and_what_was_not_sent() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
+    terminal.pictures("One.");
+    assert!(!terminal.echoes());
+    terminal.types("never\r\u{4}");
+    let shown = terminal.shows("not sent: never");
+    assert!(shown.contains("The run goes on."), "{shown:?}");
+    // The terminal is as it was: keys are shown, and pasted text is not marked.
+    let (on, off) = (shown.matches("[?2004h").count(), shown.matches("[?2004l").count());
+    assert_eq!(off, on + 1, "{shown:?}");
+    terminal.child.wait().unwrap();
+    assert!(terminal.echoes());
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_a_message_that_the_queue_has_no_place_for_stays_in_the_editor() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
+    terminal.pictures("One.");
+    for number in 1..=20 {
+        terminal.types(&format!("m{number}\r"));
+        terminal.pictures(&format!("queued: m{number}"));
+    }
+    terminal.types("too many\r");
+    terminal.pictures("20 messages wait already.");
+    terminal.pictures("› too many");
+    terminal.types("\u{15}/quit\r");
+    terminal.shows("not sent: m1");
+    terminal.shows("not sent: m20");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_at_a_high_rate_each_line_is_printed_once_and_keys_are_not_lost() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("many\r");
+    let run = connection.started(1);
+    let mut text = "```\n".to_owned();
+    connection.chat(&run, &delta(1, 1, 0, &text));
+    for number in 0..500 {
+        let line = format!("line <{number}>\n");
+        connection.chat(&run, &delta(1, 1, text.len() as u64, &line));
+        text.push_str(&line);
+        if number % 5 == 0 {
+            terminal.types("k");
+        }
+        if number % 100 == 0 {
+            terminal.types("\u{7f}q\r");
+        }
+    }
+    connection.chat(&run, &whole("final", 2, 1, 1, &text));
+    let mut shown = String::new();
+    for answer in 0..5 {
+        let request = connection.expect("chat.send");
+        let typed = request.params["message"].as_str().unwrap().to_owned();
+        let keys = if answer == 0 {
+            "q".to_owned()
+        } else {
+            "k".repeat(19) + "q"
+        };
+        assert_eq!(typed, keys);
+        let response = format!("answer <{answer}>");
+        connection.answer(
+            &request,
+            &json!({"status": "command", "command": "x", "response": response}),
+        );
+        shown.push_str(&terminal.shows(&response));
+    }
+    for number in 0..500 {
+        assert_eq!(shown.matches(&format!("line <{number}>")).count(), 1, "{number}");
+    }
+    terminal.types("\u{15}/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    terminal.types("build\r");
+    let run = connection.started(1);
+    let entry = json!({
+        "code": "K7Q2A", "sessionKey": SESSION, "agentId": "main", "runId": run, "callId": "c", "tool": "lap__Bash", "nodeId": "lap",
+        "text": "rm -rf build", "textBytes": 12, "why": "It runs a program.", "rule": "r", "hash": "h", "createdAt": 0,
+        "expiresAt": 9_000_000_000_000_000_u64
+    });
+    connection.chat(
+        &run,
+        &json!({"state": "paused", "sessionSeq": 2, "text": "t", "approvalId": "K7Q2A", "callId": "c"}),
+    );
+    let list = connection.expect("approval.list");
+    connection.answer(&list, &json!({"approvals": [entry]}));
+    terminal.pictures("rm -rf build");
+    terminal.pictures("K7Q2A: y allows this call once");
+    terminal.types("y\r");
+    let word = connection.expect("approval.resolve");
+    assert_eq!(
+        (&word.params["decision"], &word.params["hash"]),
+        (&json!("allow"), &json!("h"))
+    );
+    connection.answer(&word, &json!({"outcome": "allowed"}));
+    let list = connection.expect("approval.list");
+    connection.answer(&list, &json!({"approvals": []}));
+    terminal.pictures("allowed, the call is made");
+    connection.chat(&run, &whole("final", 3, 1, 1, "It is built."));
+    terminal.pictures("It is built.");
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }

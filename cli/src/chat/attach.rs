@@ -10,7 +10,6 @@ use std::time::Duration;
 use gsv_link::{LinkError, Upload};
 use gsv_protocol::limits;
 use gsv_protocol::types::{Attachment, MediaUploaded};
-use tokio::signal::unix::Signal;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
@@ -124,20 +123,11 @@ fn kind(extension: &str) -> &'static str {
     }
 }
 
-/// Uploads the files one by one. They stay until the session is reset, so a message that fails can be sent again.
-pub async fn upload_all(
-    account: &Account,
-    session: &str,
-    files: &[Chosen],
-    out: Output,
-    interrupts: &mut Signal,
-) -> Outcome<Vec<Attachment>> {
+/// Uploads the files one by one. Nothing was sent when it is dropped before its end. They stay until the session is reset, so a message that fails can be sent again.
+pub async fn upload_all(account: &Account, session: &str, files: &[Chosen], out: Output) -> Outcome<Vec<Attachment>> {
     let mut attachments = Vec::with_capacity(files.len());
     for file in files {
-        let stored = tokio::select! {
-            stored = upload(account, session, file, out) => stored?,
-            _ = interrupts.recv() => return Err(Failure::interrupted()),
-        };
+        let stored = upload(account, session, file, out).await?;
         attachments.push(Attachment {
             mime_type: stored.mime_type,
             filename: Some(file.name.clone()),

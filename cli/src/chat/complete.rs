@@ -1,11 +1,6 @@
-//! Commands of the prompt: their completion, and messages of several lines. Pure, except for rustyline's traits.
+//! Commands of the prompt: their completion, and messages of several lines. Pure.
 
-use rustyline::completion::{Completer, FilenameCompleter, Pair};
-use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Context, Helper};
+use rustyline::completion::Pair;
 
 use crate::suggest::nearest;
 
@@ -29,41 +24,13 @@ const COMMANDS: [(&str, &str); 15] = [
 ];
 /// Further names of the gateway's commands, which are not offered.
 const ALIASES: [&str; 3] = ["/t", "/thinking", "/?"];
-/// The commands that the gateway's own `/help` does not know.
+/// What the gateway's own `/help` does not know.
 pub const HELP_HERE: &str = "/attach FILE       send a file with the next message (`/attach none`: no files)\n\
-    /quit, /exit       leave";
+    /quit, /exit       leave\n\
+    During an answer, commands act at once, messages wait for its end, and Ctrl-C stops the run.";
 const LEVELS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-pub struct Editor;
-
-impl Helper for Editor {}
-impl Highlighter for Editor {}
-impl Hinter for Editor {
-    type Hint = String;
-}
-
-impl Completer for Editor {
-    type Candidate = Pair;
-
-    fn complete(&self, line: &str, at: usize, context: &Context<'_>) -> Result<(usize, Vec<Pair>), ReadlineError> {
-        if line.starts_with("/attach ") {
-            return FilenameCompleter::new().complete(line, at, context);
-        }
-        Ok((0, candidates(line.get(..at).unwrap_or_default())))
-    }
-}
-
-impl Validator for Editor {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult, ReadlineError> {
-        Ok(if is_continued(context.input()) {
-            ValidationResult::Incomplete
-        } else {
-            ValidationResult::Valid(None)
-        })
-    }
-}
-
-fn candidates(typed: &str) -> Vec<Pair> {
+pub fn candidates(typed: &str) -> Vec<Pair> {
     if !typed.starts_with('/') || typed.contains('\n') {
         return Vec::new();
     }
@@ -92,7 +59,15 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 pub fn is_command(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
-    names().any(|name| name == word)
+    names().any(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// Whether a text only asks for something that the gateway does at once, also during a run. `/status` before other words is a
+/// part of their message.
+pub fn acts_at_once(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let is_status = words.next().is_some_and(|word| word.eq_ignore_ascii_case("/status"));
+    is_command(text) && !(is_status && words.next().is_some())
 }
 
 /// A question about a text that looks like a command and is none. A path or a directive does not look like one.
@@ -141,6 +116,8 @@ mod tests {
         assert_eq!(names("/").len(), 15);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
+        assert!(acts_at_once("/stop all") && acts_at_once("/STOP") && acts_at_once("/status"));
+        assert!(!acts_at_once("/status of the house?") && !acts_at_once("stop"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use gsv_protocol::types::{
     SessionPreviewParams, StopState,
 };
 use tokio::signal::unix::Signal;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use ulid::Ulid;
 
@@ -75,73 +76,45 @@ impl Conversation {
         self.link.close().await;
     }
 
-    /// Sends a message and shows its answer until the run ends.
+    /// Sends a message and shows its answer until the run ends. Ctrl-C stops the run.
     pub async fn turn(&mut self, request: Request, view: &mut View, interrupts: &mut Signal) -> Outcome {
-        let began = Instant::now();
+        let mut running = self.start(request, view);
+        loop {
+            let input = tokio::select! {
+                biased;
+                _ = interrupts.recv() => Input::Interrupted,
+                input = running.next() => input,
+            };
+            if let Some(result) = running.handle(input, view) {
+                return result;
+            }
+        }
+    }
+
+    /// Sends a message. Its answer is shown by `next` and `handle`, until `handle` gives the end.
+    pub fn start(&mut self, request: Request, view: &mut View) -> Running<'_> {
         let ids = Ids {
             run: RunId(Ulid::generate().to_string()),
             message: MessageId(Ulid::generate().to_string()),
         };
-        let self_key = self.followed.key();
-        let (mut turn, mut effects) = Turn::start(&mut self.followed, request, ids);
-        let (mut send, mut subscribe, mut abort): (Answer<Input>, Answer<Input>, Answer<Input>) = (None, None, None);
-        let (mut look, mut resolve): (Answer<Input>, Answer<Input>) = (None, None);
-        let mut resolves = VecDeque::new();
-        loop {
-            for effect in effects {
-                let link = self.link.clone();
-                match effect {
-                    // The link sends it again after a reconnect, under the same id; the turn gives up first.
-                    Effect::Send(params) => {
-                        send = Some(Box::pin(async move {
-                            Input::Sent(link.call_within::<ChatSend>(params, LOST_PATIENCE * 2).await)
-                        }));
-                    }
-                    Effect::Subscribe(params) => {
-                        subscribe = Some(Box::pin(async move {
-                            Input::Subscribed(link.call::<SessionSubscribe>(params).await)
-                        }));
-                    }
-                    Effect::Abort(params) => {
-                        abort = Some(Box::pin(async move {
-                            Input::Aborted(link.call::<ChatAbort>(params).await.map(drop))
-                        }));
-                    }
-                    Effect::Look(code) => {
-                        let params = Some(self_key.clone());
-                        look = Some(Box::pin(async move {
-                            let waiting = waiting(&link, params, Some(&code)).await;
-                            Input::Looked(code, waiting)
-                        }));
-                    }
-                    Effect::Resolve(params) => resolves.push_back(params),
-                    Effect::Draw(draw) => view.draw(draw),
-                    Effect::End(result) => return result,
-                }
-            }
-            if resolve.is_none()
-                && let Some(params) = resolves.pop_front()
-            {
-                let link = self.link.clone();
-                resolve = Some(Box::pin(async move {
-                    let code = params.code.clone();
-                    Input::Resolved(code, resolved(&link, params).await)
-                }));
-            }
-            let input = tokio::select! {
-                // Answers come first: they tell how to read the events (which run is ours, what was missed).
-                biased;
-                _ = interrupts.recv() => Input::Interrupted,
-                input = answered(&mut send) => input,
-                input = answered(&mut subscribe) => input,
-                input = answered(&mut abort) => input,
-                input = answered(&mut look) => input,
-                input = answered(&mut resolve) => input,
-                () = sleep_until(began + turn.wake_at()) => Input::Wake,
-                news = next(&mut self.events) => Input::News(news),
-            };
-            effects = turn.handle(input, began.elapsed());
-        }
+        let key = self.followed.key();
+        let (turn, effects) = Turn::start(&mut self.followed, request, ids);
+        let mut running = Running {
+            turn,
+            link: self.link.clone(),
+            events: &mut self.events,
+            key,
+            began: Instant::now(),
+            send: None,
+            subscribe: None,
+            abort: None,
+            look: None,
+            resolve: None,
+            resolves: VecDeque::new(),
+            commands: JoinSet::new(),
+        };
+        let _ = running.perform(effects, view);
+        running
     }
 
     /// Follows the session before the first message. A gateway that refuses this shows less news, and chat works.
@@ -205,6 +178,112 @@ impl Conversation {
                 _ => {}
             }
         }
+    }
+}
+
+/// A message and its answer under way.
+pub struct Running<'a> {
+    turn: Turn<'a>,
+    link: Link,
+    events: &'a mut Events,
+    key: SessionKey,
+    began: Instant,
+    send: Answer<Input>,
+    subscribe: Answer<Input>,
+    abort: Answer<Input>,
+    look: Answer<Input>,
+    resolve: Answer<Input>,
+    resolves: VecDeque<ApprovalResolveParams>,
+    commands: JoinSet<Input>,
+}
+
+impl Running<'_> {
+    /// Waits for what happens next. Nothing is lost when it is dropped before.
+    pub async fn next(&mut self) -> Input {
+        if self.resolve.is_none()
+            && let Some(params) = self.resolves.pop_front()
+        {
+            let link = self.link.clone();
+            self.resolve = Some(Box::pin(async move {
+                let (code, decision) = (params.code.clone(), params.decision);
+                Input::Resolved(code, decision, resolved(&link, params).await)
+            }));
+        }
+        tokio::select! {
+            // Answers come first: they tell how to read the events (which run is ours, what was missed).
+            biased;
+            input = answered(&mut self.send) => input,
+            input = answered(&mut self.subscribe) => input,
+            input = answered(&mut self.abort) => input,
+            Some(Ok(input)) = self.commands.join_next() => input,
+            input = answered(&mut self.look) => input,
+            input = answered(&mut self.resolve) => input,
+            () = sleep_until(self.began + self.turn.wake_at()) => Input::Wake,
+            news = next(self.events) => Input::News(news),
+        }
+    }
+
+    /// Gives the end of the turn, after which nothing may be handed in.
+    pub fn handle(&mut self, input: Input, view: &mut View) -> Option<Outcome> {
+        let effects = self.turn.handle(input, self.began.elapsed());
+        self.perform(effects, view)
+    }
+
+    /// Sends a command now, beside the run.
+    pub fn command(&mut self, text: String, view: &mut View) -> Option<Outcome> {
+        self.handle(Input::Command(text, MessageId(Ulid::generate().to_string())), view)
+    }
+
+    /// Whether a call waits for a word.
+    pub fn asks(&self) -> bool {
+        self.turn.asks()
+    }
+
+    /// The calls that still wait for a word.
+    pub fn into_waiting(self) -> Vec<ApprovalEntry> {
+        self.turn.into_waiting()
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>, view: &mut View) -> Option<Outcome> {
+        for effect in effects {
+            let link = self.link.clone();
+            match effect {
+                // The link sends it again after a reconnect, under the same id; the turn gives up first.
+                Effect::Send(params) => {
+                    self.send = Some(Box::pin(async move {
+                        Input::Sent(link.call_within::<ChatSend>(params, LOST_PATIENCE * 2).await)
+                    }));
+                }
+                Effect::Subscribe(params) => {
+                    self.subscribe = Some(Box::pin(async move {
+                        Input::Subscribed(link.call::<SessionSubscribe>(params).await)
+                    }));
+                }
+                Effect::Abort(params) => {
+                    self.abort = Some(Box::pin(async move {
+                        Input::Aborted(link.call::<ChatAbort>(params).await.map(drop))
+                    }));
+                }
+                Effect::Command(params) => {
+                    self.commands.spawn(async move {
+                        let text = params.message.clone();
+                        let answer = link.call_within::<ChatSend>(params, LOST_PATIENCE).await;
+                        Input::Commanded(text, answer)
+                    });
+                }
+                Effect::Look(code) => {
+                    let key = Some(self.key.clone());
+                    self.look = Some(Box::pin(async move {
+                        let waiting = waiting(&link, key, code.as_deref()).await;
+                        Input::Looked(code, waiting)
+                    }));
+                }
+                Effect::Resolve(params) => self.resolves.push_back(params),
+                Effect::Draw(draw) => view.draw(draw),
+                Effect::End(result) => return Some(result),
+            }
+        }
+        None
     }
 }
 

@@ -139,6 +139,11 @@ impl Followed {
 
     fn is_confirmation(&mut self, news: &News) -> bool {
         let News::Session(event) = news else { return false };
+        self.repeats_an_answer(event)
+    }
+
+    /// Whether an event only repeats the answer of the last command. It does so once.
+    pub fn repeats_an_answer(&mut self, event: &SessionEvent) -> bool {
         self.confirmed.take_if(|answer| confirms(event, answer)).is_some()
     }
 

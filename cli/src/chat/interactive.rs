@@ -1,47 +1,100 @@
-//! A conversation at the prompt: reads lines, sends them as messages, and shows what happens in the session between two
-//! messages. While a run is under way the keyboard is not read, and Ctrl-C stops the run, not the program.
+//! A conversation at the prompt. The line editor has the terminal all the time: answers and news are printed above the line that
+//! is being typed. During an answer, commands act at once, Ctrl-C stops the run, and messages wait for its end.
 
 use std::path::PathBuf;
 
-use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatEvent};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, Attachment, ChatEvent};
 use tokio::signal::unix::Signal;
 
 use super::assembler::message_text;
 use super::attach::{Chosen, choose, upload_all};
-use super::complete::{HELP_HERE, is_command, message, unknown_command};
+use super::complete::HELP_HERE;
 use super::conversation::{Answer, Conversation, answered};
 use super::files::{files_of, line};
 use super::followed::News;
+use super::headlines::headline;
 use super::prompt::{Prompt, Typed};
-use super::turn::{Approve, Request};
-use super::view::{CONNECTED, View, lost};
-use crate::ask::Hidden;
-use crate::clean::{clean, one_line, visible};
+use super::said::{MOST_QUEUED, Outgoing, Queue, Reader, Said};
+use super::turn::{Approve, Input, Request};
+use super::view::{View, asked};
+use crate::clean::{clean, one_line};
 use crate::client::Account;
-use crate::commands::approval::{question, told};
+use crate::commands::approval::told;
 use crate::commands::stop::stopped_words;
 use crate::embedded::layout::Layout;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::markdown::{self, Look};
 use crate::output::{Output, Style};
-use crate::units::{bytes, now_ms};
+use crate::units::bytes;
 
 /// What a conversation at the prompt needs beside the connection.
-pub struct Talk<'a> {
+pub struct Given<'a> {
     pub account: &'a Account,
-    /// Files for the next message.
+    /// Files for the first message.
     pub files: Vec<Chosen>,
     pub verbose: bool,
     pub approve: Approve,
-    /// Calls that wait for a word, the first one shown last.
-    pub waiting: Vec<ApprovalEntry>,
     pub out: Output,
 }
 
+struct Talk<'a> {
+    given: Given<'a>,
+    /// Prints above the line that is being typed.
+    out: Output,
+    prompt: Prompt,
+    view: View,
+    reader: Reader,
+    queue: Queue,
+    /// Calls that wait for a word while no answer is under way, the one that was shown last first.
+    waiting: Vec<ApprovalEntry>,
+    interrupts: &'a mut Signal,
+}
+
+/// What a line asks for while an answer is under way.
+enum During {
+    Nothing,
+    Interrupt,
+    Leave,
+    Command(String),
+    Answer(ApprovalAnswerKind),
+}
+
+#[derive(PartialEq, Eq)]
+enum Goes {
+    On,
+    Away,
+}
+
+pub async fn talk(
+    given: Given<'_>,
+    conversation: &mut Conversation,
+    history: PathBuf,
+    interrupts: &mut Signal,
+) -> Outcome {
+    let terminal = given.out;
+    let prompt = Prompt::open(history, terminal)?;
+    let out = prompt.output();
+    let mut talk = Talk {
+        given,
+        out,
+        prompt,
+        view: View::above(out),
+        reader: Reader::default(),
+        queue: Queue::default(),
+        waiting: Vec::new(),
+        interrupts,
+    };
+    let result = talk.run(conversation).await;
+    talk.prompt.close().await;
+    for text in talk.queue.texts() {
+        terminal.note(&format!("not sent: {}", clean(text)));
+    }
+    result
+}
+
 impl Talk<'_> {
-    pub async fn run(mut self, conversation: &mut Conversation, history: PathBuf, interrupts: &mut Signal) -> Outcome {
+    async fn run(&mut self, conversation: &mut Conversation) -> Outcome {
         let out = self.out;
-        let mut prompt = Prompt::open(history, out)?;
         let session = &conversation.followed.session;
         out.aside(&format!("{session} · /help shows commands, Ctrl-D leaves"));
         if let Some(state) = conversation.stopped().await {
@@ -49,86 +102,65 @@ impl Talk<'_> {
         }
         self.list_files();
         conversation.follow().await;
-        let mut view = View::new(out);
-        // Between two lines, keys wait for the prompt: shown in the middle of an answer, they would garble it.
-        let _keys = Hidden::waiting()?;
-        let mut asked_to_leave = false;
-        let mut unknown: Option<String> = None;
         loop {
-            let line = match self.read(&mut prompt, conversation).await? {
-                Typed::Line(line) => line,
-                Typed::Interrupted if !asked_to_leave => {
-                    asked_to_leave = true;
-                    out.aside("(Ctrl-C again or Ctrl-D leaves)");
-                    continue;
-                }
-                _ => return Ok(()),
+            self.prompt.ask()?;
+            let missed = self.catch_up(conversation).await;
+            let next = if let Some(next) = self.queue.pop() {
+                self.prompt.echo(&next.text);
+                next
+            } else if let Some(next) = self.listen(missed, conversation).await? {
+                next
+            } else {
+                return Ok(());
             };
-            asked_to_leave = false;
-            let mut text = message(&line);
-            let asked = unknown.take();
-            match (asked, text.to_lowercase().as_str()) {
-                (Some(asked), "y" | "yes") => text = asked,
-                (Some(_), "" | "n" | "no") => {
-                    out.aside("not sent");
-                    continue;
-                }
-                (None, "y" | "yes") if !self.waiting.is_empty() => {
-                    self.answer(conversation, ApprovalAnswerKind::Allow).await;
-                    continue;
-                }
-                (None, "n" | "no") if !self.waiting.is_empty() => {
-                    self.answer(conversation, ApprovalAnswerKind::Deny).await;
-                    continue;
-                }
-                // Any other line is a message of its own.
-                _ => {
-                    if let Some(question) = unknown_command(&text) {
-                        out.note(&question);
-                        unknown = Some(text);
-                        continue;
-                    }
-                }
-            }
-            match text.as_str() {
-                "" => {}
-                "/quit" | "/exit" => return Ok(()),
-                text if text == "/attach" || text.starts_with("/attach ") => {
-                    self.attach(text.strip_prefix("/attach").unwrap_or_default().trim());
-                }
-                text => {
-                    if let Err(failure) = self.say(text, conversation, &mut view, interrupts).await {
-                        if failure.exit == Exit::Paused {
-                            self.waiting = conversation.waiting(None).await;
-                            self.show_waiting();
-                            continue;
-                        }
-                        if conversation.followed.ended {
-                            return Err(failure);
-                        }
-                        out.failure(&failure);
-                    } else if text == "/help" {
-                        out.line(HELP_HERE);
-                    }
-                }
+            match self.say(next, conversation).await {
+                Ok(Goes::On) => {}
+                Ok(Goes::Away) => return Ok(()),
+                Err(failure) if conversation.followed.ended => return Err(failure),
+                Err(failure) => out.failure(&failure),
             }
         }
     }
 
-    /// The next line. Meanwhile shows what happens in the session.
-    async fn read(&mut self, prompt: &mut Prompt, conversation: &mut Conversation) -> Outcome<Typed> {
-        let mut missed: Answer<Vec<News>> = None;
+    /// Shows the news that arrived during an answer and belong to none.
+    async fn catch_up(&mut self, conversation: &mut Conversation) -> Answer<Vec<News>> {
+        let mut missed = None;
         for news in conversation.catch_up() {
-            if news == News::Connected {
-                missed = Some(Box::pin(conversation.missed()));
-            }
-            let text = self.told(&news, conversation).await;
-            text.inspect(|text| self.out.note(text));
+            self.tell(&news, &mut missed, conversation).await;
         }
-        prompt.ask()?;
+        missed
+    }
+
+    /// Waits for the next message or command, and shows the news meanwhile. None: the person leaves.
+    async fn listen(
+        &mut self,
+        mut missed: Answer<Vec<News>>,
+        conversation: &mut Conversation,
+    ) -> Outcome<Option<Outgoing>> {
+        let out = self.out;
+        let mut asked_to_leave = false;
         loop {
             let news = tokio::select! {
-                typed = prompt.typed() => return typed,
+                typed = self.prompt.typed() => {
+                    match typed? {
+                        Typed::Line(line) => {
+                            asked_to_leave = false;
+                            if let Some(next) = self.typed(&line, conversation).await {
+                                return Ok(next);
+                            }
+                        }
+                        // The line is given up, as in a shell.
+                        Typed::Interrupted(line) if !line.is_empty() => asked_to_leave = false,
+                        Typed::Interrupted(_) if !asked_to_leave => {
+                            asked_to_leave = true;
+                            out.aside("(Ctrl-C again or Ctrl-D leaves)");
+                        }
+                        _ => return Ok(None),
+                    }
+                    continue;
+                }
+                // Between two lines the terminal sends the signal.
+                _ = self.interrupts.recv() => continue,
                 news = conversation.next_news() => vec![news?],
                 mut news = answered(&mut missed) => {
                     news.retain(|news| conversation.followed.is_new(news));
@@ -136,13 +168,164 @@ impl Talk<'_> {
                 }
             };
             for news in news {
-                if news == News::Connected {
-                    missed = Some(Box::pin(conversation.missed()));
-                }
-                let text = self.told(&news, conversation).await;
-                text.inspect(|text| prompt.print(text));
+                self.tell(&news, &mut missed, conversation).await;
             }
         }
+    }
+
+    /// Does what a line asks for while no answer is under way. Gives the message to send, or nothing to leave.
+    async fn typed(&mut self, line: &str, conversation: &Conversation) -> Option<Option<Outgoing>> {
+        match self.reader.read(line, !self.waiting.is_empty()) {
+            Said::Nothing => {}
+            Said::Leave => return Some(None),
+            Said::Attach(path) => self.attach(&path),
+            Said::Unknown(question) => self.out.note(&question),
+            Said::NotSent => self.out.aside("not sent"),
+            Said::Answer(decision) => self.answer(conversation, decision).await,
+            // Commands are answered at once; files wait for a message.
+            Said::Command(text) => {
+                let files = Vec::new();
+                return Some(Some(Outgoing { text, files }));
+            }
+            Said::Message(text) => {
+                let files = std::mem::take(&mut self.given.files);
+                return Some(Some(Outgoing { text, files }));
+            }
+        }
+        None
+    }
+
+    /// Sends a message and shows its answer, while the person types.
+    async fn say(&mut self, message: Outgoing, conversation: &mut Conversation) -> Outcome<Goes> {
+        let session = conversation.followed.session.clone();
+        let (uploaded, commands) = match self.upload(&session, &message.files).await {
+            Ok(Some(done)) => done,
+            Ok(None) => {
+                self.queue.put_back(message);
+                return Ok(Goes::Away);
+            }
+            Err(failure) => {
+                // The files stay chosen, so the message can be sent again.
+                self.given.files.splice(..0, message.files);
+                return Err(failure);
+            }
+        };
+        let is_help = message.text == "/help";
+        let request = Request {
+            message: message.text,
+            files: uploaded,
+            timeout: None,
+            verbose: self.given.verbose,
+            approve: self.given.approve,
+        };
+        let mut running = conversation.start(request, &mut self.view);
+        for command in commands {
+            let _ = running.command(command, &mut self.view);
+        }
+        let result = loop {
+            let during = tokio::select! {
+                biased;
+                _ = self.interrupts.recv() => During::Interrupt,
+                typed = self.prompt.typed() => self.during(typed?, running.asks()),
+                input = running.next() => {
+                    let is_help = matches!(&input, Input::Commanded(text, Ok(_)) if text == "/help");
+                    let end = running.handle(input, &mut self.view);
+                    if is_help {
+                        self.out.line(HELP_HERE);
+                    }
+                    match end {
+                        Some(result) => break result,
+                        None => continue,
+                    }
+                }
+            };
+            let end = match during {
+                During::Nothing => None,
+                During::Interrupt => running.handle(Input::Interrupted, &mut self.view),
+                During::Command(text) => running.command(text, &mut self.view),
+                During::Answer(decision) => running.handle(Input::Decided(decision), &mut self.view),
+                During::Leave => {
+                    self.out.note("The run goes on.");
+                    self.out.aside(&format!(
+                        "its answer: `gsv session preview {session}` · to stop it: `gsv chat -s {session} /stop`"
+                    ));
+                    return Ok(Goes::Away);
+                }
+            };
+            if let Some(result) = end {
+                break result;
+            }
+        };
+        self.waiting = running.into_waiting();
+        if is_help && result.is_ok() {
+            self.out.line(HELP_HERE);
+        }
+        result.map(|()| Goes::On)
+    }
+
+    /// Uploads the files of a message. Also gives the commands that were typed meanwhile; none when the person leaves.
+    async fn upload(&mut self, session: &str, files: &[Chosen]) -> Outcome<Option<(Vec<Attachment>, Vec<String>)>> {
+        let mut commands = Vec::new();
+        let uploading = upload_all(self.given.account, session, files, self.out);
+        let mut uploading = std::pin::pin!(uploading);
+        loop {
+            let during = tokio::select! {
+                biased;
+                uploaded = &mut uploading => return Ok(Some((uploaded?, commands))),
+                _ = self.interrupts.recv() => During::Interrupt,
+                typed = self.prompt.typed() => self.during(typed?, false),
+            };
+            match during {
+                During::Interrupt => return Err(Failure::interrupted()),
+                During::Command(command) => commands.push(command),
+                During::Leave => return Ok(None),
+                During::Nothing | During::Answer(_) => {}
+            }
+        }
+    }
+
+    /// Does what a line asks for during an answer.
+    fn during(&mut self, typed: Typed, asks: bool) -> During {
+        let line = match typed {
+            Typed::Line(line) => line,
+            Typed::Interrupted(line) => {
+                self.prompt.keep(line);
+                return During::Interrupt;
+            }
+            Typed::End | Typed::Broken(_) => return During::Leave,
+        };
+        match self.reader.read(&line, asks) {
+            Said::Nothing => self.prompt.erase(&line),
+            Said::Leave => return During::Leave,
+            Said::Attach(path) => self.attach(&path),
+            Said::Unknown(question) => self.out.note(&question),
+            Said::NotSent => self.out.aside("not sent"),
+            Said::Answer(decision) => return During::Answer(decision),
+            Said::Command(text) => return During::Command(text),
+            Said::Message(_) if self.queue.is_full() => {
+                self.out.note(&format!(
+                    "{MOST_QUEUED} messages wait already. Send this one when one of them is answered."
+                ));
+                self.prompt.keep(line);
+            }
+            Said::Message(text) => {
+                self.prompt.erase(&line);
+                let shown = one_line(&text, self.out.size().0.saturating_sub("queued: ".len()));
+                self.out.aside(&format!("queued: {shown}"));
+                let files = std::mem::take(&mut self.given.files);
+                self.queue.push(Outgoing { text, files });
+            }
+        }
+        During::Nothing
+    }
+
+    /// Shows news. After a reconnect, asks for those that were missed.
+    async fn tell(&mut self, news: &News, missed: &mut Answer<Vec<News>>, conversation: &Conversation) {
+        if *news == News::Connected {
+            *missed = Some(Box::pin(conversation.missed()));
+        }
+        let text = self.told(news, conversation).await;
+        text.inspect(|text| self.out.note(text));
     }
 
     /// Unsolicited news as text. An answer that another client asked for is shown with its question.
@@ -154,19 +337,8 @@ impl Talk<'_> {
         } = &**event
         {
             self.waiting = conversation.waiting(Some(code)).await;
-            let now = now_ms();
-            let mut lines: Vec<String> = self
-                .waiting
-                .iter()
-                .rev()
-                .flat_map(|entry| question(entry, now))
-                .collect();
-            let first = self.waiting.first()?;
-            lines.push(format!(
-                "{}: y allows this call once, n denies it",
-                visible(&first.code)
-            ));
-            return Some(lines.join("\n"));
+            let lines = asked(&self.waiting);
+            return (!lines.is_empty()).then(|| lines.join("\n"));
         }
         let ChatEvent::Final { message, .. } = &**event else {
             return headline(news);
@@ -194,22 +366,10 @@ impl Talk<'_> {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// Shows the questions, and how to answer the first of them.
-    fn show_waiting(&self) {
-        let now = now_ms();
-        for line in self.waiting.iter().rev().flat_map(|entry| question(entry, now)) {
-            self.out.note(&line);
-        }
-        if let Some(first) = self.waiting.first() {
-            let code = visible(&first.code);
-            self.out.note(&format!(
-                "{code}: y allows this call once, n denies it; the run waits meanwhile"
-            ));
-        }
-    }
-
     /// Answers the question that was shown last, bound to what was shown.
     async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
+        // The gateway may take its time; the next line can be typed meanwhile.
+        let _ = self.prompt.ask();
         let entry = self.waiting.remove(0);
         let params = ApprovalResolveParams {
             code: entry.code.clone(),
@@ -227,48 +387,26 @@ impl Talk<'_> {
             Err(failure) => self.out.failure(&failure),
         }
         self.waiting = conversation.waiting(None).await;
-        self.show_waiting();
-    }
-
-    /// The files stay chosen until they are uploaded, so a message that failed before that can be sent again.
-    async fn say(
-        &mut self,
-        text: &str,
-        conversation: &mut Conversation,
-        view: &mut View,
-        interrupts: &mut Signal,
-    ) -> Outcome {
-        let mut files = Vec::new();
-        // Commands are answered at once; files wait for a message.
-        if !is_command(text) {
-            let session = &conversation.followed.session;
-            files = upload_all(self.account, session, &self.files, self.out, interrupts).await?;
-            self.files.clear();
+        for line in asked(&self.waiting) {
+            self.out.note(&line);
         }
-        let request = Request {
-            message: text.to_owned(),
-            files,
-            timeout: None,
-            verbose: self.verbose,
-            approve: self.approve,
-        };
-        conversation.turn(request, view, interrupts).await
     }
 
     fn attach(&mut self, path: &str) {
+        let files = &mut self.given.files;
         match path {
-            "" if self.files.is_empty() => self.out.aside("no files; /attach FILE sends one with the next message"),
+            "" if files.is_empty() => self.out.aside("no files; /attach FILE sends one with the next message"),
             "" => self.list_files(),
             "none" => {
-                self.files.clear();
+                files.clear();
                 self.out.aside("no files");
             }
             path => {
-                let mut paths: Vec<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
+                let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
                 paths.push(typed_path(path));
                 match choose(&paths) {
-                    Ok(files) => {
-                        self.files = files;
+                    Ok(chosen) => {
+                        *files = chosen;
                         self.list_files();
                     }
                     Err(failure) => self.out.failure(&failure),
@@ -278,10 +416,8 @@ impl Talk<'_> {
     }
 
     fn list_files(&self) {
-        let names = self
-            .files
-            .iter()
-            .map(|file| format!("{} ({})", clean(&file.name), bytes(file.size)));
+        let files = self.given.files.iter();
+        let names = files.map(|file| format!("{} ({})", clean(&file.name), bytes(file.size)));
         let names = names.collect::<Vec<_>>().join(", ");
         if !names.is_empty() {
             self.out
@@ -299,49 +435,9 @@ fn typed_path(path: &str) -> PathBuf {
     }
 }
 
-/// Unsolicited news as text: a run that another client started, the link, the session.
-fn headline(news: &News) -> Option<String> {
-    let text = match news {
-        News::Lost(reason) => lost(reason),
-        News::Connected => CONNECTED.to_owned(),
-        News::Ended(_) => String::new(),
-        News::Session(event) => event.text.clone().unwrap_or_default(),
-        News::Chat(event) => match &**event {
-            ChatEvent::Final { message, .. } => message_text(message),
-            ChatEvent::Error { error, .. } => {
-                let why = error.as_deref().unwrap_or("the gateway gave no reason");
-                format!("a run failed: {why}")
-            }
-            _ => String::new(),
-        },
-    };
-    let text = clean(&text).trim().to_owned();
-    (!text.is_empty()).then_some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn th19_news_between_two_messages_are_shown_in_one_clean_text() {
-        let says = |event: serde_json::Value| headline(&News::replayed(event).unwrap());
-        let text = |text: &str| json!({"role": "assistant", "content": [{"type": "text", "text": text}]});
-        let chat = |state: &str, more: serde_json::Value| {
-            let mut event = json!({"sessionKey": "s", "runId": "r", "state": state});
-            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            event
-        };
-        let done = chat("final", json!({"message": text("Done\u{1b}[2J.\n")}));
-        assert_eq!(says(done).as_deref(), Some("Done."));
-        assert_eq!(says(chat("delta", json!({"text": "Do"}))), None);
-        let failed = chat("error", json!({"error": "No model."}));
-        assert_eq!(says(failed).as_deref(), Some("a run failed: No model."));
-        let note = json!({"sessionKey": "s", "kind": "note", "text": " laptop is back "});
-        assert_eq!(says(note).as_deref(), Some("laptop is back"));
-        assert_eq!(headline(&News::Connected).as_deref(), Some("connected again"));
-    }
 
     #[test]
     fn paths_are_read_as_completion_writes_them() {

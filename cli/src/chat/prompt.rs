@@ -1,37 +1,60 @@
-//! The line editor of `gsv chat`. rustyline blocks, so it runs in its own thread; news are printed above the line that is
-//! being typed. Knows no gateway.
+//! The line editor of `gsv chat`, which stays at the bottom of the terminal. rustyline blocks, so it runs in its own thread.
+//! Output waits in `above` and is painted together with the prompt (see `editor`). rustyline's external printer only wakes the
+//! editor: it would write over the typed line when a line has just ended, and in another order. Knows no gateway.
 
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Signal, getpid, kill_process};
 use rustyline::config::Config;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use rustyline::{CompletionType, ExternalPrinter};
+use rustyline::{ColorMode, CompletionType, ExternalPrinter};
 use tokio::sync::mpsc as queue;
+use tokio::time::timeout;
+use unicode_width::UnicodeWidthChar;
 
-use super::complete::Editor;
+use super::editor::Editor;
+use crate::above::Above;
+use crate::ask::Hidden;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 
 const HISTORY_LINES: usize = 5_000;
+const MARK: &str = "› ";
+/// Up and down again: rustyline paints its prompt after a printed line, and this line leaves no trace wherever the cursor is.
+const WAKE: &str = "\u{1b}[A\n";
+/// How often, and after which pause, the editor is told to end.
+const CLOSE_TRIES: u8 = 20;
+const CLOSE_PAUSE: Duration = Duration::from_millis(100);
 
+#[derive(Debug)]
 pub enum Typed {
     Line(String),
-    Interrupted,
+    /// Ctrl-C, with the line that was not complete.
+    Interrupted(String),
     End,
     Broken(String),
 }
 
 pub struct Prompt {
-    ask: mpsc::Sender<()>,
+    terminal: Output,
+    out: Output,
+    above: &'static Above,
+    ask: mpsc::Sender<String>,
     typed: queue::UnboundedReceiver<Typed>,
-    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    /// A line is being read.
+    asked: bool,
+    /// The next line begins with this text.
+    begin: String,
+    /// Between two lines, keys wait for the next one.
+    _keys: Hidden,
 }
 
 impl Prompt {
-    pub fn open(history: PathBuf, out: Output) -> Outcome<Self> {
+    pub fn open(history: PathBuf, terminal: Output) -> Outcome<Self> {
         let config = Config::builder()
             .max_history_size(HISTORY_LINES)
             .and_then(|config| config.history_ignore_dups(true))
@@ -39,24 +62,39 @@ impl Prompt {
             .history_ignore_space(true)
             .auto_add_history(true)
             .completion_type(CompletionType::List)
+            // Otherwise the prompt is painted without asking; what has a colour is decided here.
+            .color_mode(ColorMode::Forced)
             .build();
         let mut editor: rustyline::Editor<Editor, FileHistory> =
             rustyline::Editor::with_config(config).map_err(|error| unusable(&error.to_string()))?;
-        editor.set_helper(Some(Editor));
+        let above: &'static Above = Box::leak(Box::default());
+        let line = Arc::new(Mutex::new(String::new()));
+        let helper = Editor {
+            above,
+            line: Arc::clone(&line),
+        };
+        editor.set_helper(Some(helper));
         // The file does not exist before the first conversation.
         let _ = editor.load_history(&history);
-        let printer = editor
-            .create_external_printer()
-            .ok()
-            .map(|printer| Box::new(printer) as _);
-        let (ask, asked) = mpsc::channel::<()>();
+        // A terminal without cursor movement has no printer: there, output is written as it comes.
+        let out = match editor.create_external_printer() {
+            Ok(printer) => {
+                thread::spawn(move || wake(printer, above));
+                terminal.printed_above(above)
+            }
+            Err(_) => terminal,
+        };
+        let (ask, asked) = mpsc::channel::<String>();
         let (answers, typed) = queue::unbounded_channel();
-        let mark = ("› ", out.paint(Style::Cyan, "› "));
+        let mark = (MARK, terminal.paint(Style::Cyan, MARK));
         thread::spawn(move || {
-            while asked.recv().is_ok() {
-                let typed = match editor.readline(&mark) {
+            while let Ok(begin) = asked.recv() {
+                let typed = match editor.readline_with_initial(&mark, (&begin, "")) {
                     Ok(line) => Typed::Line(line),
-                    Err(ReadlineError::Interrupted) => Typed::Interrupted,
+                    Err(ReadlineError::Interrupted) => {
+                        let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+                        Typed::Interrupted(std::mem::take(&mut line))
+                    }
                     Err(ReadlineError::Eof) => Typed::End,
                     Err(error) => Typed::Broken(error.to_string()),
                 };
@@ -67,30 +105,107 @@ impl Prompt {
                 }
             }
         });
-        Ok(Self { ask, typed, printer })
+        Ok(Self {
+            terminal,
+            out,
+            above,
+            ask,
+            typed,
+            asked: false,
+            begin: String::new(),
+            _keys: Hidden::waiting()?,
+        })
     }
 
-    /// Begins to read a line. `typed` gives it.
-    pub fn ask(&self) -> Outcome {
-        self.ask.send(()).map_err(|_| unusable("its reader has ended"))
+    /// Output above the line that is being typed.
+    pub const fn output(&self) -> Output {
+        self.out
     }
 
-    /// Waits for the line that was asked for.
+    /// Begins to read a line, unless one is being read. `typed` gives it.
+    pub fn ask(&mut self) -> Outcome {
+        if !self.asked {
+            self.above.set_open(true);
+            let begin = std::mem::take(&mut self.begin);
+            self.ask.send(begin).map_err(|_| unusable("its reader has ended"))?;
+            self.asked = true;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next line. When it is dropped before, the line stays, and the next call waits for it.
     pub async fn typed(&mut self) -> Outcome<Typed> {
-        match self.typed.recv().await {
+        self.ask()?;
+        let typed = self.typed.recv().await;
+        self.above.set_open(false);
+        self.asked = false;
+        match typed {
             Some(Typed::Broken(why)) => Err(unusable(&why)),
             Some(typed) => Ok(typed),
             None => Err(unusable("its reader has ended")),
         }
     }
 
-    /// Prints a line above the one that is being typed.
-    pub fn print(&mut self, text: &str) {
-        if let Some(printer) = &mut self.printer {
-            // Best effort: the session's history has it too.
-            let _ = printer.print(format!("{text}\n"));
+    /// Shows a message as if it had just been typed.
+    pub fn echo(&self, text: &str) {
+        self.out.line(&format!("{}{text}", self.out.paint(Style::Cyan, MARK)));
+    }
+
+    /// Takes the line that was just read off the screen.
+    pub fn erase(&self, line: &str) {
+        let (columns, rows) = self.terminal.size();
+        if let Some(taken) = rows_of(&format!("{MARK}{line}"), columns).filter(|taken| *taken < rows) {
+            self.above.erase(taken);
         }
     }
+
+    /// Puts the line that was just read back into the editor.
+    pub fn keep(&mut self, line: String) {
+        self.erase(&line);
+        self.begin = line;
+    }
+
+    /// Ends the editor, which restores the terminal, and prints what waits.
+    pub async fn close(mut self) {
+        for _ in 0..CLOSE_TRIES {
+            if !self.asked {
+                break;
+            }
+            // The editor ends at Ctrl-C only.
+            let _ = kill_process(getpid(), Signal::INT);
+            self.asked = timeout(CLOSE_PAUSE, self.typed.recv()).await.is_err();
+        }
+        self.terminal.piece(&self.above.take_all());
+    }
+}
+
+/// Calls the editor when lines wait.
+fn wake(mut printer: impl ExternalPrinter, above: &'static Above) {
+    loop {
+        above.wait();
+        if printer.print(WAKE.to_owned()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The rows that the editor fills with a line, counted as it counts them. None for characters whose width terminals do not agree on.
+fn rows_of(line: &str, columns: usize) -> Option<usize> {
+    let (mut rows, mut column) = (1, 0);
+    for c in line.chars() {
+        if c == '\n' {
+            rows += 1;
+            column = 0;
+            continue;
+        }
+        let wide = c.width().filter(|wide| *wide > 0)?;
+        column += wide;
+        if column > columns {
+            rows += 1;
+            column = wide;
+        }
+    }
+    Some(if column == columns { rows + 1 } else { rows })
 }
 
 fn unusable(why: &str) -> Failure {
@@ -98,4 +213,21 @@ fn unusable(why: &str) -> Failure {
         format!("The terminal cannot be read: {why}."),
         "Send one message without the prompt: `gsv chat MESSAGE`.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f43_the_rows_of_a_typed_line_are_counted_as_the_editor_counts_them() {
+        assert_eq!(rows_of("› ", 10), Some(1));
+        assert_eq!(rows_of("› 1234567", 10), Some(1));
+        assert_eq!(rows_of("› 12345678", 10), Some(2), "the editor ends a full row");
+        assert_eq!(rows_of("› 12345678\n", 10), Some(2));
+        assert_eq!(rows_of("› 日本語日本", 10), Some(2));
+        assert_eq!(rows_of("› one\\\ntwo", 10), Some(2));
+        assert_eq!(rows_of("e\u{301}", 10), None);
+        assert_eq!(rows_of("👩\u{200d}🚀", 10), None);
+    }
 }

@@ -19,6 +19,7 @@ use super::outcomes;
 use crate::client::link_failure;
 use crate::commands::approval::told;
 use crate::exit::{Failure, Outcome};
+use beside::Beside;
 
 /// Silence after which a person is told that the turn still waits.
 const NOTICE_AFTER: Duration = Duration::from_secs(15);
@@ -44,6 +45,8 @@ pub struct Request {
 pub enum Approve {
     /// The turn ends with the question, and the run waits.
     Ask,
+    /// The question is shown, and the turn goes on: the answer is handed in.
+    Here,
     Never,
     All,
 }
@@ -60,10 +63,16 @@ pub enum Input {
     Subscribed(Result<SessionSubscribeResult, LinkError>),
     Aborted(Result<(), LinkError>),
     /// The calls of the session that wait, after the question with this code was announced.
-    Looked(String, Vec<ApprovalEntry>),
-    Resolved(String, Result<ApprovalResolveResult, LinkError>),
+    Looked(Option<String>, Vec<ApprovalEntry>),
+    Resolved(String, ApprovalAnswerKind, Result<ApprovalResolveResult, LinkError>),
     /// The user pressed Ctrl-C.
     Interrupted,
+    /// The user wrote a command that acts beside the run.
+    Command(String, MessageId),
+    /// Its answer.
+    Commanded(String, Result<ChatSendResult, LinkError>),
+    /// The user's word about the call that was shown last.
+    Decided(ApprovalAnswerKind),
     /// The time of `wake_at` has come.
     Wake,
 }
@@ -74,8 +83,10 @@ pub enum Effect {
     Send(ChatSendParams),
     Subscribe(SessionSubscribeParams),
     Abort(ChatAbortParams),
-    /// Ask which calls wait: a question that was announced may have ended since.
-    Look(String),
+    /// Send a command now, whatever else is under way.
+    Command(ChatSendParams),
+    /// Ask which calls wait: a question that was announced may have ended since. Without a code: which ones are left.
+    Look(Option<String>),
     Resolve(ApprovalResolveParams),
     Draw(Draw),
     End(Outcome),
@@ -94,6 +105,8 @@ pub enum Draw {
     /// The answer of a command, which is not part of a run.
     Answer(String),
     Note(String),
+    /// Calls that wait for a word, the first one shown last.
+    Question(Vec<ApprovalEntry>),
     Usage(Option<Usage>, Duration),
 }
 
@@ -116,6 +129,7 @@ pub struct Turn<'a> {
     /// Chat events that came during a catch-up.
     stash: Vec<ChatEvent>,
     abort_deadline: Option<Duration>,
+    beside: Beside,
     lost_since: Option<Duration>,
     notice_at: Duration,
     effects: Vec<Effect>,
@@ -165,6 +179,7 @@ impl<'a> Turn<'a> {
             asked_from: None,
             stash: Vec::new(),
             abort_deadline: None,
+            beside: Beside::default(),
             lost_since: None,
             notice_at: NOTICE_AFTER,
             effects: Vec::new(),
@@ -174,19 +189,26 @@ impl<'a> Turn<'a> {
 
     /// When `Wake` is due, unless something else happens before.
     pub fn wake_at(&self) -> Duration {
+        if let Some(deadline) = self.beside.ends_at() {
+            return deadline;
+        }
         let deadlines = [self.timeout, self.abort_deadline, self.lost_deadline()];
         deadlines.into_iter().flatten().fold(self.notice_at, Duration::min)
     }
 
     /// The last effect of a turn is `End`; nothing may be handed in after it.
     pub fn handle(&mut self, input: Input, now: Duration) -> Vec<Effect> {
+        if self.beside.is_ending() {
+            self.step_at_the_end(input, now);
+            return std::mem::take(&mut self.effects);
+        }
         match self.step(input, now) {
             Ok(Goes::On) => self.ask_for_missed(),
-            Ok(Goes::Done) => self.effects.push(Effect::End(Ok(()))),
+            Ok(Goes::Done) => self.end(Ok(()), now),
             Err(failure) => {
                 self.show_early("");
                 self.draw(Draw::Show(Show::EndOfText));
-                self.effects.push(Effect::End(Err(failure)));
+                self.end(Err(failure), now);
             }
         }
         std::mem::take(&mut self.effects)
@@ -198,18 +220,28 @@ impl<'a> Turn<'a> {
             Input::Sent(result) => self.sent(result.map_err(|error| link_failure(&error))?),
             Input::Subscribed(result) => self.subscribed(result, now),
             Input::Aborted(result) => result.map(|()| Goes::On).map_err(|error| link_failure(&error)),
-            Input::Looked(code, waiting) if waiting.iter().any(|entry| entry.code == code) => {
-                Err(outcomes::paused(&waiting))
+            Input::Looked(code, waiting) => self.looked(code.as_deref(), waiting),
+            Input::Command(text, id) => {
+                self.command(text, id);
+                Ok(Goes::On)
             }
-            // The question has ended since.
-            Input::Looked(..) => Ok(Goes::On),
-            Input::Resolved(code, result) => {
-                let decision = self.decision();
+            Input::Commanded(text, result) => {
+                self.commanded(&text, result);
+                Ok(Goes::On)
+            }
+            Input::Decided(decision) => {
+                self.decided(decision);
+                Ok(Goes::On)
+            }
+            Input::Resolved(code, decision, result) => {
                 let words = result
                     .map_err(|error| link_failure(&error))
                     .and_then(|result| told(&code, decision, &result));
                 // An answer that someone else gave first is no failure of this turn.
                 self.note(&words.unwrap_or_else(|failure| failure.message));
+                if self.approve == Approve::Here {
+                    self.effects.push(Effect::Look(None));
+                }
                 Ok(Goes::On)
             }
             Input::Interrupted => self.interrupted(now),
@@ -249,6 +281,9 @@ impl<'a> Turn<'a> {
     fn session_event(&mut self, event: Box<SessionEvent>) -> Goes {
         if self.followed.concerns(&event.session_key) {
             self.followed.note_seq(event.session_seq);
+            if self.early.is_none() && self.followed.repeats_an_answer(&event) {
+                return Goes::On;
+            }
             match &mut self.early {
                 Some(early) => early.push(*event),
                 None => self.draw(Draw::Session(event)),
@@ -301,17 +336,25 @@ impl<'a> Turn<'a> {
                 Show::End(Ending::Error { message, reason }) => {
                     return Err(outcomes::run_failed(&self.followed.session, message, reason));
                 }
+                // The answer of the command says so.
+                Show::End(Ending::Aborted) if self.beside.stops => return Ok(Goes::Done),
                 Show::End(Ending::Aborted) => return Err(outcomes::aborted(self.abort_deadline.is_some())),
                 Show::Paused(_, Some(code)) => self.paused(code),
-                show => self.draw(Draw::Show(show)),
+                show => {
+                    if matches!(show, Show::Text(_)) {
+                        // The model goes on, so its calls have ended.
+                        self.beside.waiting.clear();
+                    }
+                    self.draw(Draw::Show(show));
+                }
             }
         }
         Ok(Goes::On)
     }
 
     fn paused(&mut self, code: String) {
-        if self.approve == Approve::Ask {
-            self.effects.push(Effect::Look(code));
+        if matches!(self.approve, Approve::Ask | Approve::Here) {
+            self.effects.push(Effect::Look(Some(code)));
             return;
         }
         self.effects.push(Effect::Resolve(ApprovalResolveParams {
@@ -326,7 +369,7 @@ impl<'a> Turn<'a> {
     fn decision(&self) -> ApprovalAnswerKind {
         match self.approve {
             Approve::All => ApprovalAnswerKind::Allow,
-            Approve::Ask | Approve::Never => ApprovalAnswerKind::Deny,
+            Approve::Ask | Approve::Here | Approve::Never => ApprovalAnswerKind::Deny,
         }
     }
 
@@ -490,9 +533,11 @@ impl<'a> Turn<'a> {
         if now >= self.notice_at {
             self.notice_at = now + NOTICE_AGAIN;
             let waited = outcomes::words(now);
-            self.note(&format!(
-                "still waiting for the answer after {waited} (Ctrl-C stops the run)"
-            ));
+            self.note(&if self.beside.waiting.is_empty() {
+                format!("still waiting for the answer after {waited} (Ctrl-C stops the run)")
+            } else {
+                "the run waits for your word: y or n".to_owned()
+            });
         }
         Ok(Goes::On)
     }
@@ -505,6 +550,9 @@ impl<'a> Turn<'a> {
         self.draw(Draw::Note(text.to_owned()));
     }
 }
+
+#[path = "beside.rs"]
+mod beside;
 
 #[cfg(test)]
 #[path = "turn_tests.rs"]

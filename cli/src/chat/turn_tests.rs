@@ -107,7 +107,9 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::Draw(Draw::Lost(reason)) => Some(format!("lost {reason}")),
         Effect::Draw(Draw::Connected) => Some("connected".to_owned()),
         Effect::Draw(Draw::Usage(..)) => Some("usage".to_owned()),
-        Effect::Look(code) => Some(format!("look {code}")),
+        Effect::Look(code) => Some(format!("look {}", code.as_deref().unwrap_or("all"))),
+        Effect::Command(params) => Some(format!("command {}", params.message)),
+        Effect::Draw(Draw::Question(entries)) => Some(format!("question {}", entries[0].code)),
         Effect::Resolve(params) => Some(format!("resolve {} {:?}", params.code, params.decision)),
         Effect::Draw(Draw::Sent(_) | Draw::Event(_)) => None,
     };
@@ -348,8 +350,11 @@ fn ap12_a_question_ends_the_turn_with_5_and_shows_the_call_and_the_code() {
     turn.handle(accepted(1), seconds(1));
     let paused = json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c"});
     let effects = turn.handle(chat(paused), seconds(1));
-    assert!(effects.contains(&Effect::Look("K7Q2A".to_owned())), "{effects:?}");
-    let effects = turn.handle(Input::Looked("K7Q2A".to_owned(), vec![waiting("K7Q2A")]), seconds(1));
+    assert!(effects.contains(&Effect::Look(Some("K7Q2A".to_owned()))), "{effects:?}");
+    let effects = turn.handle(
+        Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("K7Q2A")]),
+        seconds(1),
+    );
     let Some(Effect::End(Err(failure))) = effects.last() else {
         panic!("{effects:?}")
     };
@@ -366,7 +371,10 @@ fn ap12_a_question_that_has_ended_since_does_not_end_the_turn() {
     let mut followed = followed();
     let mut turn = start(&mut followed, None);
     turn.handle(accepted(1), seconds(1));
-    let effects = turn.handle(Input::Looked("K7Q2A".to_owned(), vec![waiting("ACDEF")]), seconds(1));
+    let effects = turn.handle(
+        Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("ACDEF")]),
+        seconds(1),
+    );
     assert!(
         !effects.iter().any(|effect| matches!(effect, Effect::End(_))),
         "{effects:?}"
@@ -396,4 +404,103 @@ fn ap12_approve_never_denies_and_all_allows_without_ending_the_turn() {
                 .any(|effect| matches!(effect, Effect::End(_) | Effect::Look(_)))
         );
     }
+}
+
+fn typed(text: &str) -> Input {
+    Input::Command(text.to_owned(), MessageId("C".to_owned()))
+}
+
+fn commanded(text: &str, response: &str) -> Input {
+    let answer = json!({"status": "command", "command": "x", "response": response});
+    Input::Commanded(text.to_owned(), Ok(read(answer)))
+}
+
+#[test]
+fn f43_a_command_during_an_answer_acts_at_once_and_the_answer_goes_on() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.plays(accepted(1), 0);
+    turn.plays(delta(0, "One"), 0);
+    assert_eq!(turn.plays(typed("/model a/b"), 1), ["command /model a/b"]);
+    // The event of the change may come before the answer or after it; it is shown once.
+    let changed = |seq: u64| {
+        let event = json!({"sessionKey": SESSION, "kind": "settings", "sessionSeq": seq, "text": "From now on: a/b."});
+        Input::News(News::replayed(event).unwrap())
+    };
+    assert_eq!(turn.plays(changed(2), 1), [""; 0]);
+    assert_eq!(
+        turn.plays(commanded("/model a/b", "From now on: a/b."), 1),
+        ["answer From now on: a/b."]
+    );
+    turn.plays(typed("/model a/b"), 2);
+    turn.plays(commanded("/model a/b", "From now on: a/b."), 2);
+    assert_eq!(turn.plays(changed(3), 2), [""; 0]);
+    assert_eq!(turn.plays(changed(4), 2), ["session From now on: a/b."]);
+    assert_eq!(turn.plays(delta(3, " two"), 3), ["text  two"]);
+}
+
+#[test]
+fn f43_stop_ends_the_turn_quietly_after_its_answer_whichever_comes_first() {
+    for aborted_first in [true, false] {
+        let mut followed = followed();
+        let mut turn = start(&mut followed, None);
+        turn.plays(accepted(1), 0);
+        turn.plays(typed("/stop"), 1);
+        let aborted = chat(json!({"state": "aborted", "sessionSeq": 2}));
+        if aborted_first {
+            assert_eq!(turn.plays(aborted, 1), [""; 0]);
+            assert_eq!(
+                turn.plays(commanded("/stop", "Stopped."), 1),
+                ["answer Stopped.", "end"]
+            );
+        } else {
+            assert_eq!(turn.plays(commanded("/stop", "Stopped."), 1), ["answer Stopped."]);
+            assert_eq!(turn.plays(aborted, 1), ["end"]);
+        }
+    }
+}
+
+#[test]
+fn f43_the_end_of_an_answer_waits_for_its_commands_for_a_bounded_time() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.plays(accepted(1), 0);
+    turn.plays(typed("/status"), 1);
+    assert_eq!(
+        turn.plays(chat(done(2, "Done.")), 2),
+        ["text Done.", "EndOfText", "usage"]
+    );
+    assert_eq!(turn.wake_at(), seconds(12));
+    assert_eq!(turn.plays(Input::Wake, 11), [""; 0]);
+    assert_eq!(turn.plays(Input::Wake, 12), ["note a command got no answer", "end"]);
+}
+
+#[test]
+fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.approve = Approve::Here;
+    turn.plays(accepted(1), 0);
+    let paused = json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c"});
+    assert_eq!(turn.plays(chat(paused), 1), ["look K7Q2A"]);
+    let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("K7Q2A")]);
+    assert_eq!(turn.plays(listed, 1), ["question K7Q2A"]);
+    assert!(turn.asks());
+    let effects = turn.handle(Input::Decided(ApprovalAnswerKind::Allow), seconds(2));
+    let [Effect::Resolve(params)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (params.decision, params.hash.as_deref()),
+        (ApprovalAnswerKind::Allow, Some("h"))
+    );
+    assert!(!turn.asks());
+    let resolved = Ok(read(json!({"outcome": "allowed"})));
+    let shown = turn.plays(
+        Input::Resolved("K7Q2A".to_owned(), ApprovalAnswerKind::Allow, resolved),
+        3,
+    );
+    assert_eq!(shown, ["note K7Q2A: allowed, the call is made", "look all"]);
+    assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 3), [""; 0]);
+    assert_eq!(turn.plays(delta(0, "On"), 4), ["text On"]);
 }

@@ -1,17 +1,20 @@
-//! Shows a conversation: on a terminal (live Markdown), in a pipe (plain text), or as JSON lines. Cleans everything that
+//! Shows a conversation: on a terminal (live Markdown), above a line editor (finished lines), in a pipe (plain text), or as JSON
+//! lines. Cleans everything that
 //! comes from the gateway. Decides nothing.
 
 use std::time::Duration;
 
-use gsv_protocol::types::{ChatTool, ChatToolPhase, ToolOutcome, Usage};
+use gsv_protocol::types::{ApprovalEntry, ChatTool, ChatToolPhase, ToolOutcome, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::assembler::Show;
 use super::files;
+use super::lines::Lines;
 use super::live::{Live, Screen};
 use super::turn::Draw;
-use crate::clean::{Cleaner, clean, one_line};
+use crate::clean::{Cleaner, clean, one_line, visible};
+use crate::commands::approval::question;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::Look;
@@ -22,6 +25,7 @@ const ARGS_COLUMNS: usize = 72;
 
 pub enum View {
     Live(Output, Live),
+    Lines(Output, Box<Lines>),
     Plain(Output, Box<Plain>),
     Json(Output),
 }
@@ -35,6 +39,11 @@ impl View {
         } else {
             Self::Plain(out, Box::default())
         }
+    }
+
+    /// Above a line editor, by an output that prints there.
+    pub fn above(out: Output) -> Self {
+        Self::Lines(out, Box::default())
     }
 
     pub fn draw(&mut self, draw: Draw) {
@@ -58,6 +67,11 @@ impl View {
             Draw::Show(show) => self.show(show),
             Draw::Answer(text) => self.answer(&text),
             Draw::Note(text) => self.note(&text),
+            Draw::Question(waiting) => self.beside(|out| {
+                for line in asked(&waiting) {
+                    out.note(&line);
+                }
+            }),
             Draw::Usage(usage, took) => self.note(&usage_line(usage.as_ref(), took)),
         }
     }
@@ -109,6 +123,7 @@ impl View {
     fn text(&mut self, text: &str) {
         match self {
             Self::Live(out, live) => out.piece(&live.text(text, screen(*out))),
+            Self::Lines(out, lines) => out.piece(&lines.text(text, screen(*out).look)),
             Self::Plain(out, plain) => plain.text(*out, text),
             Self::Json(_) => {}
         }
@@ -117,7 +132,7 @@ impl View {
     /// The answer of a command has its own columns: it is not Markdown.
     fn answer(&self, text: &str) {
         match self {
-            Self::Live(out, _) | Self::Plain(out, _) => {
+            Self::Live(out, _) | Self::Lines(out, _) | Self::Plain(out, _) => {
                 out.piece(&format!("{}\n", clean(text).trim_end_matches('\n')));
             }
             Self::Json(_) => {}
@@ -130,7 +145,12 @@ impl View {
                 let (paint, is_left_over) = live.restart(screen(*out));
                 out.piece(&paint);
                 if is_left_over {
-                    out.aside("(the answer begins again)");
+                    out.aside(AGAIN);
+                }
+            }
+            Self::Lines(out, lines) => {
+                if lines.restart() {
+                    out.aside(AGAIN);
                 }
             }
             Self::Plain(out, plain) => plain.restart(*out),
@@ -141,6 +161,7 @@ impl View {
     fn end_text(&mut self) {
         match self {
             Self::Live(out, live) => out.piece(&live.end(screen(*out))),
+            Self::Lines(out, lines) => out.piece(&lines.end(screen(*out).look)),
             Self::Plain(out, plain) => plain.end(*out),
             Self::Json(_) => {}
         }
@@ -159,11 +180,23 @@ impl View {
                 write(*out);
                 out.piece(&live.resume());
             }
-            Self::Plain(out, _) | Self::Json(out) => write(*out),
+            Self::Lines(out, _) | Self::Plain(out, _) | Self::Json(out) => write(*out),
         }
     }
 }
 
+/// The questions about calls that wait, and how the first one is answered at the prompt.
+pub fn asked(waiting: &[ApprovalEntry]) -> Vec<String> {
+    let now = units::now_ms();
+    let mut lines: Vec<String> = waiting.iter().rev().flat_map(|entry| question(entry, now)).collect();
+    lines.extend(waiting.first().map(|first| {
+        let code = visible(&first.code);
+        format!("{code}: y allows this call once, n denies it; the run waits meanwhile")
+    }));
+    lines
+}
+
+const AGAIN: &str = "(the answer begins again)";
 pub const CONNECTED: &str = "connected again";
 
 pub fn lost(reason: &str) -> String {

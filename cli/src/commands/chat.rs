@@ -106,6 +106,7 @@ fn is_fed() -> bool {
 async fn talk(context: &Context, session: String, args: &Chat, message: Option<String>, files: Vec<Chosen>) -> Outcome {
     let (out, verbose) = (context.out, args.verbose);
     let approve = match args.approve {
+        None if message.is_none() => Approve::Here,
         None => Approve::Ask,
         Some(ApproveCalls::Never) => Approve::Never,
         Some(ApproveCalls::All) => Approve::All,
@@ -118,7 +119,11 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
         _ = interrupts.recv() => return Err(Failure::interrupted()),
     };
     let result = if let Some(message) = message {
-        match upload_all(&account, &conversation.followed.session, &files, out, &mut interrupts).await {
+        let uploaded = tokio::select! {
+            uploaded = upload_all(&account, &conversation.followed.session, &files, out) => uploaded,
+            _ = interrupts.recv() => Err(Failure::interrupted()),
+        };
+        match uploaded {
             Ok(files) => {
                 let request = Request {
                     message,
@@ -134,15 +139,14 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
     } else {
         let home = paths::state_dir()?;
         paths::ensure_private_dir(&home)?;
-        let talk = interactive::Talk {
+        let given = interactive::Given {
             account: &account,
             files,
             verbose,
             approve,
-            waiting: Vec::new(),
             out,
         };
-        talk.run(&mut conversation, home.join("history"), &mut interrupts).await
+        interactive::talk(given, &mut conversation, home.join("history"), &mut interrupts).await
     };
     // A gateway that does not answer the close must not delay the end.
     let _ = tokio::time::timeout(FAREWELL, conversation.close()).await;
