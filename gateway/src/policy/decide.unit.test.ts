@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ApprovalConfig, ApprovalRule, PolicyClass } from "../../../protocol/gen/types.ts";
@@ -307,6 +309,20 @@ describe("[PO4] a rule that denies is not avoided by spelling", () => {
     'cat <<E | bash\nr"m" -rf /\nE',
   ])
     test(`[X12] not allowed: ${JSON.stringify(text)}`, () => assert.notEqual(verdict(bash(text), config), "allow"));
+  test("[X12] none of the spellings in the table is allowed", (t) => {
+    const spellings = readFileSync(join(import.meta.dirname, "../../../test/tables/deny-spellings.txt"), "utf8")
+      .trimEnd()
+      .split("\n")
+      .filter((line) => !line.startsWith("#"));
+    assert.equal(new Set(spellings).size, spellings.length);
+    assert.ok(spellings.length >= 300, String(spellings.length));
+    const verdicts = spellings.map((text) => verdict(bash(text), { rules: [rule("deny", "*__Bash", command("startsWith", ["rm"]))] }));
+    t.diagnostic(`${spellings.length} spellings: ${verdicts.filter((said) => said === "deny").length} denied, the others asked about`);
+    assert.deepEqual(
+      spellings.filter((_, index) => verdicts[index] === "allow"),
+      [],
+    );
+  });
   for (const [what, value] of [
     ["a list", ["rm", "-rf", "/"]],
     ["an object", { toString: "rm -rf /" }],
@@ -316,8 +332,12 @@ describe("[PO4] a rule that denies is not avoided by spelling", () => {
   ] as const)
     test(`[X12] not allowed: ${what} as the command`, () => assert.notEqual(verdict(bash(value), config), "allow"));
   test("other commands run", () => {
-    for (const text of ["ls", "git status", "npm test && cargo build", "python3 script.py", "rm x"])
-      assert.equal(verdict(bash(text), config), "allow", text);
+    const ordinary =
+      "ls|git status|npm test && cargo build|python3 script.py|rm x|git commit -m 'a message'|git log --oneline|git diff HEAD|" +
+      "git pull --rebase|git push -u origin main|git add -u|git rebase --continue|git ls-files --exclude-standard|cargo test|npm ci|" +
+      "npm run build|pnpm install|go test ./...|go build|make|make test|node script.js|ruby script.rb|perl script.pl|grep -rn TODO src|find . -name x|" +
+      "tar xzf x.tgz|tar -czf x.tgz src|sort x|cp a b|mkdir -p a|pytest -q|ffmpeg -i a b|uv sync|yarn install|cat a|head -n 5 a|wc -l a|curl-config x|gcc -c a.c";
+    for (const text of ordinary.split(/\|(?!\|)/)) assert.equal(verdict(bash(text), config), "allow", text);
   });
   test("paths are compared without detours and as disks fold them", () => {
     const paths = { rules: [rule("deny", "*__Write", { path: "path", op: "startsWith", value: "secret/" })] };

@@ -35,7 +35,8 @@ const STARTS_PROGRAMS: ReadonlySet<string> = new Set(
   (
     ".git .gitmodules .gitattributes .gitconfig .hg .hgrc .svn .envrc .direnv .env .vscode .idea .vim .vimrc .exrc .nvim .emacs .dir-locals.el .bashrc " +
     ".bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .zlogout .config .ssh .gnupg .aws .docker .kube .npmrc .yarnrc " +
-    ".yarnrc.yml .pnpmfile.cjs .cargo .pypirc .netrc .husky .github .gitlab-ci.yml .claude .cursor .mcp.json .devcontainer .tool-versions .mise.toml"
+    ".yarnrc.yml .pnpmfile.cjs .cargo .pypirc .netrc .husky .github .gitlab-ci.yml .claude .cursor .codex .gemini .opencode .windsurf .continue " +
+    ".zed .fleet .nvim.lua .nvimrc .gdbinit .lldbinit .irbrc .pryrc .mcp.json .devcontainer .tool-versions .mise.toml"
   ).split(" "),
 );
 /** Whether a file of a machine is surely inside the workspace, and none that makes other programs run something. */

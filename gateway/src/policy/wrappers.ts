@@ -1,46 +1,127 @@
 /** Commands that run a command which is written in their arguments or their input, so that their own name says little. PURE. */
 
-const ALWAYS: ReadonlySet<string> = new Set(
-  (
-    "sh bash dash ash zsh ksh mksh fish csh tcsh pwsh busybox toybox env sudo doas su runuser pkexec nohup nice ionice chrt taskset timeout stdbuf setsid " +
-    "setarch unshare nsenter chroot flock watch strace ltrace gdb script xargs parallel entr fd ssh docker podman systemd-run at batch crontab expect chronic " +
-    "ts unbuffer rlwrap tmux screen ld.so xdg-open open"
-  ).split(" "),
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+const ALWAYS: ReadonlySet<string> = words(
+  // Shells, and programs that are many programs.
+  "sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell busybox toybox exe " +
+    // Other users, other rights.
+    "sudo sudoedit doas su runuser pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 arch firejail bwrap aa-exec sandbox-exec " +
+    // Time, priorities, limits, terminals, logs.
+    "env command exec time nohup nice ionice chrt taskset numactl timeout stdbuf setsid flock watch script unbuffer rlwrap chronic ts expect tmux screen zellij dtach " +
+    "abduco prlimit choom cgexec systemd-run start-stop-daemon daemonize caffeinate hyperfine eatmydata faketime fakeroot fakechroot proot xvfb-run dbus-run-session " +
+    "ssh-agent torsocks proxychains proxychains4 trickle catchsegv valgrind perf strace ltrace gdb lldb ld.so run-parts run-one inotifywait watchexec nodemon entr " +
+    // Lists of commands.
+    "xargs parallel sem at batch crontab fd fdfind ifne mispipe pee " +
+    // Other machines and containers.
+    "ssh mosh telnet rsh rexec docker podman nerdctl buildah kubectl oc lxc lxc-attach incus machinectl systemd-nspawn vagrant ansible salt distrobox toolbox flatpak nix-shell " +
+    // Editors, pagers and programs whose input has commands.
+    "vi vim nvim ex view rvim vimdiff emacs emacsclient ed nano joe less more most man info mail mutt mc nnn ranger tclsh wish m4 dc gnuplot octave r rscript julia guile " +
+    "racket sbcl clisp ghci irb pry ocaml erl iex elixir jshell jrunscript groovy scala kotlin osascript sqlite3 psql mysql mariadb mongosh xdg-open open ftp sftp socat nc ncat " +
+    "netcat luajit logrotate",
 );
-/** Interpreters, by the options that take a program as an argument. Without such an option they run a file, as any program does. */
+/** Interpreters and tools, by the arguments that hold a program or name one. Without such an argument they run a file, or do their own work. */
 const INLINE: Readonly<Record<string, RegExp>> = {
-  python: /^-[A-Za-z]*c|^-$/,
-  perl: /^-[A-Za-z0-9]*[eE]|^-$/,
-  ruby: /^-[A-Za-z]*e|^-$/,
-  node: /^-[a-z]*[ep]$|^--(?:eval|print)|^-$/,
-  bun: /^-e|^--eval/,
-  deno: /^eval$/,
-  php: /^-[rBE]/,
-  lua: /^-e|^-$/,
-  awk: /system|\||getline/,
-  gawk: /system|\||getline/,
-  mawk: /system|\||getline/,
-  sed: /e/,
+  python: /^-[A-Za-z]*[cm]|^-i|^-$/,
+  pypy: /^-[A-Za-z]*[cm]|^-i|^-$/,
+  perl: /^-[A-Za-z0-9.]*[eEMmd]|^-$/,
+  ruby: /^-[A-Za-z0-9]*[er]|^-$/,
+  node: /^-[a-z]*[epri]$|^-[rp]|^--(?:eval|print|require|import|loader|experimental-loader|interactive)|^-$/,
+  bun: /^-[epr]|^--(?:eval|print|preload)|^(?:x|exec|create|repl)$/,
+  deno: /^(?:eval|repl)$|^--eval|^https?:|^data:/,
+  php: /^-[rBREa]|^--(?:run|process)/,
+  lua: /^-[eil]|^-$/,
+  awk: /system|\||getline|@|^-[ilE]|^--(?:include|load|exec|source)/,
+  sed: /e|^-/,
   find: /^-(?:exec|ok|delete|fprint|fls)/,
-  git: /^-c|^--config-env|^--exec|^--upload-pack|^--receive-pack|^-x$|^ext::|^config$|^foreach$|^--open-files-in-pager|^-O/,
-  tar: /^--(?:to-c|use-c|checkpoint-a|info-s|new-volume)|^-[A-Za-z]*[IF]/,
-  rsync: /^-[A-Za-z]*e|^--rsh/,
-  make: /=|^--eval/,
-  npm: /^(?:exec|x)$/,
-  cargo: /^--config/,
+  // Git takes the beginning of a long option for the whole.
+  git: /^-c|^--(?:con?f?|config.*|ex(?:e|t).*|ex|upl.*|up?|rec.*|re|op.*|tem.*|te|work-tree|git-dir)(?:=|$)|^-x|^ext::|^-O|^(?:config|foreach|bisect|filter-branch|difftool|mergetool|daemon|instaweb|send-email|svn|p4|hook|shell|for-each-repo|remote-ext|help|maintenance)$/,
+  tar: /^--(?:to-|us|checkpoint-|inf|new-|rs|rm|I|F)|^-?[A-Za-z]*[IF]/,
+  cpio: /^--rsh|^-[A-Za-z]*[IOF]/,
+  rsync: /^-[A-Za-z]*e|^--rs/,
+  scp: /^-[A-Za-z]*[SoF]/,
+  make: /=|^--ev|^-[A-Za-z]*[fE]|^--(?:fi|ma)/,
+  ninja: /^-[tf]/,
+  cmake: /^-[EP]/,
+  npm: /^(?:exec|x|init|create|innit|explore|edit|config|set)$|^--(?:script-shell|node-options|editor|shell)/,
+  yarn: /^(?:dlx|exec|create|node|config)$/,
+  pnpm: /^(?:dlx|exec|create|node|config|env)$|^--(?:script-shell|shell)/,
+  cargo: /^--config|^(?:run|r|miri|xtask|watch|fix)$/,
+  go: /^-(?:exec|toolexec|vettool|overlay)|^--(?:exec|toolexec|vettool|overlay)|^(?:run|generate|tool|env)$/,
+  rustup: /^run$/,
+  uv: /^(?:run|tool)$/,
+  poetry: /^run$/,
+  pipenv: /^(?:run|shell)$/,
+  conda: /^run$/,
+  mamba: /^run$/,
+  bundle: /^exec$/,
+  mise: /^(?:exec|x|run|r)$/,
+  asdf: /^exec$/,
+  pyenv: /^exec$/,
+  rbenv: /^exec$/,
+  direnv: /^exec$/,
+  nix: /^(?:run|shell|develop|eval|repl)$|^-c$|^--command/,
+  guix: /^(?:shell|environment|repl)$/,
+  dotnet: /^(?:exec|run|tool|script)$/,
+  gcc: /^-wrapper|^-specs|^-B|^-fplugin/,
+  clang: /^-Xclang|^-fplugin|^-B/,
+  ghc: /^-e/,
+  sort: /^--compress|^-[A-Za-z]*[oT]/,
+  split: /^--filter/,
+  zip: /^-[A-Za-z]*T|^--unzip-command|^--test-command/,
+  wget: /^--use-askpass|^--config|^-e/,
+  curl: /^-[A-Za-z]*K|^--config/,
+  tcpdump: /^-[A-Za-z]*z/,
+  nmap: /^--script/,
+  rpm: /^--(?:eval|define|pipe)|^-E|^-D/,
+  apt: /^-o|^--option|^-c/,
+  dpkg: /^--(?:pre-invoke|post-invoke)/,
+  install: /^--strip-program|^-s/,
+  gpg: /^--(?:photo-viewer|agent-program|pinentry)/,
+  openssl: /^-engine|^-provider/,
+  ffmpeg: /^-f$/,
+  pip: /^(?:install|download|wheel|config)$/,
+  gem: /^(?:exec|install)$/,
+  ip: /^exec$/,
 };
-const ALSO: Readonly<Record<string, string>> = { nodejs: "node", gmake: "make" };
+/** Other names of the same program. */
+const ALSO: Readonly<Record<string, string>> = {
+  nodejs: "node",
+  gmake: "make",
+  gawk: "awk",
+  mawk: "awk",
+  nawk: "awk",
+  gsed: "sed",
+  gfind: "find",
+  gtar: "tar",
+  bsdtar: "tar",
+  gsort: "sort",
+  gsplit: "split",
+  "g++": "gcc",
+  cc: "gcc",
+  "c++": "gcc",
+  "clang++": "clang",
+  "apt-get": "apt",
+  aptitude: "apt",
+  rpmbuild: "rpm",
+  gpg2: "gpg",
+};
 /** Run whatever package is named. */
-const RUNNERS: ReadonlySet<string> = new Set(["npx", "bunx", "uvx", "pipx", "pnpx"]);
+const RUNNERS: ReadonlySet<string> = words("npx bunx uvx pipx pnpx tsx ts-node");
 
 /** Whether a command runs another one that is written in its arguments, or may. */
 export function runsAnother([program = "", ...args]: readonly string[]): boolean {
+  // `/proc/self/exe` is the shell itself, and any process has such a name for its program.
+  if (program.startsWith("/proc/") || program.startsWith("/dev/")) return true;
   const base = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-  const name = base.replace(/[0-9.]+$/, "");
-  if (ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name) || base.startsWith("ld-linux")) return true;
-  const known = Object.hasOwn(ALSO, name) ? (ALSO[name] ?? name) : name;
-  const inline = Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
+  const name = base.replace(/(?:-?[0-9.]+)$/, "");
+  if (ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name) || base.startsWith("ld-linux") || base.startsWith("ld-musl")) return true;
+  const known = Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name;
+  const inline = known !== undefined && Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
+  // Elsewhere in git `-u` is harmless.
+  if (known === "git" && args.includes("clone") && args.some((arg) => arg.startsWith("-u"))) return true;
   return inline !== undefined && (args.length === 0 ? isInterpreter(known) : args.some((arg) => inline.test(arg)));
 }
 /** Reads its program from its input when it has no arguments. */
-const isInterpreter = (name: string): boolean => ["python", "perl", "ruby", "node", "bun", "deno", "php", "lua"].includes(name);
+const isInterpreter = (name: string | undefined): boolean =>
+  ["python", "pypy", "perl", "ruby", "node", "bun", "deno", "php", "lua"].includes(name ?? "");
