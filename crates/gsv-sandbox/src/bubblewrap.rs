@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::grants::KEPT_IN_RUN;
 use crate::look::{Kind, Look};
+use crate::mounts::{Mounts, Opened};
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::protect::Protected;
 
 /// What was found for one command.
 pub(crate) struct Survey {
     pub(crate) hidden: Vec<PathBuf>,
-    pub(crate) protected: Protected,
+    pub(crate) protected: Mounts,
     /// Sockets of other programs.
     pub(crate) sockets: Vec<PathBuf>,
     pub(crate) workdir: PathBuf,
@@ -64,10 +64,10 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     }
     if plan.profile != Profile::Off {
         for folder in &survey.protected.pinned {
-            list.bind("--bind", folder);
+            list.opened("--bind-fd", folder);
         }
-        for path in &survey.protected.read_only {
-            list.bind("--ro-bind", path);
+        for opened in &survey.protected.read_only {
+            list.opened("--ro-bind-fd", opened);
         }
         for folder in &survey.protected.missing {
             list.empty(folder);
@@ -112,6 +112,15 @@ impl Arguments {
         self.0.extend([option.into(), path.into(), path.into()]);
     }
 
+    /// bubblewrap compares what it has mounted with the open file, and ends when it is another one.
+    fn opened(&mut self, option: &str, opened: &Opened) {
+        self.0.extend([
+            option.into(),
+            opened.number.to_string().into(),
+            opened.path.clone().into(),
+        ]);
+    }
+
     fn empty(&mut self, folder: &Path) {
         self.path("--tmpfs", folder);
         self.path("--remount-ro", folder);
@@ -150,12 +159,17 @@ mod tests {
         }
     }
 
+    fn opened(path: &str, number: i32) -> Opened {
+        let path = path.into();
+        Opened { path, number }
+    }
+
     fn survey() -> Survey {
         Survey {
             hidden: vec!["/home/u/.ssh".into(), "/home/u/.netrc".into()],
-            protected: Protected {
-                pinned: vec!["/tmp/ws/.git".into()],
-                read_only: vec!["/tmp/ws/.git/hooks".into()],
+            protected: Mounts {
+                pinned: vec![opened("/tmp/ws/.git", 8)],
+                read_only: vec![opened("/tmp/ws/.git/hooks", 9)],
                 missing: vec![],
             },
             sockets: vec!["/var/lib/x.sock".into()],
@@ -182,9 +196,9 @@ mod tests {
         );
         assert!(at("--tmpfs /run") < at("--bind /own/tmp /tmp"));
         assert!(at("--bind /own/tmp /tmp") < at("--bind /tmp/ws /tmp/ws"));
-        assert!(at("--bind /tmp/ws /tmp/ws") < at("--bind /tmp/ws/.git /tmp/ws/.git"));
-        assert!(at("--bind /tmp/ws/.git /tmp/ws/.git") < at("--ro-bind /tmp/ws/.git/hooks"));
-        assert!(at("--ro-bind /tmp/ws/.git/hooks") < at("--tmpfs /home/u/.ssh --remount-ro /home/u/.ssh"));
+        assert!(at("--bind /tmp/ws /tmp/ws") < at("--bind-fd 8 /tmp/ws/.git"));
+        assert!(at("--bind-fd 8 /tmp/ws/.git") < at("--ro-bind-fd 9 /tmp/ws/.git/hooks"));
+        assert!(at("--ro-bind-fd 9 /tmp/ws/.git/hooks") < at("--tmpfs /home/u/.ssh --remount-ro /home/u/.ssh"));
         assert!(at("--ro-bind /own/empty /home/u/.netrc") < at("--ro-bind /own/empty /var/lib/x.sock"));
         assert!(text.ends_with("--chdir /tmp/ws/src --seccomp 7 --"));
         assert!(!text.contains("/var/tmp"), "there is none");

@@ -67,6 +67,10 @@ pub fn prepare(plan: &Plan, home: &Path) -> io::Result<()> {
     std::fs::write(plan.own.join("empty"), b"")?;
     for tool in &HOMES {
         let folder = plan.cache().join(tool.folder);
+        // A command may have put a link in its place, to have links made elsewhere.
+        if folder.is_symlink() {
+            std::fs::remove_file(&folder)?;
+        }
         make(&folder)?;
         for name in tool.shared {
             let (usual, link) = (home.join(tool.usual).join(name), folder.join(name));

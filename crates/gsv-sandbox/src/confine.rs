@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 use serde::{Deserialize, Serialize};
 
 use crate::look::Disk;
+use crate::mounts::close_inherited;
 use crate::plan::Plan;
 use crate::profile::Tier;
 use crate::protect::protected;
@@ -44,6 +45,9 @@ impl Confinement {
             return "there is no command, or its folder is gone".into();
         };
         let arguments = command.get(1..).unwrap_or_default();
+        if let Err(problem) = close_inherited() {
+            return problem;
+        }
         match self.tier {
             Tier::Bubblewrap => self.enter_bubblewrap(command, workdir),
             Tier::Landlock => {
@@ -67,18 +71,23 @@ impl Confinement {
         use std::os::fd::AsRawFd as _;
 
         use crate::bubblewrap::{EMPTY, Survey, arguments};
+        use crate::mounts::Mounts;
         use crate::seccomp::{self, Sockets};
 
         let Some(bubblewrap) = &self.bubblewrap else {
             return "the plan does not say where bubblewrap is".into();
         };
         let hidden = self.plan.hidden_now(&Disk);
-        let mut covered: Vec<PathBuf> = self.plan.writable.iter().chain(&hidden).cloned().collect();
+        let mut covered = hidden.clone();
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
+        let protected = match Mounts::open(protected(&self.plan.workspace, &workdir, &Disk)) {
+            Ok(mounts) => mounts,
+            Err(problem) => return problem,
+        };
         let survey = Survey {
-            protected: protected(&self.plan.workspace, &workdir, &Disk),
-            sockets: crate::sockets::outside(&covered),
+            protected,
+            sockets: crate::sockets::outside(&covered, &self.plan.writable),
             hidden,
             workdir,
         };

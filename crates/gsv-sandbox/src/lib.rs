@@ -27,6 +27,7 @@ mod hidden;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod look;
+mod mounts;
 mod plan;
 mod probe;
 mod profile;

@@ -79,7 +79,7 @@ impl Report {
         match std::env::consts::OS {
             _ if is_best => None,
             "linux" => Some(
-                "Install bubblewrap (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`); where it is installed and fails, allow user namespaces for it (Ubuntu: an AppArmor profile for /usr/bin/bwrap; else `sudo sysctl kernel.unprivileged_userns_clone=1`).",
+                "Install bubblewrap 0.10 or later, or an older one with its security updates (`sudo apt install bubblewrap`, `sudo dnf install bubblewrap`); where it is installed and fails, allow user namespaces for it (Ubuntu: an AppArmor profile for /usr/bin/bwrap; else `sudo sysctl kernel.unprivileged_userns_clone=1`).",
             ),
             _ => Some("Run the node in a Linux machine or container, or as a user of its own."),
         }

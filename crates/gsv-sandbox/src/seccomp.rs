@@ -63,6 +63,23 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
 ];
 
+/// Memory, messages and locks that programs of a user share by a number. A namespace keeps those of the user out; without one, none can be had.
+const SHARED: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Namespaces that a new process could get.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -121,7 +138,14 @@ pub(crate) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
     }
     rules.insert(libc::SYS_ioctl, inputs);
     let of_socket = match sockets {
-        Sockets::None => vec![],
+        Sockets::None => {
+            rules.extend(SHARED.iter().map(|call| (*call, vec![])));
+            // Limits and priorities of other processes of the user: a limit on its time or its files ends a program. 0 is the caller.
+            let others = |argument| rule(vec![condition(argument, SeccompCmpOp::Ne, 0)?]);
+            rules.insert(libc::SYS_prlimit64, vec![others(0)?]);
+            rules.insert(libc::SYS_setpriority, vec![others(1)?]);
+            vec![]
+        }
         Sockets::Isolated => {
             let mut others = Vec::new();
             for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {

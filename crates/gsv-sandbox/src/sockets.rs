@@ -14,12 +14,14 @@ fn paths(listing: &str) -> impl Iterator<Item = PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Sockets that exist now and lie outside `covered`.
-pub(crate) fn outside(covered: &[PathBuf]) -> Vec<PathBuf> {
+/// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. Those of
+/// earlier commands are not listed, because they belong to another network.
+pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
+    let is_in = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
     let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
     let mut found: Vec<PathBuf> = paths(&String::from_utf8_lossy(&listing))
         .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| !covered.iter().any(|folder| path.starts_with(folder)) && is_socket(path))
+        .filter(|path| (is_in(path, writable) || !is_in(path, covered)) && is_socket(path))
         .collect();
     found.sort();
     found.dedup();
@@ -52,7 +54,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let _one = std::os::unix::net::UnixListener::bind(root.join("one")).unwrap();
-        assert!(outside(&[]).contains(&root.join("one")));
-        assert!(!outside(std::slice::from_ref(&root)).contains(&root.join("one")));
+        let (one, all) = (root.join("one"), std::slice::from_ref(&root));
+        assert!(outside(&[], &[]).contains(&one) && outside(all, all).contains(&one));
+        assert!(!outside(all, &[]).contains(&one));
     }
 }

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 8] = [
+const IN_EACH_TIER: [Test; 11] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
     ("sb3_only_the_workspace_roots_and_temporary_folder_are_written", writes),
@@ -38,6 +38,18 @@ const IN_EACH_TIER: [Test; 8] = [
     ("sb7_caches_are_shared_and_their_tools_keep_their_homes", caches),
     ("sb8_the_environment_has_no_secrets", no_secrets),
     ("sb10_a_command_without_its_plan_does_not_run", fails_closed),
+    ("sb3_sb4_no_attempt_of_the_table_gets_out", attempts),
+    ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
+    ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
+];
+const IN_BUBBLEWRAP: [Test; 4] = [
+    ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
+    ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
+    ("sb5_a_folder_that_changes_into_a_link_meanwhile_opens_nothing", races),
+    (
+        "sb4_sockets_of_other_programs_in_the_workspace_are_masked",
+        masks_sockets,
+    ),
 ];
 
 fn run(args: &[OsString]) -> ExitCode {
@@ -72,11 +84,9 @@ fn run(args: &[OsString]) -> ExitCode {
         for (name, work) in IN_EACH_TIER {
             test(format!("{name} ({})", tier.name()), &|| work(tier));
         }
-        if tier == Tier::Bubblewrap {
-            test(
-                "sb5_hooks_and_settings_of_the_workspace_are_read_only (bubblewrap)".into(),
-                &protects,
-            );
+        let more: &[Test] = if tier == Tier::Bubblewrap { &IN_BUBBLEWRAP } else { &[] };
+        for (name, work) in more {
+            test(format!("{name} ({})", tier.name()), &|| work(tier));
         }
     }
     exit
@@ -163,6 +173,10 @@ impl Scene {
 
     /// Runs a script in the sandbox, in the workspace.
     fn sh(&self, tier: Tier, script: &str) -> Output {
+        self.command(tier, script).output().unwrap()
+    }
+
+    fn command(&self, tier: Tier, script: &str) -> Command {
         let plan = self.plan();
         prepare(&plan, &self.path("home")).unwrap();
         let bubblewrap = search()
@@ -172,7 +186,8 @@ impl Scene {
         let vars = environment(&plan, self.vars(), &[]);
         let file = self.path("state/plan.json");
         Confinement { tier, plan, bubblewrap }.write(&file).unwrap();
-        Command::new(program().path)
+        let mut command = Command::new(program().path);
+        command
             .args([
                 OsString::from("__confine"),
                 file.into(),
@@ -184,9 +199,8 @@ impl Scene {
             .current_dir(&self.request.workspace)
             .env_clear()
             .envs(vars)
-            .env("ROOT", self.path(""))
-            .output()
-            .unwrap()
+            .env("ROOT", self.path(""));
+        command
     }
 
     fn vars(&self) -> Vec<(OsString, OsString)> {
@@ -197,6 +211,29 @@ impl Scene {
             ("GSV_TOKEN".into(), "SECRET".into()),
         ]);
         vars
+    }
+
+    /// What no command may change.
+    fn outside(&self) -> Vec<String> {
+        let names = |folder: &str| {
+            let entries = self
+                .path(folder)
+                .read_dir()
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        let text = |file: &str| std::fs::read_to_string(self.path(file)).unwrap_or_default();
+        vec![
+            names("home"),
+            names("home/.ssh"),
+            names("other"),
+            text("home/.bashrc"),
+            text("other/file"),
+            text("state/token"),
+        ]
     }
 
     fn works(&self, tier: Tier, script: &str) -> String {
@@ -361,6 +398,7 @@ fn nothing_outside(tier: Tier) {
     if !has_python() {
         return;
     }
+    let memory = SharedMemory::new();
     for code in [
         format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)"),
         "import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)".into(),
@@ -374,6 +412,7 @@ fn nothing_outside(tier: Tier) {
         "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(425, 8, b'\\0' * 200); os._exit(0 if r >= 0 else 1)".into(),
         "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(0x40000000 | 41, 2, 1, 0); os._exit(0 if r >= 0 else 1)".into(),
         "import ctypes, os; l = ctypes.CDLL(None); r = l.ptrace(0, 0, 0, 0); os._exit(1 if r else 0)".into(),
+        format!("import ctypes, os; l = ctypes.CDLL(None); r = l.shmget({}, 0, 0); os._exit(0 if r >= 0 else 1)", memory.0),
     ] {
         // The numbers are those of x86-64.
         if !std::env::consts::ARCH.ends_with("86_64") && code.contains("syscall(") {
@@ -387,7 +426,33 @@ fn nothing_outside(tier: Tier) {
     }
 }
 
-fn protects() {
+/// Memory that other programs of the user share, by its key.
+struct SharedMemory(u32);
+
+impl SharedMemory {
+    fn new() -> Self {
+        let memory = Self(std::process::id());
+        memory.call("r = l.shmget(key, 4096, 0o1600)");
+        memory
+    }
+
+    fn call(&self, code: &str) {
+        let code = format!(
+            "import ctypes; l = ctypes.CDLL(None); key = {}; {code}; assert r >= 0",
+            self.0
+        );
+        let status = Command::new("python3").args(["-c", &code]).status().unwrap();
+        assert!(status.success(), "{code}");
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        self.call("r = l.shmctl(l.shmget(key, 0, 0), 0, None)");
+    }
+}
+
+fn protects(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
     for file in [".envrc", ".bashrc", ".vscode/tasks.json", "sub/.git/config"] {
         let path = scene.path("home/ws").join(file);
@@ -409,10 +474,10 @@ fn protects() {
         "echo x >sub/.git/hooks/pre-push",
         "cd sub && echo x >.git/hooks/pre-push",
     ] {
-        scene.fails(Tier::Bubblewrap, script);
+        scene.fails(tier, script);
     }
     scene.works(
-        Tier::Bubblewrap,
+        tier,
         "cat .envrc .git/config && echo x >.git/index && mkdir -p .git/objects && rm .git/index",
     );
     assert_eq!(std::fs::read_to_string(scene.path("home/ws/.envrc")).unwrap(), "own");
@@ -463,4 +528,254 @@ fn fails_closed(tier: Tier) {
         .unwrap();
     assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(126), &b""[..]));
     assert!(String::from_utf8_lossy(&ran.stderr).contains("was not run"));
+}
+
+/// A program that started the node may have left files open for all its children.
+fn no_descriptors(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let command = scene.command(tier, "cat <&7; ls -l /proc/self/fd/7");
+    // A shell opens the file for the program that it becomes.
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", "exec 7<\"$1\"; shift; exec \"$@\"", "sh"]);
+    outer
+        .arg(scene.path("state/token"))
+        .arg(command.get_program())
+        .args(command.get_args());
+    outer.env_clear().current_dir(&scene.request.workspace);
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = outer.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        !output.status.success() && !text.contains("SECRET") && !text.contains("token"),
+        "{text}"
+    );
+    let open = scene.works(tier, "ls /proc/self/fd | sort -n | tr '\\n' ' '");
+    assert_eq!(open.trim(), "0 1 2 3", "3 is the folder that `ls` lists");
+}
+
+/// A command could put a link in the place of one of its own cache folders, so that the node writes through it.
+fn own_links(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, "rm -rf \"$CARGO_HOME\" && ln -s \"$HOME/.ssh\" \"$CARGO_HOME\"");
+    scene.works(tier, ":");
+    let names: Vec<_> = scene
+        .path("home/.ssh")
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["id"], "the node made links in a folder that the command chose");
+}
+
+fn protects_linked(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    for file in [
+        ".git/HEAD",
+        ".git/modules/libs/foo/HEAD",
+        ".git/modules/libs/foo/config",
+        ".git/worktrees/tree/HEAD",
+        ".git/worktrees/tree/commondir",
+        ".git/worktrees/tree/gitdir",
+        "sub/.git/HEAD",
+        "deep/er/.git/HEAD",
+        ".husky/pre-commit",
+    ] {
+        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
+        std::fs::write(ws.join(file), "own").unwrap();
+    }
+    std::fs::create_dir_all(ws.join("tree")).unwrap();
+    std::fs::write(ws.join("tree/.git"), "gitdir: ../.git/worktrees/tree").unwrap();
+    for script in [
+        "echo 'gitdir: ../evil' >tree/.git",
+        "mv tree/.git moved",
+        "rm tree/.git",
+        "mv tree moved",
+        "echo x >>.git/modules/libs/foo/config",
+        "echo x >.git/modules/libs/foo/hooks/post-checkout",
+        "mv .git/modules/libs/foo moved",
+        "echo ../../../evil >.git/worktrees/tree/commondir",
+        "echo x >.git/worktrees/tree/gitdir",
+        "mv sub moved",
+        "mv deep moved",
+        "mv deep/er moved",
+        "echo x >.husky/pre-commit",
+    ] {
+        scene.fails(tier, script);
+    }
+    scene.works(
+        tier,
+        "echo x >tree/new && echo x >sub/new && echo x >.git/modules/libs/foo/index",
+    );
+    assert_eq!(
+        std::fs::read_to_string(ws.join("tree/.git")).unwrap(),
+        "gitdir: ../.git/worktrees/tree"
+    );
+}
+
+/// A command in the background makes and changes a project while others start: `.git` is a folder and then a link to a folder outside,
+/// thousands of times a second. What bubblewrap mounts must be what was looked at.
+fn races(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    std::fs::create_dir_all(ws.join("sub/.git")).unwrap();
+    std::os::unix::fs::symlink("../../../other", ws.join("sub/link")).unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = renameat_with(
+                    CWD,
+                    ws.join("sub/.git"),
+                    CWD,
+                    ws.join("sub/link"),
+                    RenameFlags::EXCHANGE,
+                );
+            }
+        });
+        for _ in 0..150 {
+            let output = scene.sh(
+                tier,
+                "echo x >>\"$ROOT/other/file\"; echo x >>sub/.git/file; echo x >>sub/link/file; true",
+            );
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            // Refused is safe.
+            assert!(
+                output.status.success() || text.contains("bwrap") || text.contains("can't be set up"),
+                "{text}"
+            );
+            if std::fs::read_to_string(scene.path("other/file")).unwrap() != "SECRET" {
+                break;
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(
+        std::fs::read_to_string(scene.path("other/file")).unwrap(),
+        "SECRET",
+        "a command wrote outside"
+    );
+}
+
+fn masks_sockets(tier: Tier) {
+    // A socket's address has 107 bytes, so the workspace has a short name.
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    let short = dir.path().canonicalize().unwrap();
+    scene.request.writable.push(short.clone());
+    let path = short.join("s");
+    let _other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    if !has_python() {
+        return;
+    }
+    let connect = format!(
+        "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}')\"",
+        path.display()
+    );
+    scene.fails(tier, &connect);
+    // Sockets of the sandbox itself work.
+    let own = short.join("own");
+    scene.works(
+        tier,
+        &format!("exec python3 -c \"import socket; a = socket.socket(socket.AF_UNIX); a.bind('{0}'); a.listen(); socket.socket(socket.AF_UNIX).connect('{0}')\"", own.display()),
+    );
+}
+
+const ATTEMPTS: &str = include_str!("attempts.tsv");
+
+/// The shell's words for a line of the table. `None`: this machine can't try it.
+fn attempt(line: &str, python: bool) -> Option<String> {
+    let code = if let Some(number) = line.strip_prefix("call ") {
+        // EPERM or ENOSYS; with these arguments the kernel itself would answer something else, or do nothing.
+        std::env::consts::ARCH.ends_with("86_64").then(|| {
+            format!(
+                "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); r = l.syscall({number}, 0, 0, 0, 0, 0, 0); os._exit(1 if r < 0 and ctypes.get_errno() in (1, 38) else 0)"
+            )
+        })?
+    } else if let Some(code) = line.strip_prefix("py ") {
+        code.to_owned()
+    } else {
+        return Some(line.to_owned());
+    };
+    python.then(|| format!("exec python3 -c \"{code}\""))
+}
+
+/// What an attempt tries it on, outside the sandbox.
+struct Targets {
+    victim: std::process::Child,
+    tcp: std::net::TcpListener,
+    udp: std::net::UdpSocket,
+    abstract_name: String,
+    _sockets: Vec<std::os::unix::net::UnixListener>,
+}
+
+impl Targets {
+    fn new(scene: &Scene) -> Self {
+        use std::os::linux::net::SocketAddrExt as _;
+        use std::os::unix::net::{SocketAddr, UnixListener};
+        let abstract_name = format!("gsv-attempt-{}", std::process::id());
+        let named = SocketAddr::from_abstract_name(&abstract_name).and_then(|name| UnixListener::bind_addr(&name));
+        // The path must fit into a socket's address.
+        let sockets = [named, UnixListener::bind(scene.path("other/s"))];
+        let victim = Command::new("sleep")
+            .arg("600")
+            .env("VICTIM_HAS", "SECRET")
+            .current_dir(scene.path(""))
+            .spawn();
+        Self {
+            victim: victim.unwrap(),
+            tcp: std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
+            udp: std::net::UdpSocket::bind("127.0.0.1:0").unwrap(),
+            abstract_name,
+            _sockets: sockets.into_iter().flatten().collect(),
+        }
+    }
+
+    fn vars(&self) -> [(&'static str, String); 4] {
+        [
+            ("VICTIM", self.victim.id().to_string()),
+            ("PORT", self.tcp.local_addr().unwrap().port().to_string()),
+            ("UDP", self.udp.local_addr().unwrap().port().to_string()),
+            ("ABSTRACT", self.abstract_name.clone()),
+        ]
+    }
+}
+
+impl Drop for Targets {
+    fn drop(&mut self) {
+        let _ = self.victim.kill();
+        let _ = self.victim.wait();
+    }
+}
+
+fn attempts(tier: Tier) {
+    let python = has_python();
+    let lines: Vec<&str> = ATTEMPTS.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.len() >= 120, "{} attempts", lines.len());
+    for profile in [Profile::Workspace, Profile::Strict] {
+        let scene = Scene::new(profile);
+        let mut targets = Targets::new(&scene);
+        let before = scene.outside();
+        let mut tried = 0;
+        let mut out = Vec::new();
+        for line in &lines {
+            let Some(script) = attempt(line, python) else { continue };
+            tried += 1;
+            let output = scene
+                .command(tier, &script)
+                .envs(targets.vars())
+                .stdin(std::process::Stdio::null())
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            assert!(!text.contains("can't be set up"), "{line}: {text}");
+            if output.status.success() || text.contains("SECRET") || scene.outside() != before {
+                out.push(format!("{line}: {text}"));
+            }
+        }
+        assert_eq!(targets.victim.try_wait().unwrap(), None, "the victim was ended");
+        assert!(out.is_empty(), "{} got out:\n{}", profile.name(), out.join("\n"));
+        println!("{tried} attempts in {} ({}): none got out", profile.name(), tier.name());
+    }
 }
