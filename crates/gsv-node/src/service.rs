@@ -135,11 +135,18 @@ impl Context {
         let fields = [("reason", json!(reason))];
         self.log
             .call(Level::Info, "the gateway cancels a call", call_id, &fields);
-        if self.calls.cancel(call_id, || self.known(call_id)) == Cancelled::Finish
-            && let Some(known) = self.ledger.look(|ledger| ledger.known(call_id))
-        {
-            let outcome = Outcome::cancelled_before_start("by the gateway");
-            self.finish_later(known.call_id, known.tool, known.mutating, outcome);
+        match self.calls.cancel(call_id, || self.known(call_id)) {
+            Cancelled::Signal => {}
+            // The call is over; a command that it left in the background is not.
+            Cancelled::Ignore => {
+                self.tools.end_background(call_id);
+            }
+            Cancelled::Finish => {
+                if let Some(known) = self.ledger.look(|ledger| ledger.known(call_id)) {
+                    let outcome = Outcome::cancelled_before_start("by the gateway");
+                    self.finish_later(known.call_id, known.tool, known.mutating, outcome);
+                }
+            }
         }
     }
 }

@@ -189,6 +189,11 @@ impl ToolBox {
         self.sessions.release(session_id).await
     }
 
+    /// Ends what a call has left running in the background. Its end is an event like any other. False: nothing runs.
+    pub fn end_background(&self, call_id: &str) -> bool {
+        self.sessions.end_background(call_id)
+    }
+
     /// The confined file access, for transfers.
     pub fn files(&self) -> &Arc<Beneath> {
         &self.files

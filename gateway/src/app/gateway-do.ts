@@ -21,7 +21,7 @@ import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { Origin } from "../ports/origin.ts";
-import type { Result } from "../ports/result.ts";
+import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
@@ -178,6 +178,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     return this.#ports.channelsRpc.places(query, limit);
   }
   async message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> {
+    if (this.#ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the message was not sent.");
     return this.#ports.channelsRpc.message(input);
   }
   async search(input: SearchInput): Promise<Result<SearchAnswer>> {

@@ -115,6 +115,36 @@ async fn t7_p14_a_cancelled_command_ends_at_once_with_its_group() {
 }
 
 #[tokio::test]
+async fn t7_st2_a_cancel_ends_what_a_finished_call_left_in_the_background() {
+    let (_gateway, home, node, mut conn) = connected().await;
+    let command = "(sleep 60; echo late >> late) & echo $! > child; wait";
+    let result = conn
+        .run("c", "Bash", json!({"command": command, "background": true}))
+        .await;
+    assert_eq!(result["outcome"], "ok", "{result}");
+    until("the child", || home.read("child").ends_with('\n')).await;
+    conn.event("tool.cancel", json!({"callId": "c", "reason": "everything is stopped"}));
+    loop {
+        let event = conn.request("node.exec.event").await;
+        conn.ack(&event);
+        if event.params["event"] != "started" {
+            assert_eq!(
+                (&event.params["event"], &event.params["callId"]),
+                (&json!("failed"), &json!("c"))
+            );
+            break;
+        }
+    }
+    let child = home.read("child").trim().to_owned();
+    until("the end of the child", || {
+        !Path::new("/proc").join(&child).exists()
+            || fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| stat.contains(") Z"))
+    })
+    .await;
+    node.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_call_past_its_deadline_is_ended_and_has_its_last_output() {
     let (_gateway, _home, node, mut conn) = connected().await;
     conn.event(

@@ -10,8 +10,8 @@ use gsv_sandbox::Profile;
 use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
-use super::meta::{Exit, Folder, Meta};
-use super::session::{Session, off, tell};
+use super::meta::{Exit, Folder, Meta, session_id};
+use super::session::{KillReason, Session, off, tell};
 use super::start::{How, Spec, Started, login_shell, start};
 use super::state::{End, State};
 use super::watch::{Watch, is_alive};
@@ -260,6 +260,18 @@ impl Sessions {
             }
         }
         Ok(running)
+    }
+
+    /// Ends the background command of a call, without waiting for its end. False: the call has none that runs.
+    pub(crate) fn end_background(&self, call_id: &str) -> bool {
+        let Ok(session) = self.get(&session_id(call_id)) else {
+            return false;
+        };
+        if session.end().is_some() || !session.is_background() {
+            return false;
+        }
+        tokio::spawn(async move { session.kill(KillReason::Killed).await });
+        true
     }
 
     /// Marks that the command's result or end event is stored elsewhere. Ignored while the command runs.

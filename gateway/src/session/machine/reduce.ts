@@ -9,7 +9,7 @@ import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
-import { endByAbort, replyUnbegun } from "./phase/ending.ts";
+import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
 import { execEnded, startWaiting, takeOff, userMessage } from "./phase/queue.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
@@ -173,6 +173,7 @@ function held(d: Draft, event: EventOf<"Held">): void {
   if (!state.held) {
     take(d, "holdBegins");
     state.held = true;
+    endProcesses(d);
   }
   if (run.phase === "thinking" || run.phase === "acting") {
     take(d, "runStopped");
@@ -182,6 +183,16 @@ function held(d: Draft, event: EventOf<"Held">): void {
     d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
     stopCompaction(d, run, STOPPED);
   }
+}
+/** Commands that go on in the background after their calls. */
+function endProcesses(d: Draft): void {
+  const { processes = [] } = d.state;
+  cancelOnNodes(
+    d,
+    processes.map(({ callId, nodeId }) => ({ callId, target: { kind: "node", nodeId } })),
+    STOPPED,
+  );
+  if (processes.length > 0) d.state.processes = processes.map((process) => ({ ...process, stopped: true }));
 }
 const STOPPED = "Stopped, as everything is. `/resume` or `gsv resume` lets GSV go on.";
 function refuseHeld(d: Draft): void {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { EventBody } from "./event.ts";
 import { checkStep, InvariantError } from "./invariants.ts";
-import type { State } from "./state.ts";
+import type { IncomingMessage, State } from "./state.ts";
 import { Bench, CALL, call } from "../../../test/session/machine-bench.ts";
 
 describe("events and settings", () => {
@@ -94,6 +94,30 @@ describe("[ST2] everything is stopped", () => {
     assert.deepEqual(b.apply({ type: "Held", held: true }).answer, { type: "aborted", wasRunning: false, cancelled: 0 });
     b.apply({ type: "Held", held: false });
     assert.deepEqual(b.state.run, { phase: "idle" });
+  });
+  test("commands in the background are ended too, also when their machine comes back later, and their ends wake no one", () => {
+    const b = new Bench();
+    const process = { nodeId: "lap", processId: "p1", callId: "ref0000000/r1/1/0" };
+    b.say("a");
+    b.reply("one");
+    b.state = { ...b.state, processes: [process] };
+    b.apply({ type: "Held", held: true });
+    const { nodeId, callIds } = b.effect("CancelTool");
+    assert.deepEqual([nodeId, callIds], ["lap", [process.callId]]);
+    b.apply({ type: "NodeChanged", nodeId: "lap", online: true });
+    assert.equal(b.state.outbox.filter(({ type }) => type === "CancelTool").length, 2);
+    b.apply({ type: "Held", held: true });
+    assert.equal(b.state.outbox.filter(({ type }) => type === "CancelTool").length, 2);
+    const incoming: IncomingMessage = {
+      messageId: "exec:lap:1",
+      runId: "x1",
+      origin: { kind: "node_event", nodeId: "lap" },
+      message: { role: "user", content: "process p1 ended", timestamp: 0 },
+      directives: {},
+    };
+    assert.equal(b.apply({ type: "ExecEnded", nodeId: "lap", processId: "p1", incoming, bytes: 100 }).answer?.type, "taken");
+    b.apply({ type: "Held", held: false });
+    assert.deepEqual([b.state.run, b.state.queue.count, b.state.processes], [{ phase: "idle" }, 0, []]);
   });
   test("a message that waits can still be taken off", () => {
     const b = new Bench();

@@ -226,6 +226,8 @@ export interface RunningProcess {
   readonly callId: string;
   /** Of what the process prints: that of the call. Absent: not known. */
   readonly taint?: Taint;
+  /** It was ended because everything is stopped: its end wakes no one. */
+  readonly stopped?: true;
 }
 
 /** Raised when earlier programs can no longer read the state. */

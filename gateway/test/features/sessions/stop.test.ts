@@ -46,6 +46,10 @@ test("[ST1] while it is stopped no key of a provider is given out and no tool ca
   expect(await gateway().runContext("agent:main:main", version)).not.toBeNull();
   const call = { callId: "ref/r1/1/0", sessionKey: "agent:main:main", nodeId: "lap", tool: "Bash", args: {}, timeoutMs: 60_000 };
   expect(await gateway().dispatchTool(call)).toBe("offline");
+  const target = { channel: "discord", peer: { kind: "dm" as const, id: "1" } };
+  const from = { key: "agent:main:main", agentId: "main", ref: "ref", isOwnersSession: true } as never;
+  const sent = await gateway().message({ from, callId: "ref/r1/1/1", target, text: "hi", media: [] });
+  expect(sent).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
   await admin.ok("gateway.resume");
   expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: "sk-ant-0123456789" });
 });

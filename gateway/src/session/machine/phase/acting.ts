@@ -231,6 +231,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
   const { run } = d.state;
   const { nodeId, online, calls: ledger } = event;
   if (online && ledger) cancelUnwanted(d, nodeId, ledger);
+  if (online && d.state.held) cancelStopped(d, nodeId);
   if (run.phase !== "acting") return;
   const { now } = d.at;
   const { calls, changed } = carryOut(d, run, (call) => {
@@ -263,6 +264,18 @@ function cancelUnwanted(d: Draft, nodeId: string, known: NonNullable<EventOf<"No
     d,
     unwanted.map(({ callId }) => ({ callId, target: { kind: "node", nodeId } })),
     "The call is no longer wanted.",
+  );
+}
+
+/** The machine was away when everything was stopped: its background commands are ended now. */
+function cancelStopped(d: Draft, nodeId: string): void {
+  const stopped = (d.state.processes ?? []).filter((process) => process.stopped && process.nodeId === nodeId);
+  if (stopped.length === 0) return;
+  take(d, "callsCancelledOnNode");
+  cancelOnNodes(
+    d,
+    stopped.map(({ callId }) => ({ callId, target: { kind: "node", nodeId } })),
+    "Everything is stopped.",
   );
 }
 

@@ -59,7 +59,7 @@ export function execEnded(d: Draft, event: EventOf<"ExecEnded">): void {
   d.answer = { type: "taken" };
   const taint = ended.taint ?? unknownResult(event.nodeId);
   const incoming: IncomingMessage = { ...event.incoming, taint };
-  if (!mayWake(d)) note(d, incoming, taint);
+  if (ended.stopped || !mayWake(d)) note(d, incoming, taint);
   else if (d.state.run.phase === "idle" && !d.state.held) startRun(d, "processEndStartsRun", incoming);
   else if (enqueue(d, incoming, event.bytes)) take(d, "processEndWaits");
   else note(d, incoming, taint);
