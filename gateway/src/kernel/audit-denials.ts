@@ -2,7 +2,7 @@
 
 /** Denials of one actor that get a row of their own in a minute; the rest is counted in the next row. */
 const PER_MINUTE = 10;
-const MAX_ACTORS = 256;
+const MAX_FLOODS = 256;
 
 export class DenialCounter {
   readonly #seen = new Map<string, { minute: number; rows: number; dropped: number }>();
@@ -12,7 +12,7 @@ export class DenialCounter {
     const minute = Math.floor(now / 60_000);
     const seen = this.#seen.get(what);
     if (seen === undefined || seen.minute !== minute) {
-      if (seen === undefined && this.#seen.size >= MAX_ACTORS) this.#seen.clear();
+      if (seen === undefined && this.#seen.size >= MAX_FLOODS) this.#seen.clear();
       this.#seen.set(what, { minute, rows: 1, dropped: 0 });
       return seen?.dropped ?? 0;
     }

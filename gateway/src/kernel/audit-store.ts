@@ -65,7 +65,7 @@ export class Audit {
   /** Stores an entry at once. Resolves when the entry is part of the hash chain. */
   append(input: AuditInput): Promise<void> {
     const now = this.#clock.now();
-    const held = input.decision === "denied" ? this.#denials.count(`${input.actor} ${input.action}`, now) : 0;
+    const held = input.decision === "denied" ? this.#denials.count(floodOf(input), now) : 0;
     if (held === "drop") return Promise.resolve();
     const detail = held > 0 ? `${input.detail ?? ""} (and ${held} more like it before)`.trim() : input.detail;
     run(
@@ -262,6 +262,9 @@ export class Audit {
   }
 }
 
+/** Which denials are one flood. Of tools, denials by another rule or of another tool are not: a flood of one must not hide them. */
+const floodOf = ({ actor, action, rule, tool, target }: AuditInput): string =>
+  rule === undefined ? `${actor} ${action}` : `${actor} ${action} ${rule} ${tool ?? target ?? ""}`;
 const linkOf = (row: AuditRow | undefined): Link | undefined =>
   row === undefined || row.hash === null ? undefined : { seq: row.seq, hash: row.hash };
 const digestsOf = (rows: readonly AuditRow[]): Promise<string[]> =>

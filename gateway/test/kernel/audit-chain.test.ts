@@ -261,4 +261,32 @@ describe("[AU5] [S16] copies in the bucket", () => {
     await change(2);
     expect((await verify()).broken).toMatchObject({ seq: 1, problem: expect.stringMatching(/differs from the log: the copy audit\//) });
   });
+
+  test("[AU6] [AU4] entries that are passed off as pruned before their time are found by their copies", async () => {
+    await withAudit(async (audit, clock, { storage }) => {
+      for (let at = 0; at < 3; at++) await audit.append(entry);
+      const last = { seq: 3, hash: audit.hashAt(3) };
+      clock.at += DAY;
+      const copies = new AuditCopies(audit, env.STORAGE);
+      await copies.run(clock.at);
+      storage.sql.exec("DELETE FROM audit");
+      storage.kv.put("audit-anchor", last);
+      storage.kv.put("audit-head", last);
+      expect((await audit.verify()).broken, "the chain itself has no break").toBeUndefined();
+      expect((await copies.compare(clock.at)).broken).toMatchObject({ seq: 3, problem: expect.stringMatching(/before its time/) });
+      clock.at += 91 * DAY;
+      expect((await copies.compare(clock.at)).broken).toBeUndefined();
+    });
+  });
+
+  test("[AU6] a copy that does not say with which entry it ends does not take the place of one that does", async () => {
+    await withAudit(async (audit, clock) => {
+      await audit.append(entry);
+      clock.at += DAY;
+      const copies = new AuditCopies(audit, env.STORAGE);
+      await copies.run(clock.at);
+      await env.STORAGE.put("audit/2090-01-01-000000000999.jsonl.gz", "x");
+      expect((await copies.compare(clock.at)).broken).toMatchObject({ problem: expect.stringMatching(/does not say/) });
+    });
+  });
 });

@@ -77,12 +77,22 @@ export class AuditCopies {
     if (newest === undefined) return { exported: failing };
     const lastSeq = Number(newest.customMetadata?.["lastSeq"]);
     const exported = { key: newest.key, ...(Number.isSafeInteger(lastSeq) && lastSeq >= 0 ? { lastSeq } : {}), ...failing };
-    const broken = this.#misfit(newest, lastSeq);
+    const broken = this.#misfit(newest, lastSeq, now);
     return broken === undefined ? { exported } : { exported, broken };
   }
-  #misfit({ key, customMetadata }: R2Object, lastSeq: number): AuditBreak | undefined {
+  /** Whether the retention of the copy's last entry can be over: its day began that long ago. */
+  #isDue(key: string, now: number): boolean {
+    const [, began] = /(\d{4}-\d{2}-\d{2})-[^/]*$/.exec(key) ?? [];
+    return began !== undefined && Date.parse(began) < now - LIMITS.auditDays * DAY_MS;
+  }
+  #misfit({ key, customMetadata }: R2Object, lastSeq: number, now: number): AuditBreak | undefined {
+    if (!Number.isSafeInteger(lastSeq) || lastSeq < 1)
+      return {
+        seq: 0,
+        problem: `The copy ${key} in the bucket does not say with which entry it ends: it was replaced, or added by another program.`,
+      };
     // Pruned entries are in the copy alone.
-    if (!Number.isSafeInteger(lastSeq) || lastSeq <= this.#audit.anchorSeq()) return undefined;
+    if (lastSeq <= this.#audit.anchorSeq()) return this.#isDue(key, now) ? undefined : { seq: lastSeq, problem: tooEarly(key, lastSeq) };
     const hash = this.#audit.hashAt(lastSeq);
     if (hash === customMetadata?.["lastHash"]) return undefined;
     const what = hash === undefined ? "is missing in the log" : "differs from the log";
@@ -102,6 +112,9 @@ export class AuditCopies {
     return undefined;
   }
 }
+
+const tooEarly = (key: string, seq: number): string =>
+  `Entry ${seq} was removed before its time: the copy ${key} in the bucket ends with it, and is not as old as the retention.`;
 
 async function packed(entries: readonly AuditEntry[]): Promise<ArrayBuffer> {
   const last = entries.at(-1);
