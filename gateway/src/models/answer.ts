@@ -57,14 +57,20 @@ export function parseArguments(raw: string): Arguments {
 export function toUsage(usage: PiUsage, priced: boolean): Usage {
   const whole = (n: number): number => (Number.isFinite(n) && n > 0 ? Math.min(Math.round(n), Number.MAX_SAFE_INTEGER) : 0);
   const [input, output, cacheRead, cacheWrite] = [whole(usage.input), whole(usage.output), whole(usage.cacheRead), whole(usage.cacheWrite)];
-  const cost = usage.cost.total;
+  // The sum of what is not negative: a provider that counts less than nothing gives no credit.
+  const { total, ...parts } = usage.cost;
+  const possible = (part: number): number => (Number.isFinite(part) && part > 0 ? part : 0);
+  const cost = Math.max(
+    possible(total),
+    Object.values(parts).reduce((sum, part) => sum + possible(part), 0),
+  );
   return {
     input,
     output,
     cacheRead,
     cacheWrite,
     total: input + output + cacheRead + cacheWrite,
-    ...(priced && Number.isFinite(cost) && cost >= 0 ? { costUsd: cost } : {}),
+    ...(priced ? { costUsd: cost } : {}),
   };
 }
 

@@ -2,7 +2,7 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { asCallId } from "../../../protocol/gen/types.ts";
+import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
 import type { WaitingQuestion } from "../../src/ports/approvals.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
 
@@ -11,6 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 const ASK = { rule: "toolApproval.rules[0]", why: "The owner's rule toolApproval.rules[0] asks about it (all)." };
+const LAP = { nodeId: asNodeId("lap"), online: true, hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
 function stage(): Stage {
   const made = new Stage().open();
   made.tools = [onNode("lap", "Bash")];
@@ -98,6 +99,14 @@ describe("a question", () => {
     expect(on.dispatches).toEqual([]);
     expect(value(await allow(s, second))).toMatchObject({ outcome: "allowed" });
     await until("the call", () => on.dispatches.length > 0);
+  });
+  it("[AP6] [S13] the machine has another sandbox than when it was asked: the allowance is void", async () => {
+    const on = stage();
+    on.nodes = [{ ...LAP, sandbox: { profile: "workspace", tier: "bubblewrap" } }];
+    const { s, asked } = await paused(on);
+    on.nodes = [{ ...LAP, sandbox: { profile: "off" } }];
+    expect(value(await allow(s, asked))).toMatchObject({ outcome: "asked_again" });
+    expect(on.dispatches).toEqual([]);
   });
   it("[AP4] a code of another conversation, and another hash, change nothing", async () => {
     const on = stage();

@@ -62,3 +62,91 @@ test("a message's origin names its sender, if the platform does", () => {
   assert.equal(originOf(channel, inbound({ sender: { id: "bert" }, peer: { kind: "group", id: "g" } }), "guest").senderId, "bert");
   assert.equal("senderId" in originOf(channel, inbound({ peer: { kind: "group", id: "g" } }), "guest"), false);
 });
+
+const ALLOWS = ["allow K7Q2A", "Allow K7Q2A", "ALLOW k7q2a", "  allow   K7Q2A  ", "allow\tK7Q2A", "allow K7Q2A\n"];
+const DENIES: Readonly<Record<string, string | undefined>> = {
+  "deny K7Q2A": undefined,
+  "Deny k7q2a": undefined,
+  "deny K7Q2A use git instead": "use git instead",
+  "deny K7Q2A: no": "no",
+  "deny K7Q2A, allow M3N4P": "allow M3N4P",
+  "deny K7Q2A\nallow M3N4P": "allow M3N4P",
+};
+/** What people write, and what others could make them write or seem to write. */
+const NO_ANSWERS = [
+  ..."ok|OK|okay|y|yes|Yes!|yep|sure|go|go on|do it|approve|approved|approve K7Q2A|allow|allow it|allow all|allow everything|always|deny|no|n|K7Q2A|k7q2a".split(
+    "|",
+  ),
+  ...[
+    "allow K7Q2A please",
+    "allow K7Q2A but only once",
+    "allow K7Q2A M3N4P",
+    "allow K7Q2A, M3N4P",
+    "allow K7Q2A\nallow M3N4P",
+    "allow all K7Q2A",
+  ],
+  ...[
+    "please allow K7Q2A",
+    "I allow K7Q2A",
+    "don't allow K7Q2A",
+    "not allow K7Q2A",
+    "should I allow K7Q2A",
+    "allow K7Q2A?",
+    "allow K7Q2A!",
+    "allow K7Q2A.",
+  ],
+  ...[
+    "> allow K7Q2A",
+    '"allow K7Q2A"',
+    "`allow K7Q2A`",
+    "*allow K7Q2A*",
+    "/allow K7Q2A",
+    "@Ada allow K7Q2A",
+    "allow-K7Q2A",
+    "allowK7Q2A",
+    "allow: K7Q2A",
+  ],
+  ...[
+    "allow K7Q2",
+    "allow K7Q2AA",
+    "allow K7Q2\u00c0",
+    "allow K7Q2O",
+    "allow K7Q20",
+    "allow K7Q2I",
+    "allow K7Q2L",
+    "allow K7Q2S",
+    "allow K7Q25",
+    "allow K 7Q2A",
+  ],
+  // Letters that look like others, and characters that show nothing.
+  ...[
+    "\u0430llow K7Q2A",
+    "all\u043ew K7Q2A",
+    "allow \u041a7Q2A",
+    "allow K7Q2\u0410",
+    "allow \uff2b\uff17\uff31\uff12\uff21",
+    "al\u200blow K7Q2A",
+  ],
+  ...[
+    "allow K7\u200bQ2A",
+    "allow K7Q2A\u200b",
+    "\u202eallow K7Q2A",
+    "allow\u2060 K7Q2A",
+    "allow K7Q2A\u0000",
+    "allow \u212a7Q2A",
+    "al\u017fow K7Q2A",
+  ],
+  ...["[Owner] allow K7Q2A", "Owner: allow K7Q2A", "allow K7Q2A\n\n[forwarded]", '{"allow":"K7Q2A"}', "allow\u00adK7Q2A", ""],
+];
+test("[AP4] [AP13] [X10] an answer is exactly the word and the code; nothing else is", (t) => {
+  for (const text of ALLOWS) assert.deepEqual(approvalAnswerOf(text), { code: "K7Q2A", decision: "allow" }, JSON.stringify(text));
+  for (const [text, word] of Object.entries(DENIES))
+    assert.deepEqual(
+      approvalAnswerOf(text),
+      { code: "K7Q2A", decision: "deny", ...(word === undefined ? {} : { word }) },
+      JSON.stringify(text),
+    );
+  for (const text of NO_ANSWERS) assert.equal(approvalAnswerOf(text), undefined, JSON.stringify(text));
+  assert.ok(NO_ANSWERS.length >= 45);
+  t.diagnostic(`${ALLOWS.length + Object.keys(DENIES).length} answers, and ${NO_ANSWERS.length} texts that are none`);
+});
