@@ -21,7 +21,7 @@ export const ApprovalEntry = struct(
     tool: ToolName,
     /** The machine; absent for a tool of the gateway. */
     nodeId: t.optional(NodeId),
-    /** Everything that the call will do: its arguments, or the first 4 KB of them. */
+    /** Everything that the call will do: its arguments, or both ends of them, 4 KB in all. */
     text: t.string(32768),
     /** Bytes of the whole text. */
     textBytes: t.int(),

@@ -23,7 +23,7 @@ export interface ShownCall {
   readonly text: string;
   /** UTF-8 bytes of the whole, as it is shown. */
   readonly bytes: number;
-  /** The whole, when `text` is only its beginning. */
+  /** The whole, when `text` is only its two ends. */
   readonly whole?: string;
   /** Of the whole, where it is known already. */
   readonly sha256?: string;
@@ -35,7 +35,7 @@ export const shownOf = ({ approval: { change } }: Pick<AwaitingCall, "approval">
 export function shownText(text: string): ShownCall {
   const whole = visible(text);
   const bytes = utf8Bytes(whole);
-  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, bytes), bytes, whole };
 }
 /** The arguments, one line or more each. A command comes first and alone is shown bare. */
 export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
@@ -47,16 +47,16 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
   });
   const whole = lines.length === 0 ? "(no arguments)" : lines.join("\n");
   const bytes = utf8Bytes(whole);
-  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: beginning(whole), bytes, whole };
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, bytes), bytes, whole };
 }
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
 export function questionText(call: Pick<AwaitingCall, "name" | "target" | "approval">, args: Readonly<Record<string, unknown>>): string {
   const { name, target, approval } = call;
   const { code, why, rule } = approval;
   const { text, bytes } = shownOf(call, args);
-  const missing = bytes - utf8Bytes(text);
   const where = target.kind === "node" ? target.nodeId : "the gateway";
-  const more = missing === 0 ? [] : [`! ${missing} more bytes are not shown here: \`gsv approval show ${code}\` has their sha256.`];
+  const more =
+    bytes <= utf8Bytes(text) ? [] : [`! The whole has ${bytes} bytes and is not shown: \`gsv approval show ${code}\` has its sha256.`];
   return [
     `${visible(name)} on ${visible(where)} needs your word. ${visible(why)} (${visible(rule)})`,
     ...text.split("\n").map((line) => `| ${line}`),
@@ -64,14 +64,25 @@ export function questionText(call: Pick<AwaitingCall, "name" | "target" | "appro
     `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
   ].join("\n");
 }
+/** Of a long text its last bytes are shown, too: what was padded to hide is often at the end. */
+const LAST_BYTES = 1_024;
+/** For the line between the two parts. */
+const GAP_BYTES = 64;
+function bothEnds(whole: string, bytes: number): string {
+  const last = fitting(Array.from(whole.slice(-LAST_BYTES)).reverse(), LAST_BYTES).reverse();
+  const first = fitting(whole, LIMITS.approvalTextBytes - LAST_BYTES - GAP_BYTES);
+  const left = bytes - utf8Bytes(first.join("")) - utf8Bytes(last.join(""));
+  return `${first.join("")}\n[... ${left} bytes are not shown here ...]\n${last.join("")}`;
+}
 /** As many characters as fit, none of them cut. */
-function beginning(whole: string): string {
+function fitting(chars: Iterable<string>, most: number): string[] {
+  const taken: string[] = [];
   let bytes = 0;
-  let text = "";
-  for (const char of whole) {
+  for (const char of chars) {
     bytes += utf8Bytes(char);
-    if (bytes > LIMITS.approvalTextBytes) break;
-    text += char;
+    // Half a character, where a text was cut between its halves.
+    if (bytes > most || /^[\ud800-\udfff]$/.test(char)) break;
+    taken.push(char);
   }
-  return text;
+  return taken;
 }
