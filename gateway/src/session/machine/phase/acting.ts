@@ -269,7 +269,7 @@ function cancelUnwanted(d: Draft, nodeId: string, known: NonNullable<EventOf<"No
 
 /** The machine was away when everything was stopped: its background commands are ended now. */
 function cancelStopped(d: Draft, nodeId: string): void {
-  const stopped = (d.state.processes ?? []).filter((process) => process.stopped && process.nodeId === nodeId);
+  const stopped = (d.state.processes ?? []).filter((known) => known.stopped && known.nodeId === nodeId);
   if (stopped.length === 0) return;
   take(d, "callsCancelledOnNode");
   cancelOnNodes(
