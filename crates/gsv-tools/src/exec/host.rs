@@ -274,6 +274,29 @@ mod tests {
         assert_eq!(start_time(u32::MAX - 7), None);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_known_by_a_whole_variable_of_its_environment() {
+        let mut child = std::process::Command::new("/bin/cat")
+            .env_clear()
+            .envs([("GSV_MARK", "one"), ("OTHER", "two")])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let has = |variable: &[u8]| environment_has(child.id(), variable);
+        let found = [
+            has(b"GSV_MARK=one"),
+            has(b"OTHER=two"),
+            has(b"GSV_MARK=on"),
+            has(b"MARK=one"),
+            has(b"GSV_MARK"),
+            has(b"\0"),
+        ];
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [true, true, false, false, false, false]);
+    }
+
     #[test]
     fn our_own_group_and_all_processes_are_never_signalled() {
         assert!(group(0).is_none() && group(1).is_none() && group(u32::MAX).is_none());

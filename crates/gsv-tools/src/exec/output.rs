@@ -207,6 +207,19 @@ mod tests {
     }
 
     #[test]
+    fn w26_broken_bytes_at_the_beginning_of_the_output_are_shown() {
+        let file = file(b"\x80\xbfab");
+        let whole = part(file.path(), Some(0), 10, true).unwrap();
+        assert_eq!(
+            (whole.text.as_str(), whole.offset, whole.next),
+            ("\u{fffd}\u{fffd}ab", 0, 4)
+        );
+        // Later in the output they are the rest of a character that an earlier part had.
+        let rest = part(file.path(), Some(1), 10, true).unwrap();
+        assert_eq!((rest.text.as_str(), rest.offset), ("ab", 2));
+    }
+
+    #[test]
     fn old_output_of_a_flood_is_freed_and_the_tail_stays() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let block = vec![b'x'; 1 << 20];

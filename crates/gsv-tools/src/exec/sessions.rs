@@ -306,8 +306,16 @@ impl Sessions {
 
 fn is_old(session: &Session, now: u64) -> bool {
     let Some(end) = session.end() else { return false };
-    let age = now.saturating_sub(end.ended_at);
-    age > limits::SESSION_UNRELEASED_MS || (age > limits::SESSION_RETENTION_MS && session.folder.is_released())
+    now.saturating_sub(end.ended_at) > retention_ms(session.folder.is_released())
+}
+
+/// How long an ended command is kept.
+fn retention_ms(is_released: bool) -> u64 {
+    if is_released {
+        limits::SESSION_RETENTION_MS
+    } else {
+        limits::SESSION_UNRELEASED_MS
+    }
 }
 
 /// The ended command to remove first at the limit: a released one, else one that had time to be stored.
@@ -354,4 +362,15 @@ fn folders(spool: &Path) -> io::Result<Vec<(Folder, Found)>> {
         found.push((folder, state));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p12_a_command_whose_result_is_stored_elsewhere_is_kept_for_less_time() {
+        assert_eq!(retention_ms(true), limits::SESSION_RETENTION_MS);
+        assert_eq!(retention_ms(false), limits::SESSION_UNRELEASED_MS);
+    }
 }

@@ -238,24 +238,26 @@ fn is_secret(name: &str) -> bool {
 
 /// The user's login shell where it is one that takes `-l -c`, else `/bin/sh`.
 pub(super) fn login_shell(configured: Option<PathBuf>) -> PathBuf {
-    const KNOWN: [&str; 10] = [
-        "sh", "bash", "zsh", "dash", "ash", "ksh", "ksh93", "mksh", "yash", "fish",
-    ];
-    let takes_login_and_command = |path: &PathBuf| {
-        path.is_absolute()
-            && path.is_file()
-            && path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| KNOWN.contains(&name))
-    };
     configured
         .or_else(|| {
             std::env::var_os("SHELL")
                 .map(PathBuf::from)
-                .filter(takes_login_and_command)
+                .filter(|path| takes_login_and_command(path))
         })
         .unwrap_or_else(|| PathBuf::from("/bin/sh"))
+}
+
+/// Whether this is the path of a shell that takes `-l -c`.
+fn takes_login_and_command(path: &Path) -> bool {
+    const KNOWN: [&str; 10] = [
+        "sh", "bash", "zsh", "dash", "ash", "ksh", "ksh93", "mksh", "yash", "fish",
+    ];
+    path.is_absolute()
+        && path.is_file()
+        && path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| KNOWN.contains(&name))
 }
 
 #[cfg(test)]
@@ -266,5 +268,30 @@ mod tests {
     fn s5_tokens_are_not_inherited() {
         assert!(is_secret("GSV_TOKEN") && is_secret("GSV_NODE_TOKEN_FILE") && is_secret("gsv_token"));
         assert!(!is_secret("GSV") && !is_secret("TOKEN") && !is_secret("GSV_URL"));
+    }
+
+    #[test]
+    fn a_login_shell_is_an_existing_program_with_a_known_name() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["zsh", "nu"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::fs::create_dir(at("bash")).unwrap();
+        assert!(takes_login_and_command(&at("zsh")));
+        for other in [
+            at("nu"),
+            at("fish"),
+            at("bash"),
+            PathBuf::from("sh"),
+            PathBuf::from("/"),
+        ] {
+            assert!(!takes_login_and_command(&other), "{other:?}");
+        }
+        assert_eq!(
+            login_shell(Some(at("nu"))),
+            at("nu"),
+            "the owner's choice is taken as it is"
+        );
     }
 }

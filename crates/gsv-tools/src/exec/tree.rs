@@ -96,9 +96,6 @@ impl Tree {
         // Processes that started meanwhile have higher numbers than the list had when it was read.
         for _ in 0..SUCCESSOR_LOOKS {
             let now = host::last_pid();
-            if now <= last {
-                break;
-            }
             for pid in last + 1..=now {
                 self.take(pid, signal);
             }
