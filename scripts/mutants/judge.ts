@@ -24,7 +24,13 @@ const CONTROL_LIMIT_MS = 600_000;
 const limitOf = (controlMs: number): number => 30_000 + 6 * controlMs;
 
 export const keyOf = (suite: Suite): string =>
-  suite.runner === "node" ? suite.file : suite.runner === "workerd" ? suite.folder : [suite.package, ...suite.args].join(" ");
+  suite.runner === "types"
+    ? `the types of ${suite.project}`
+    : suite.runner === "node"
+      ? suite.file
+      : suite.runner === "workerd"
+        ? suite.folder
+        : [suite.package, ...suite.args].join(" ");
 
 /**
  * `controls`: how long each suite takes without a mistake, by its key; suites that were not run yet are added. `broken` gets the

@@ -170,19 +170,21 @@ describe("the tests that should notice", () => {
     ["gateway/src/ports/model.ts", ""],
   ]);
   const of = (file: string) => suitesOf(file, importers(sources));
-  test("are unit tests that import the file, the nearest first, and then its folder in the Workers runtime", () => {
+  test("are the types, unit tests that import the file, the nearest first, and then its folder in the Workers runtime", () => {
     assert.deepEqual(of("gateway/src/calls/core.ts"), [
+      { runner: "types", project: "gateway" },
       { runner: "node", file: "gateway/src/calls/core.unit.test.ts" },
       { runner: "node", file: "gateway/src/calls/all.unit.test.ts" },
       { runner: "node", file: "gateway/src/calls/calls.unit.test.ts" },
       { runner: "workerd", folder: "test/features/nodes" },
     ]);
     assert.deepEqual(of("gateway/src/storage/other.ts"), [
+      { runner: "types", project: "gateway" },
       { runner: "workerd", folder: "test/storage" },
       { runner: "workerd", folder: "test/features/workspace" },
     ]);
   });
-  test("an import of types alone proves nothing", () => {
+  test("the types alone are no test", () => {
     assert.deepEqual(of("gateway/src/ports/model.ts"), []);
   });
   test("tests themselves are not mutated", () => {

@@ -3,6 +3,7 @@ import { importsOf, type Sources } from "../check/dependency-rules.ts";
 
 /** What is run at once, with a time limit of its own. */
 export type Suite =
+  | { readonly runner: "types"; readonly project: string }
   | { readonly runner: "node"; readonly file: string }
   | { readonly runner: "workerd"; readonly folder: string }
   | { readonly runner: "cargo"; readonly package: string; readonly args: readonly string[] };
@@ -82,10 +83,14 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
   const further = FURTHER.filter(([prefix]) => file.startsWith(prefix)).map(([, test]) => test);
   // The Workers runtime takes twenty times as long, so it comes last: it is asked only about what plain Node does not notice.
   const folders = WORKERD.find(([prefix]) => file.startsWith(prefix))?.[1] ?? [];
-  return [
+  // A mistake that the compiler refuses is no mistake, in TypeScript as in Rust.
+  const project = /^(?:gateway|channels)(?=\/)/.exec(file)?.[0];
+  const types = project === undefined ? [] : [{ runner: "types" as const, project }];
+  const tests = [
     ...[...near.slice(0, MOST_FILES).map(([test]) => test), ...further].map((test) => ({ runner: "node" as const, file: test })),
     ...folders.map((folder) => ({ runner: "workerd" as const, folder })),
   ];
+  return tests.length === 0 ? [] : [...types, ...tests];
 }
 
 /** The test programs of each crate beside its unit tests, the fastest first. */

@@ -49,6 +49,12 @@ function suitesIn(folder: string, sources: ReadonlyMap<string, string>): RunSuit
     run("timeout", ["--kill-after=5", String(Math.ceil(limitMs / 1000)), program, ...args], { cwd: folder, env });
   const start = async (suite: Suite, limitMs: number): Promise<Verdict> => {
     switch (suite.runner) {
+      case "types": {
+        const tsc = join("node_modules", "typescript", "bin", "tsc");
+        const { code } = await limited(limitMs, process.execPath, [tsc, "--noEmit", "--project", suite.project], {});
+        // A checker that does not end has refused nothing.
+        return verdictOf(code) === "failed" ? "not compiled" : "passed";
+      }
       case "node":
         return verdictOf((await limited(limitMs, process.execPath, [suite.file], { GSV_SIM_FACTOR: "0.2" })).code);
       case "workerd": {

@@ -124,7 +124,7 @@ function* gifFrames(bytes: Uint8Array): Generator<{ readonly at: number; readonl
     }
   };
   let at: number | undefined = 13 + tableBytes(bytes[10] ?? 0);
-  while (at !== undefined && at < bytes.length) {
+  while (at !== undefined) {
     const kind: number | undefined = bytes[at];
     if (kind === 0x21) {
       at = afterBlocks(at + 2);
