@@ -24,6 +24,10 @@ pub enum ToolError {
     ManyNames { path: String },
     #[error("{path} is not a usable path: {problem}")]
     InvalidPath { path: String, problem: String },
+    #[error(
+        "{path} leads through a link to {real}; write the path without the link, so that who allows the change sees what it is"
+    )]
+    ThroughLink { path: String, real: String },
     #[error("there is no {path}; list the files with Glob")]
     NotFound { path: String },
     #[error("{path} is {kind}, not a regular file; name a regular file")]
@@ -87,7 +91,7 @@ impl ToolError {
             Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
                 &errors::PATH_OUTSIDE_WORKSPACE
             }
-            Self::InvalidPath { .. } => &errors::PATH_INVALID,
+            Self::InvalidPath { .. } | Self::ThroughLink { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,
             Self::Binary { .. } => &errors::FILE_BINARY,

@@ -1,13 +1,18 @@
 //! Writes and removes files. A file is replaced as a whole or not at all, and only if it is still the expected file.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, PathBuf};
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Beneath, Links, Parents, RelPath, Spot, kind_name, kind_of, stat_name};
+#[cfg(not(target_vendor = "apple"))]
+use super::fd_path;
+use super::{Beneath, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
 use crate::error::{ToolError, quote};
 
 impl Beneath {
@@ -16,6 +21,7 @@ impl Beneath {
     /// was made from: when the file has changed since, nothing is written.
     pub fn write_file(&self, rel: &RelPath, content: &[u8], expected: Option<&Stat>) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Follow, Parents::Create)?;
+        self.require_named(rel, &spot)?;
         if let Some(stat) = &spot.stat {
             self.require_regular(rel, kind_of(stat))?;
             rustix::fs::accessat(&spot.dir, &spot.name, Access::WRITE_OK, AtFlags::EACCESS)
@@ -30,6 +36,33 @@ impl Beneath {
             let _ = rustix::fs::unlinkat(&spot.dir, temp.as_str(), AtFlags::empty());
         }
         written
+    }
+
+    /// A link must not turn the change of an ordinary file into that of a file which other programs run, such as a git hook, or of one
+    /// outside the workspace: who allowed it has seen the path as it was given. Names of such files and folders begin with a dot.
+    fn require_named(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
+        let given = self.root_path.join(rel.joined());
+        let parent = given.parent().unwrap_or(&given);
+        let real = path_now(&spot.dir).unwrap_or_else(|| parent.to_owned());
+        // The workspace may have been moved since the node has started.
+        let moved = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
+        let workspace = moved.unwrap_or_else(|| self.workspace.clone());
+        let below = real.strip_prefix(&workspace).ok();
+        let is_given = |name: &OsStr| rel.parts().iter().any(|part| part.eq_ignore_ascii_case(name));
+        let mut names = below
+            .unwrap_or(&real)
+            .components()
+            .map(Component::as_os_str)
+            .chain([spot.name.as_os_str()]);
+        let is_hidden = names.any(|name| name.as_bytes().starts_with(b".") && !is_given(name));
+        let leaves = below.is_none() && given.starts_with(&self.workspace);
+        if !is_hidden && !leaves {
+            return Ok(());
+        }
+        Err(ToolError::ThroughLink {
+            path: quote(&self.show(rel)),
+            real: quote(&real.join(&spot.name).to_string_lossy()),
+        })
     }
 
     fn write_temp(&self, spot: &Spot, temp: &str, content: &[u8]) -> Result<(), ToolError> {
@@ -71,6 +104,7 @@ impl Beneath {
     /// Removes one regular file or one symlink (the link, never its target).
     pub fn remove_file(&self, rel: &RelPath) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Keep, Parents::MustExist)?;
+        self.require_named(rel, &spot)?;
         let not_found = || ToolError::NotFound {
             path: quote(&self.show(rel)),
         };
@@ -95,6 +129,17 @@ impl Beneath {
             Err(errno) => Err(self.error(rel, errno)),
         }
     }
+}
+
+/// Where an open directory is, without links.
+fn path_now(dir: &OwnedFd) -> Option<PathBuf> {
+    #[cfg(target_vendor = "apple")]
+    let path = rustix::fs::getpath(dir)
+        .ok()
+        .map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
+    #[cfg(not(target_vendor = "apple"))]
+    let path = fd_path(dir).and_then(|path| std::fs::read_link(path).ok());
+    path
 }
 
 /// Best effort: the rename has succeeded, and some file systems cannot sync a directory.

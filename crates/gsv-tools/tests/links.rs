@@ -1,0 +1,109 @@
+//! [S11] [PO7]: a change through a link is refused when the link leads to what other programs run, or out of the workspace: the gateway's
+//! policy has seen the path of the link only.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::os::unix::fs::symlink;
+
+use common::Lab;
+use gsv_tools::beneath::{Resolver, Scope};
+use serde_json::{Value, json};
+
+fn calls(path: &str) -> [(&'static str, Value); 3] {
+    [
+        ("Write", json!({"path": path, "content": "evil"})),
+        ("Edit", json!({"path": path, "oldString": "own", "newString": "evil"})),
+        ("Delete", json!({"path": path})),
+    ]
+}
+
+#[tokio::test]
+async fn s11_po7_no_link_makes_a_protected_file_look_like_an_ordinary_one() {
+    for resolver in [Resolver::Auto, Resolver::Walk] {
+        let lab = Lab::with(|config| config.resolver = resolver);
+        lab.put(".git/hooks/pre-commit", "own");
+        lab.put("sub/.git/hooks/pre-commit", "own");
+        lab.put(".envrc", "own");
+        lab.put("docs/a.md", "own");
+        for (to, name) in [
+            (".git", "g"),
+            (".git/hooks", "h"),
+            ("sub", "s"),
+            ("docs", "d"),
+            ("g", "gg"),
+        ] {
+            symlink(to, lab.ws(name)).unwrap();
+        }
+        symlink("../.git/hooks/pre-commit", lab.ws("docs/hook")).unwrap();
+        symlink(".envrc", lab.ws("settings")).unwrap();
+        for path in [
+            "g/hooks/pre-commit",
+            "h/pre-commit",
+            "gg/hooks/pre-commit",
+            "docs/../g/hooks/pre-commit",
+        ] {
+            for (tool, args) in calls(path) {
+                let error = lab.call(tool, args).await.unwrap_err();
+                assert_eq!(error.reason(), "path.invalid", "{tool} {path}: {error}");
+                assert!(error.to_string().contains(".git/hooks"), "{error}");
+            }
+        }
+        // A new file, and links to files; a link itself can be removed.
+        assert_eq!(
+            lab.reason("Write", json!({"path": "h/post-merge", "content": "x"}))
+                .await,
+            "path.invalid"
+        );
+        for path in ["docs/hook", "settings"] {
+            let [write, edit, _] = calls(path);
+            for (tool, args) in [write, edit] {
+                assert_eq!(
+                    lab.call(tool, args).await.unwrap_err().reason(),
+                    "path.invalid",
+                    "{tool} {path}"
+                );
+            }
+        }
+        for file in [".git/hooks/pre-commit", "sub/.git/hooks/pre-commit", ".envrc"] {
+            assert_eq!(lab.get(file), "own");
+        }
+        lab.ok("Delete", json!({"path": "settings"})).await;
+        // By their own names, and through links that lead to ordinary files.
+        for path in [".git/hooks/pre-commit", "s/.git/hooks/pre-commit", ".envrc", "d/a.md"] {
+            lab.ok("Write", json!({"path": path, "content": "new"})).await;
+        }
+        assert_eq!(
+            (lab.get("sub/.git/hooks/pre-commit"), lab.get("docs/a.md")),
+            ("new".into(), "new".into())
+        );
+    }
+}
+
+#[tokio::test]
+async fn s11_po7_no_link_makes_a_file_outside_look_like_one_inside() {
+    for resolver in [Resolver::Auto, Resolver::Walk] {
+        let lab = Lab::with(|config| {
+            config.resolver = resolver;
+            config.scope = Scope::Anywhere;
+        });
+        let outside = tempfile::tempdir().unwrap();
+        let outside = outside.path().canonicalize().unwrap();
+        std::fs::write(outside.join("file"), "own").unwrap();
+        symlink(&outside, lab.ws("out")).unwrap();
+        for (tool, args) in calls("out/file") {
+            assert_eq!(
+                lab.call(tool, args).await.unwrap_err().reason(),
+                "path.invalid",
+                "{tool}"
+            );
+        }
+        let named = outside.join("file");
+        lab.ok("Write", json!({"path": named, "content": "new"})).await;
+        assert_eq!(std::fs::read_to_string(named).unwrap(), "new");
+    }
+}
