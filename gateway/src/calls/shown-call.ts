@@ -32,8 +32,8 @@ export interface ShownCall {
 export const shownOf = ({ approval: { change } }: Pick<AwaitingCall, "approval">, args: Readonly<Record<string, unknown>>): ShownCall =>
   change ?? shownCall(args);
 /** A text as a question shows it. */
-export function shownText(text: string): ShownCall {
-  const whole = visible(text);
+export const shownText = (text: string): ShownCall => fitted(visible(text));
+function fitted(whole: string): ShownCall {
   const bytes = utf8Bytes(whole);
   return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, bytes), bytes, whole };
 }
@@ -45,9 +45,7 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
     const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
     return name === "command" ? text : `${visible(name)}: ${text}`;
   });
-  const whole = lines.length === 0 ? "(no arguments)" : lines.join("\n");
-  const bytes = utf8Bytes(whole);
-  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, bytes), bytes, whole };
+  return fitted(lines.length === 0 ? "(no arguments)" : lines.join("\n"));
 }
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
 export function questionText(call: Pick<AwaitingCall, "name" | "target" | "approval">, args: Readonly<Record<string, unknown>>): string {
@@ -55,8 +53,8 @@ export function questionText(call: Pick<AwaitingCall, "name" | "target" | "appro
   const { code, why, rule } = approval;
   const { text, bytes } = shownOf(call, args);
   const where = target.kind === "node" ? target.nodeId : "the gateway";
-  const more =
-    bytes <= utf8Bytes(text) ? [] : [`! The whole has ${bytes} bytes and is not shown: \`gsv approval show ${code}\` has its sha256.`];
+  const isCut = bytes > LIMITS.approvalTextBytes;
+  const more = isCut ? [`! The whole has ${bytes} bytes and is not shown: \`gsv approval show ${code}\` has its sha256.`] : [];
   return [
     `${visible(name)} on ${visible(where)} needs your word. ${visible(why)} (${visible(rule)})`,
     ...text.split("\n").map((line) => `| ${line}`),
