@@ -16,7 +16,9 @@ class Rig {
     after: (ms, work) => {
       const timer = { at: this.now + ms, work };
       this.timers.push(timer);
-      return () => void (this.timers = this.timers.filter((other) => other !== timer));
+      return () => {
+        this.timers = this.timers.filter((other) => other !== timer);
+      };
     },
     show: (peer, active) => void this.shown.push(`${this.now} ${peer.kind} ${active ? "on" : "off"}`),
   });
