@@ -21,12 +21,12 @@ impl Beneath {
     /// was made from: when the file has changed since, nothing is written.
     pub fn write_file(&self, rel: &RelPath, content: &[u8], expected: Option<&Stat>) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Follow, Parents::Create)?;
-        self.require_named(rel, &spot)?;
         if let Some(stat) = &spot.stat {
             self.require_regular(rel, kind_of(stat))?;
             rustix::fs::accessat(&spot.dir, &spot.name, Access::WRITE_OK, AtFlags::EACCESS)
                 .map_err(|errno| ToolError::io(format!("write {}", quote(&self.show(rel))), errno))?;
         }
+        self.require_named(rel, &spot)?;
         let temp = format!(".gsv-{:016x}.tmp", fastrand::u64(..));
         let written = self
             .write_temp(&spot, &temp, content)
@@ -43,14 +43,14 @@ impl Beneath {
     fn require_named(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
         let given = self.root_path.join(rel.joined());
         let parent = given.parent().unwrap_or(&given);
-        let real = path_now(&spot.dir).unwrap_or_else(|| parent.to_owned());
+        let actual = path_now(&spot.dir).unwrap_or_else(|| parent.to_owned());
         // The workspace may have been moved since the node has started.
         let moved = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
         let workspace = moved.unwrap_or_else(|| self.workspace.clone());
-        let below = real.strip_prefix(&workspace).ok();
+        let below = actual.strip_prefix(&workspace).ok();
         let is_given = |name: &OsStr| rel.parts().iter().any(|part| part.eq_ignore_ascii_case(name));
         let mut names = below
-            .unwrap_or(&real)
+            .unwrap_or(&actual)
             .components()
             .map(Component::as_os_str)
             .chain([spot.name.as_os_str()]);
@@ -61,7 +61,7 @@ impl Beneath {
         }
         Err(ToolError::ThroughLink {
             path: quote(&self.show(rel)),
-            real: quote(&real.join(&spot.name).to_string_lossy()),
+            real: quote(&actual.join(&spot.name).to_string_lossy()),
         })
     }
 
