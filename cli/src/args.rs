@@ -18,7 +18,7 @@ mod values;
 mod workspace;
 
 pub use self::agent::{AgentCommand, AgentImport, AgentNew, PromptCommand, PromptShow};
-pub use self::approval::{ApprovalCommand, Question};
+pub use self::approval::{Allow, ApprovalCommand, Hold, Question};
 pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
 };

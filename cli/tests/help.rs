@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 49] = [
+    let commands: [&[&str]; 50] = [
         &[],
         &["chat"],
         &["up"],
@@ -43,6 +43,7 @@ fn help_texts() {
         &["pair", "approve"],
         &["pair", "reject"],
         &["approval"],
+        &["approval", "allow"],
         &["approval", "deny"],
         &["agent"],
         &["agent", "new"],

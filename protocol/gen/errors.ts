@@ -70,6 +70,15 @@ export const ERRORS = {
     text: "No one answered the question about the call in time, so it was denied.",
     hint: "Send the message again, and answer the question with `gsv approval allow CODE`.",
   },
+  "approval.grant_not_found": {
+    code: 617,
+    blame: "caller",
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no grant with this id.",
+    hint: "List your grants: `gsv approval grants`.",
+  },
   "approval.not_found": {
     code: 614,
     blame: "caller",
@@ -78,6 +87,15 @@ export const ERRORS = {
     exit: 1,
     text: "No question has this code.",
     hint: "List the questions that wait: `gsv approval list`.",
+  },
+  "approval.once_only": {
+    code: 616,
+    blame: "caller",
+    retryable: false,
+    http: 409,
+    exit: 2,
+    text: "This call can be allowed once only.",
+    hint: "Allow it once: `gsv approval allow CODE`.",
   },
   "approval.repeated": {
     code: 613,

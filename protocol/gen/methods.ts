@@ -8,10 +8,13 @@ import type {
   AgentsGetResult,
   AgentsListResult,
   ApprovalEvent,
+  ApprovalGrantsResult,
   ApprovalListParams,
   ApprovalListResult,
   ApprovalResolveParams,
   ApprovalResolveResult,
+  ApprovalRevokeParams,
+  ApprovalRevokeResult,
   ArchivesListParams,
   ArchivesListResult,
   ArchivesReadParams,
@@ -159,7 +162,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "3b68b0c3c9874189";
+export const PROTOCOL_FINGERPRINT = "6a44eaf753f2a15b";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -225,6 +228,17 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Lists what you have allowed for a time, the newest first. */
+  "approval.grants": {
+    params: null,
+    result: "ApprovalGrantsResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
   /** Lists the tool calls that wait for your word, the oldest first. */
   "approval.list": {
     params: "ApprovalListParams",
@@ -243,7 +257,18 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["approval.ambiguous", "approval.not_found", "session.bad_key"],
+    errors: ["approval.ambiguous", "approval.not_found", "approval.once_only", "session.bad_key"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Ends what you have allowed for a time, at once: the next such call asks again. */
+  "approval.revoke": {
+    params: "ApprovalRevokeParams",
+    result: "ApprovalRevokeResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["approval.grant_not_found"],
     deferred: false,
     idempotent: true,
   },
@@ -1073,8 +1098,10 @@ export interface MethodTypes {
   "agents.create": { params: AgentsCreateParams; result: AgentsCreateResult };
   "agents.get": { params: AgentsGetParams; result: AgentsGetResult };
   "agents.list": { params: undefined; result: AgentsListResult };
+  "approval.grants": { params: undefined; result: ApprovalGrantsResult };
   "approval.list": { params: ApprovalListParams; result: ApprovalListResult };
   "approval.resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };
+  "approval.revoke": { params: ApprovalRevokeParams; result: ApprovalRevokeResult };
   "archives.list": { params: ArchivesListParams; result: ArchivesListResult };
   "archives.read": { params: ArchivesReadParams; result: ArchivesReadResult };
   "audit.list": { params: AuditListParams; result: AuditListResult };

@@ -94,9 +94,16 @@ export type AgentsListResult = {
   agents: AgentEntry[];
 };
 
-/** The answer to a question. */
-export type ApprovalAnswerKind = "allow" | "deny";
-export const ApprovalAnswerKindValues = ["allow", "deny"] as const satisfies readonly ApprovalAnswerKind[];
+/** The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes. */
+export type ApprovalAnswerKind = "allow" | "deny" | "allow_session" | "allow_1h" | "allow_8h" | "allow_30d" | "allow_always";
+export const ApprovalAnswerKindValues = ["allow", "deny", "allow_session", "allow_1h", "allow_8h", "allow_30d", "allow_always"] as const satisfies readonly ApprovalAnswerKind[];
+
+/** An answer that allows more than the call that waits. */
+export type ApprovalChoice = {
+  answer: ApprovalAnswerKind;
+  /** At most 4096 characters. */
+  text: string;
+};
 
 /** A condition on a call's arguments. */
 export type ApprovalCondition = {
@@ -141,6 +148,8 @@ export type ApprovalEntry = {
   rule: string;
   /** At most 128 characters. */
   hash: string;
+  /** At most 8 items. */
+  choices?: ApprovalChoice[];
   /** Epoch ms. */
   createdAt: number;
   /** Epoch ms. */
@@ -159,6 +168,33 @@ export type ApprovalEvent = {
   by?: string;
   /** At most 16 characters. */
   again?: string;
+};
+
+/** What the owner has allowed for a time, by an answer to a question. */
+export type ApprovalGrant = {
+  /** At most 32 characters. */
+  id: string;
+  agentId: AgentId;
+  sessionKey?: SessionKey;
+  /** At most 4096 characters. */
+  text: string;
+  /** At most 16 characters. */
+  code: string;
+  /** At most 512 characters. */
+  by: string;
+  /** Epoch ms. */
+  createdAt: number;
+  /** Epoch ms. */
+  expiresAt: number;
+  uses: number;
+  /** Epoch ms. */
+  lastUsedAt?: number;
+};
+
+/** Result of `approval.grants`. */
+export type ApprovalGrantsResult = {
+  /** At most 1000 items. */
+  grants: ApprovalGrant[];
 };
 
 /** Parameters of `approval.list`. */
@@ -199,6 +235,18 @@ export type ApprovalResolveResult = {
   by?: string;
   /** At most 16 characters. */
   again?: string;
+};
+
+/** Parameters of `approval.revoke`. */
+export type ApprovalRevokeParams = {
+  /** At most 32 characters. */
+  id: string;
+};
+
+/** Result of `approval.revoke`. */
+export type ApprovalRevokeResult = {
+  ok: true;
+  revoked: boolean;
 };
 
 /** One rule; the first that matches wins. */

@@ -8,6 +8,33 @@ export const ApprovalOutcome = enumOf(
   "How a question ended. `allowed`: the call was handed over. `denied`: by a person. `expired`: no one answered in time, which denies the call. `withdrawn`: the run ended first. `void`: what is connected, or the policy, changed so that the call can no longer be made. `asked_again`: the policy changed, and the call waits under a new code.",
   ["allowed", "denied", "expired", "withdrawn", "void", "asked_again"],
 );
+export const ApprovalAnswerKind = enumOf(
+  "ApprovalAnswerKind",
+  "The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes.",
+  ["allow", "deny", "allow_session", "allow_1h", "allow_8h", "allow_30d", "allow_always"],
+);
+export const ApprovalChoice = struct("ApprovalChoice", "An answer that allows more than the call that waits.", {
+  answer: ApprovalAnswerKind,
+  /** Exactly what the answer allows; its name says for how long. In a conversation at most 24 hours. */
+  text: t.string(4096),
+});
+export const ApprovalGrant = struct("ApprovalGrant", "What the owner has allowed for a time, by an answer to a question.", {
+  id: t.string(32),
+  agentId: AgentId,
+  /** The only conversation in which it holds. */
+  sessionKey: t.optional(SessionKey),
+  /** Exactly what it allows. */
+  text: t.string(4096),
+  /** Of the question that was answered. */
+  code: Code,
+  /** Who answered. */
+  by: t.string(512),
+  createdAt: t.time(),
+  expiresAt: t.time(),
+  /** How many answers of the model had calls that it allowed. */
+  uses: t.int(),
+  lastUsedAt: t.optional(t.time()),
+});
 export const ApprovalEntry = struct(
   "ApprovalEntry",
   "A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.",
@@ -33,6 +60,8 @@ export const ApprovalEntry = struct(
     rule: t.string(1024),
     /** sha256 over call, arguments, target and policy: what the answer is bound to. */
     hash: t.string(128),
+    /** The answers that allow more than this call. Absent: it can be allowed once only. */
+    choices: t.optional(t.array(ApprovalChoice, 8)),
     createdAt: t.time(),
     expiresAt: t.time(),
   },
@@ -52,7 +81,7 @@ method("approval.resolve", {
   doc: "Answers a question about a tool call. The first answer counts; a later one changes nothing and gets the result of the first.",
   params: {
     code: Code,
-    decision: enumOf("ApprovalAnswerKind", "The answer to a question.", ["allow", "deny"]),
+    decision: ApprovalAnswerKind,
     /** With a denial: what the model is told. */
     word: t.optional(t.string(2048)),
     /** Needed only when two conversations have a question with this code. */
@@ -70,7 +99,29 @@ method("approval.resolve", {
   callers: ["client"],
   scope: "operate",
   audit: "own",
-  errors: ["approval.not_found", "approval.ambiguous", "session.bad_key"],
+  errors: ["approval.not_found", "approval.ambiguous", "approval.once_only", "session.bad_key"],
+  idempotent: true,
+});
+method("approval.grants", {
+  doc: "Lists what you have allowed for a time, the newest first.",
+  result: { grants: t.array(ApprovalGrant, 1000) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  idempotent: true,
+});
+method("approval.revoke", {
+  doc: "Ends what you have allowed for a time, at once: the next such call asks again.",
+  params: { id: t.string(32, { minLength: 1 }) },
+  result: {
+    ok: t.literal(true),
+    /** False: it did not hold any more. */
+    revoked: t.bool(),
+  },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "id" },
+  errors: ["approval.grant_not_found"],
   idempotent: true,
 });
 

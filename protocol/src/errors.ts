@@ -329,6 +329,18 @@ row(
   "Name the conversation too: `gsv approval allow CODE --session KEY`.",
 );
 row(
+  "approval.once_only",
+  { code: 616, blame: "caller", http: 409, exit: 2 },
+  "This call can be allowed once only.",
+  "Allow it once: `gsv approval allow CODE`.",
+);
+row(
+  "approval.grant_not_found",
+  { code: 617, blame: "caller", http: 404, exit: 1 },
+  "There is no grant with this id.",
+  "List your grants: `gsv approval grants`.",
+);
+row(
   "approval.too_many",
   { code: 612, blame: "policy", http: 429, exit: 1 },
   "Too many calls needed an approval at once.",

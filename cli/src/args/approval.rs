@@ -1,6 +1,6 @@
 //! `gsv approval`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use gsv_protocol::types::SessionKey;
 
 #[derive(Debug, Subcommand)]
@@ -13,8 +13,8 @@ pub enum ApprovalCommand {
     },
     /// Show everything that one call will do
     Show(Question),
-    /// Allow one call, once
-    Allow(Question),
+    /// Allow one call, or calls like it for a time
+    Allow(Allow),
     /// Deny one call
     Deny {
         #[command(flatten)]
@@ -22,6 +22,40 @@ pub enum ApprovalCommand {
         /// Words to the agent, such as what to do instead
         word: Vec<String>,
     },
+    /// List what you have allowed for a time
+    Grants,
+    /// End what you have allowed for a time, at once
+    Revoke {
+        /// Id of the grant, as `gsv approval grants` shows it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Allow {
+    #[command(flatten)]
+    pub question: Question,
+    /// Allow calls of the same scope too: in this conversation, or for a time
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "always")]
+    pub hold: Option<Hold>,
+    /// Save a rule that allows exactly this call from now on; the rule is shown first
+    #[arg(long)]
+    pub always: bool,
+    /// Save the rule without a question
+    #[arg(short, long, requires = "always")]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Hold {
+    /// In this conversation, for at most 24 hours
+    Session,
+    #[value(name = "1h")]
+    Hour,
+    #[value(name = "8h")]
+    Day,
+    #[value(name = "30d")]
+    Month,
 }
 
 #[derive(Debug, Args)]

@@ -1,17 +1,19 @@
 //! `gsv approval`: calls of the agent that wait for your word. Their texts come from the gateway with hidden characters as escapes; they
 //! are cleaned here once more, because a terminal must not depend on that.
 
-use gsv_protocol::methods::{ApprovalList, ApprovalResolve};
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::{ApprovalGrants, ApprovalList, ApprovalResolve, ApprovalRevoke};
 use gsv_protocol::types::{
-    ApprovalAnswerKind, ApprovalEntry, ApprovalListParams, ApprovalOutcome, ApprovalResolveParams,
-    ApprovalResolveResult,
+    ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant, ApprovalListParams, ApprovalOutcome,
+    ApprovalResolveParams, ApprovalResolveResult, ApprovalRevokeParams,
 };
 
 use super::context::Context;
-use crate::args::{ApprovalCommand, Question};
+use crate::args::{Allow, ApprovalCommand, Hold, Question};
+use crate::ask;
 use crate::clean::visible;
 use crate::exit::{Failure, Outcome};
-use crate::units::{bytes, duration, now_ms};
+use crate::units::{ago, bytes, duration, now_ms};
 
 pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
     let out = context.out;
@@ -42,13 +44,150 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             });
             Ok(())
         }
-        ApprovalCommand::Allow(question) => answer(context, question, ApprovalAnswerKind::Allow, None).await,
+        ApprovalCommand::Allow(args) => allow(context, args).await,
         ApprovalCommand::Deny { question, word } => {
             let word = word.join(" ");
             let word = (!word.trim().is_empty()).then_some(word);
-            answer(context, question, ApprovalAnswerKind::Deny, word).await
+            answer(context, question, ApprovalAnswerKind::Deny, word, None).await
+        }
+        ApprovalCommand::Grants => {
+            let shown = context.show::<ApprovalGrants>(NoParams {}, |result| {
+                if result.grants.is_empty() {
+                    out.aside("You have allowed nothing for a time.");
+                    return;
+                }
+                for grant in &result.grants {
+                    for line in granted(grant, now_ms()) {
+                        out.line(&line);
+                    }
+                }
+                out.aside("End one with `gsv approval revoke ID`.");
+            });
+            shown.await
+        }
+        ApprovalCommand::Revoke { id } => {
+            let name = visible(&id);
+            let revoked = context.change::<ApprovalRevoke>(ApprovalRevokeParams { id }, |result| {
+                if result.revoked {
+                    format!("{name} is revoked; the next such call asks again")
+                } else {
+                    format!("{name} did not hold any more")
+                }
+            });
+            revoked.await
         }
     }
+}
+
+/// With a time or `--always`: only what the question offers, bound to what was shown.
+async fn allow(context: &Context, args: Allow) -> Outcome {
+    let Allow {
+        question,
+        hold,
+        always,
+        yes,
+    } = args;
+    let decision = match hold {
+        _ if always => ApprovalAnswerKind::AllowAlways,
+        None => return answer(context, question, ApprovalAnswerKind::Allow, None, None).await,
+        Some(Hold::Session) => ApprovalAnswerKind::AllowSession,
+        Some(Hold::Hour) => ApprovalAnswerKind::Allow1h,
+        Some(Hold::Day) => ApprovalAnswerKind::Allow8h,
+        Some(Hold::Month) => ApprovalAnswerKind::Allow30d,
+    };
+    let entry = find(context, &question).await?;
+    let Some(choice) = choices(&entry).iter().find(|choice| choice.answer == decision) else {
+        return Err(not_offered(&entry));
+    };
+    let text = visible(&choice.text);
+    if always && !yes {
+        let what = format!("This saves {text}.");
+        ask::confirm(context.out, &what, "save the rule", "Nothing was allowed.")?;
+    } else {
+        context.out.aside(&format!("For {}: {text}", long(decision)));
+    }
+    let hash = entry.hash.clone();
+    answer(context, question, decision, None, Some(hash)).await
+}
+
+/// How long an answer holds, in words.
+fn long(decision: ApprovalAnswerKind) -> &'static str {
+    match decision {
+        ApprovalAnswerKind::AllowSession => "this conversation, at most 24 hours",
+        ApprovalAnswerKind::Allow1h => "1 hour",
+        ApprovalAnswerKind::Allow8h => "8 hours",
+        ApprovalAnswerKind::Allow30d => "30 days",
+        ApprovalAnswerKind::AllowAlways => "good",
+        ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => "this call",
+    }
+}
+
+fn choices(entry: &ApprovalEntry) -> &[ApprovalChoice] {
+    entry.choices.as_deref().unwrap_or_default()
+}
+
+fn not_offered(entry: &ApprovalEntry) -> Failure {
+    let code = visible(&entry.code);
+    let offered = longer(entry);
+    let message = if offered.is_empty() {
+        format!("{code}: this call can be allowed once only.")
+    } else {
+        format!("{code}: this call cannot be allowed in that way.")
+    };
+    Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`."))
+}
+
+/// How to allow more than the call that waits: the answers that the question takes, and exactly what they allow.
+pub fn longer(entry: &ApprovalEntry) -> Vec<String> {
+    let code = visible(&entry.code);
+    let (mut names, mut scope, mut rule) = (Vec::new(), None, None);
+    for ApprovalChoice { answer, text } in choices(entry) {
+        let name = match answer {
+            ApprovalAnswerKind::AllowSession => "session",
+            ApprovalAnswerKind::Allow1h => "1h",
+            ApprovalAnswerKind::Allow8h => "8h",
+            ApprovalAnswerKind::Allow30d => "30d",
+            ApprovalAnswerKind::AllowAlways => {
+                rule = Some(format!(
+                    "  > `gsv approval allow {code} --always` saves {}",
+                    visible(text)
+                ));
+                continue;
+            }
+            ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => continue,
+        };
+        names.push(name);
+        scope.get_or_insert_with(|| visible(text));
+    }
+    let timed = scope.map(|scope| {
+        format!(
+            "  > `gsv approval allow {code} --for {}` allows {scope}",
+            names.join("|")
+        )
+    });
+    timed.into_iter().chain(rule).collect()
+}
+
+fn granted(grant: &ApprovalGrant, now: u64) -> Vec<String> {
+    let place = grant
+        .session_key
+        .as_ref()
+        .map(|key| format!(", only in {}", visible(key.as_ref())))
+        .unwrap_or_default();
+    let last = grant
+        .last_used_at
+        .map(|at| format!(", last {}", ago(at, now)))
+        .unwrap_or_default();
+    vec![
+        format!("{}  {}{place}", visible(&grant.id), visible(&grant.text)),
+        format!(
+            "  {} left; used {} times{last}; allowed by {} ({})",
+            duration(grant.expires_at.saturating_sub(now)),
+            grant.uses,
+            visible(&grant.by),
+            visible(&grant.code)
+        ),
+    ]
 }
 
 async fn find(context: &Context, asked: &Question) -> Outcome<ApprovalEntry> {
@@ -66,14 +205,20 @@ async fn find(context: &Context, asked: &Question) -> Outcome<ApprovalEntry> {
     })
 }
 
-async fn answer(context: &Context, question: Question, decision: ApprovalAnswerKind, word: Option<String>) -> Outcome {
+async fn answer(
+    context: &Context,
+    question: Question,
+    decision: ApprovalAnswerKind,
+    word: Option<String>,
+    hash: Option<String>,
+) -> Outcome {
     let code = question.code.trim().to_uppercase();
     let params = ApprovalResolveParams {
         code: code.clone(),
         decision,
         word,
         session_key: question.session,
-        hash: None,
+        hash,
     };
     let result = context.ask::<ApprovalResolve>(params).await?;
     let words = told(&code, decision, &result)?;
@@ -87,7 +232,9 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
     let by = result.by.as_deref().map(visible);
     let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
     match (decision, result.outcome) {
-        (ApprovalAnswerKind::Allow, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, the call is made")),
+        (allowed, ApprovalOutcome::Allowed) if allowed != ApprovalAnswerKind::Deny => {
+            Ok(format!("{code}: allowed, the call is made"))
+        }
         (ApprovalAnswerKind::Deny, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, the call is not made")),
         (_, ApprovalOutcome::AskedAgain) => Err(Failure::failed(
             format!("{code}: the policy has changed since you were asked, so nothing was allowed."),
@@ -137,6 +284,7 @@ pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
             visible(sha256)
         ));
     }
+    lines.extend(longer(entry));
     lines
 }
 
@@ -160,6 +308,7 @@ mod tests {
             why: "It runs a program.".to_owned(),
             rule: "toolApproval.rules[0]".to_owned(),
             hash: "h".to_owned(),
+            choices: None,
             created_at: 0,
             expires_at: 1_800_000,
         }
@@ -181,6 +330,40 @@ mod tests {
             last.contains("more are not shown; the whole has the sha256 ab"),
             "{last}"
         );
+    }
+
+    #[test]
+    fn gr1_a_question_names_the_answers_that_allow_more_and_exactly_what_they_allow() {
+        assert_eq!(longer(&entry()), Vec::<String>::new());
+        let choice = |answer, text: &str| ApprovalChoice {
+            answer,
+            text: text.to_owned(),
+        };
+        let offered = ApprovalEntry {
+            choices: Some(vec![
+                choice(ApprovalAnswerKind::AllowSession, "`git push` on lap\u{202e}"),
+                choice(ApprovalAnswerKind::Allow8h, "`git push` on lap\u{202e}"),
+                choice(ApprovalAnswerKind::AllowAlways, "the rule {}"),
+            ]),
+            ..entry()
+        };
+        let lines = [
+            "  > `gsv approval allow K7Q2A --for session|8h` allows `git push` on lap[U+202E]",
+            "  > `gsv approval allow K7Q2A --always` saves the rule {}",
+        ];
+        assert_eq!(longer(&offered), lines);
+        assert!(question(&offered, 0).ends_with(&lines.map(ToOwned::to_owned)));
+        assert!(not_offered(&entry()).message.contains("once only"));
+        let told = told(
+            "K7Q2A",
+            ApprovalAnswerKind::Allow8h,
+            &ApprovalResolveResult {
+                outcome: ApprovalOutcome::Allowed,
+                by: None,
+                again: None,
+            },
+        );
+        assert!(told.is_ok());
     }
 
     #[test]

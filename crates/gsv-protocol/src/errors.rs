@@ -76,6 +76,18 @@ pub const APPROVAL_EXPIRED: ErrorReason = ErrorReason {
     hint: "Send the message again, and answer the question with `gsv approval allow CODE`.",
 };
 
+/// There is no grant with this id.
+pub const APPROVAL_GRANT_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "approval.grant_not_found",
+    code: 617,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no grant with this id.",
+    hint: "List your grants: `gsv approval grants`.",
+};
+
 /// No question has this code.
 pub const APPROVAL_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "approval.not_found",
@@ -86,6 +98,18 @@ pub const APPROVAL_NOT_FOUND: ErrorReason = ErrorReason {
     exit: 1,
     text: "No question has this code.",
     hint: "List the questions that wait: `gsv approval list`.",
+};
+
+/// This call can be allowed once only.
+pub const APPROVAL_ONCE_ONLY: ErrorReason = ErrorReason {
+    reason: "approval.once_only",
+    code: 616,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 2,
+    text: "This call can be allowed once only.",
+    hint: "Allow it once: `gsv approval allow CODE`.",
 };
 
 /// The same call was denied again and again.
@@ -1500,7 +1524,9 @@ pub const ERRORS: &[ErrorReason] = &[
     APPROVAL_AMBIGUOUS,
     APPROVAL_DENIED,
     APPROVAL_EXPIRED,
+    APPROVAL_GRANT_NOT_FOUND,
     APPROVAL_NOT_FOUND,
+    APPROVAL_ONCE_ONLY,
     APPROVAL_REPEATED,
     APPROVAL_TOO_MANY,
     ARCHIVE_DAMAGED,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "3b68b0c3c9874189";
+pub const PROTOCOL_FINGERPRINT: &str = "6a44eaf753f2a15b";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +27,14 @@ pub enum Request {
     AgentsGet(types::AgentsGetParams),
     #[serde(rename = "agents.list")]
     AgentsList(NoParams),
+    #[serde(rename = "approval.grants")]
+    ApprovalGrants(NoParams),
     #[serde(rename = "approval.list")]
     ApprovalList(types::ApprovalListParams),
     #[serde(rename = "approval.resolve")]
     ApprovalResolve(types::ApprovalResolveParams),
+    #[serde(rename = "approval.revoke")]
+    ApprovalRevoke(types::ApprovalRevokeParams),
     #[serde(rename = "archives.list")]
     ArchivesList(types::ArchivesListParams),
     #[serde(rename = "archives.read")]
@@ -185,8 +189,10 @@ impl Request {
             Self::AgentsCreate(_) => "agents.create",
             Self::AgentsGet(_) => "agents.get",
             Self::AgentsList(_) => "agents.list",
+            Self::ApprovalGrants(_) => "approval.grants",
             Self::ApprovalList(_) => "approval.list",
             Self::ApprovalResolve(_) => "approval.resolve",
+            Self::ApprovalRevoke(_) => "approval.revoke",
             Self::ArchivesList(_) => "archives.list",
             Self::ArchivesRead(_) => "archives.read",
             Self::AuditList(_) => "audit.list",
@@ -323,6 +329,21 @@ impl Method for AgentsList {
     }
 }
 
+/// Lists what you have allowed for a time, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalGrants;
+impl Method for ApprovalGrants {
+    const NAME: &'static str = "approval.grants";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::ApprovalGrantsResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ApprovalGrants(params)
+    }
+}
+
 /// Lists the tool calls that wait for your word, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalList;
@@ -350,6 +371,21 @@ impl Method for ApprovalResolve {
 
     fn request(params: Self::Params) -> Request {
         Request::ApprovalResolve(params)
+    }
+}
+
+/// Ends what you have allowed for a time, at once: the next such call asks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalRevoke;
+impl Method for ApprovalRevoke {
+    const NAME: &'static str = "approval.revoke";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::ApprovalRevokeParams;
+    type Result = types::ApprovalRevokeResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ApprovalRevoke(params)
     }
 }
 

@@ -148,15 +148,34 @@ pub struct AgentsListResult {
     pub agents: Vec<AgentEntry>,
 }
 
-/// The answer to a question.
+/// The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ApprovalAnswerKind {
     #[serde(rename = "allow")]
     Allow,
     #[serde(rename = "deny")]
     Deny,
+    #[serde(rename = "allow_session")]
+    AllowSession,
+    #[serde(rename = "allow_1h")]
+    Allow1h,
+    #[serde(rename = "allow_8h")]
+    Allow8h,
+    #[serde(rename = "allow_30d")]
+    Allow30d,
+    #[serde(rename = "allow_always")]
+    AllowAlways,
 }
-impl_string_enum!(ApprovalAnswerKind { Allow => "allow", Deny => "deny" });
+impl_string_enum!(ApprovalAnswerKind { Allow => "allow", Deny => "deny", AllowSession => "allow_session", Allow1h => "allow_1h", Allow8h => "allow_8h", Allow30d => "allow_30d", AllowAlways => "allow_always" });
+
+/// An answer that allows more than the call that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalChoice {
+    pub answer: ApprovalAnswerKind,
+    /// At most 4096 characters.
+    pub text: String,
+}
 
 /// A condition on a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +240,9 @@ pub struct ApprovalEntry {
     pub rule: String,
     /// At most 128 characters.
     pub hash: String,
+    /// At most 8 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub choices: Option<Vec<ApprovalChoice>>,
     /// Epoch ms.
     pub created_at: u64,
     /// Epoch ms.
@@ -245,6 +267,39 @@ pub struct ApprovalEvent {
     /// At most 16 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
+}
+
+/// What the owner has allowed for a time, by an answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalGrant {
+    /// At most 32 characters.
+    pub id: String,
+    pub agent_id: AgentId,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 4096 characters.
+    pub text: String,
+    /// At most 16 characters.
+    pub code: String,
+    /// At most 512 characters.
+    pub by: String,
+    /// Epoch ms.
+    pub created_at: u64,
+    /// Epoch ms.
+    pub expires_at: u64,
+    pub uses: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<u64>,
+}
+
+/// Result of `approval.grants`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalGrantsResult {
+    /// At most 1000 items.
+    pub grants: Vec<ApprovalGrant>,
 }
 
 /// Parameters of `approval.list`.
@@ -323,6 +378,22 @@ pub struct ApprovalResolveResult {
     /// At most 16 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
+}
+
+/// Parameters of `approval.revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRevokeParams {
+    /// At most 32 characters.
+    pub id: String,
+}
+
+/// Result of `approval.revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRevokeResult {
+    pub ok: bool,
+    pub revoked: bool,
 }
 
 /// One rule; the first that matches wins.

@@ -140,6 +140,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     const { audit, ids } = this.#kernel.ports;
     await audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
   }
+  async useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]> {
+    return this.#ports.approvalsRpc.useGrants(sessionKey, ids);
+  }
   async approvals(report: ApprovalReport): Promise<void> {
     this.#ports.approvalsRpc.report(report);
   }

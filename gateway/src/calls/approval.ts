@@ -4,6 +4,7 @@
  */
 import { hashPair } from "../../../protocol/runtime/hash.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import type { Offer } from "../ports/grants.ts";
 import type { Taint } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 
@@ -17,6 +18,8 @@ export interface Ask {
   readonly taint?: Taint;
   /** The change of a file that the call makes, in the place of its arguments. */
   readonly change?: ShownChange;
+  /** What an answer can allow for longer than once. Absent: this call only. */
+  readonly offer?: Offer;
 }
 /** A unified diff, as it is shown to people. */
 export interface ShownChange {

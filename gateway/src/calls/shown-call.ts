@@ -3,6 +3,8 @@
  * characters are written as escapes, and long runs of blanks and empty lines as their number.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { scopeText } from "../policy/grant-text.ts";
+import type { GrantScope } from "../ports/grants.ts";
 import type { AwaitingCall } from "./open-call.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 
@@ -50,7 +52,7 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
 export function questionText(call: Pick<AwaitingCall, "name" | "target" | "approval">, args: Readonly<Record<string, unknown>>): string {
   const { name, target, approval } = call;
-  const { code, why, rule } = approval;
+  const { code, why, rule, offer } = approval;
   const { text, bytes } = shownOf(call, args);
   const where = target.kind === "node" ? target.nodeId : "the gateway";
   const isCut = bytes > LIMITS.approvalTextBytes;
@@ -59,9 +61,13 @@ export function questionText(call: Pick<AwaitingCall, "name" | "target" | "appro
     `${visible(name)} on ${visible(where)} needs your word. ${visible(why)} (${visible(rule)})`,
     ...text.split("\n").map((line) => `| ${line}`),
     ...more,
+    ...(offer === undefined ? [] : [longerText(code, offer.scope)]),
     `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
   ].join("\n");
 }
+/** How to allow more than this call, and exactly what that would be. */
+const longerText = (code: string, scope: GrantScope): string =>
+  `To allow more than this call: \`gsv approval allow ${code} --for session\`, or 1h, 8h or 30d, allows ${scopeText(scope, visible)}.`;
 /** Of a long text its last bytes are shown, too: what was padded to hide is often at the end. */
 const LAST_BYTES = 1_024;
 /** For the line between the two parts. */

@@ -6,6 +6,8 @@
 import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { matches } from "../tools/guest-tools.ts";
+import type { Grant } from "../ports/grants.ts";
+import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, modeVerdict } from "./modes.ts";
@@ -31,6 +33,11 @@ export interface PolicyContext {
   readonly taint?: Taint | undefined;
   /** The run was not plainly caused by the owner: by another conversation, a machine, or in a group. */
   readonly byOthers?: boolean;
+  /** What the owner has allowed by earlier answers and still holds. Absent: a client's call, which no grant is for. */
+  readonly granted?: Granted | undefined;
+}
+export interface Granted extends Omit<GrantContext, "isOwners" | "taint"> {
+  readonly grants: readonly Grant[];
 }
 /** What a model's calls get without any setting. */
 export const DEFAULT_MODE: PolicyMode = "auto";
@@ -52,11 +59,36 @@ export const policyOf = (config: ApprovalConfig | undefined, engine: RegexEngine
 /** Never throws: an error is a denial. */
 export function decide(call: PolicyCall, context: PolicyContext): Decision {
   try {
-    const decision = strictest(unitsOf(call).map((unit) => decideUnit(call, unit, context)));
-    return decision.verdict === "ask" ? { ...decision, why: decision.why + heardText(context.taint) } : decision;
+    const grants = grantsFor(call, context);
+    const decisions = unitsOf(call).map((unit) => decideUnit(call, unit, context, grants));
+    const decision = strictest(decisions);
+    if (decision.verdict !== "ask") return decision;
+    const asked = { ...decision, why: decision.why + heardText(context.taint) };
+    // A rule that asks is the owner's word about every such call: an answer does not overrule it.
+    if (grants === undefined || decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule))) return asked;
+    const offer = offerOf(call, grants);
+    return offer === undefined ? asked : { ...asked, offer };
   } catch {
     return FAILED;
   }
+}
+const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
+const MODE_RULE = "mode:";
+const DEFAULT_RULE = "toolApproval.defaultDecision";
+
+const grantsFor = (call: PolicyCall, { isOwners, taint, granted }: PolicyContext): Grants | undefined =>
+  granted && { ...granted, isOwners, taint, wanted: scopeOf(call, { ...granted, isOwners }) };
+interface Grants extends Granted, GrantContext {
+  readonly wanted: ReturnType<typeof scopeOf>;
+}
+/** A question of the mode needs no answer when a grant has given it. A denial of the mode stays (rule GR5). */
+function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined): Decision {
+  const { wanted } = grants ?? {};
+  if (decision.verdict !== "ask" || grants === undefined || wanted === undefined) return decision;
+  const command = unit?.words === undefined ? undefined : commandOf(unit.words, grants.sandbox);
+  if (unit !== undefined && command === undefined) return decision;
+  const grant = grants.grants.find(({ scope }) => covers(scope, wanted, command));
+  return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }
 
 /** A call with several commands is decided command by command; the strictest decision holds. */
@@ -72,10 +104,14 @@ const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 function strictest(decisions: readonly Decision[]): Decision {
   const [first, ...others] = decisions;
   if (first === undefined) return FAILED;
-  return others.reduce((worst, other) => (STRICTNESS[other.verdict] > STRICTNESS[worst.verdict] ? other : worst), first);
+  const worst = others.reduce((known, other) => (STRICTNESS[other.verdict] > STRICTNESS[known.verdict] ? other : known), first);
+  if (worst.verdict !== "allow") return worst;
+  // Every grant that was used is named: each of them must hold when the call is made.
+  const used = new Set(decisions.flatMap(({ rule }) => grantsOf(rule)));
+  return used.size === 0 ? worst : { verdict: "allow", rule: grantRule([...used]) };
 }
 
-function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext): Decision {
+function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants: Grants | undefined): Decision {
   for (const rule of context.policy.rules) {
     if (!matches(rule.tool, call.name)) continue;
     const match = matchRule(rule, call.args, unit);
@@ -98,7 +134,7 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext): Decis
     };
   }
   const decided = byMode(call, context);
-  return decided.verdict === "deny" ? decided : (byMatrix(call, context) ?? decided);
+  return decided.verdict === "deny" ? decided : (byMatrix(call, context) ?? byGrant(decided, unit, grants));
 }
 
 /** The mode that holds. Undefined: none is set. */
@@ -126,7 +162,7 @@ function unsureText({ name, about }: CompiledRule, unit: Unit): string {
 function byMode(call: PolicyCall, context: PolicyContext): Decision {
   const valid = modeOf(context);
   if (valid === undefined) return byDefault(call, context.policy);
-  const rule = `mode:${valid}`;
+  const rule = `${MODE_RULE}${valid}`;
   const said = modeVerdict(valid, call, context.isOwners);
   switch (said.verdict) {
     case "allow":
@@ -143,7 +179,7 @@ function byMode(call: PolicyCall, context: PolicyContext): Decision {
 }
 /** No mode is set. */
 function byDefault({ name }: PolicyCall, { defaultDecision = "allow" }: Policy): Decision {
-  const rule = "toolApproval.defaultDecision";
+  const rule = DEFAULT_RULE;
   if (defaultDecision === "allow") return { verdict: "allow", rule };
   if (defaultDecision === "ask") return { verdict: "ask", rule, why: `No rule of the owner allows ${name}.` };
   return {

@@ -45,3 +45,14 @@ export function isOrdinaryInside(path: unknown): boolean {
   const parts = foldedPath(path).split("/");
   return !path.split("/").includes("..") && !parts.some((part) => part === ".." || STARTS_PROGRAMS.has(part));
 }
+/** Whether a path says for certain which folder it is in, and that no other program runs the file. Absolute paths too. */
+export function isGrantablePath(path: unknown): path is string {
+  if (typeof path !== "string" || path === "" || path.length > 512 || /^~|[\\\p{Cc}\p{Cf}\p{Cs}]|^[A-Za-z]:/u.test(path)) return false;
+  const parts = path.split("/");
+  return (
+    !parts.includes("..") &&
+    !foldedPath(path)
+      .split("/")
+      .some((part) => STARTS_PROGRAMS.has(part))
+  );
+}

@@ -1,5 +1,7 @@
 /** Questions about tool calls between sessions, which own them, and the gateway, which shows them and takes the answers. */
 import type { ApprovalOutcome } from "../../../protocol/gen/types.ts";
+import type { GrantChoice } from "./grants.ts";
+import type { Offer } from "./grants.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ToolTarget } from "./tool-target.ts";
@@ -14,6 +16,8 @@ export interface WaitingQuestion {
   readonly target: ToolTarget;
   /** What an answer is bound to. */
   readonly hash: string;
+  /** What an answer can allow for longer than once, and the conversation that asks. */
+  readonly offer?: Offer & { readonly sessionId: string };
   readonly rule: string;
   readonly why: string;
   /** Everything that the call will do: its arguments, or their beginning. */
@@ -32,6 +36,8 @@ export interface EndedQuestionReport {
   readonly by?: string;
   /** The code of the new question. */
   readonly again?: string;
+  /** What else was allowed with the answer. */
+  readonly choice?: GrantChoice;
   readonly at: number;
 }
 /** All questions of one session. The gateway drops a report that is older than one it has. */
@@ -52,6 +58,8 @@ export interface ApprovalAnswer {
   readonly word?: string;
   readonly by: string;
   readonly hash?: string;
+  /** With `allow`: for how long calls like this one are allowed. */
+  readonly choice?: GrantChoice;
 }
 /** `outcome`: how the question ended; for a repeated answer the same as for the first. */
 export interface ApprovalTaken {

@@ -10,6 +10,8 @@ export interface ToolDispatch {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
+  /** What allowed the call, for the audit. */
+  readonly rule?: string;
   /** Who caused the run, for the audit. */
   readonly origin?: Origin;
   /** What the conversation had read, for the audit. Absent: nothing of others. */

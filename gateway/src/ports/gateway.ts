@@ -41,6 +41,8 @@ export interface GatewayPort {
   /** To the platform that a message came from. `send` is durable in the channel when the result is ok; the others are best effort. */
   reply(call: ReplyCall): Promise<Result<void>>;
   audit(entry: SessionAudit): Promise<void>;
+  /** Those of these grants that hold now; counts their use. A call that a grant allows is not made before. */
+  useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]>;
   /** All questions of a session that wait for the owner, and how the last ones ended. */
   approvals(report: ApprovalReport): Promise<void>;
   /** Stops everything, or lets it go on. The session has checked that the owner asks. Returns a sentence for the owner. */

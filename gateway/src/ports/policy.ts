@@ -3,6 +3,7 @@
  * call tools later. Plain data: a decision and its facts are stored with the call and with its approval.
  */
 import type { PolicyClass, SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { Offer } from "./grants.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
 /** `plan`: reads only. `ask`: programs, files of machines and egress ask. `auto`: what a sandbox contains runs. `full`: all runs. */
@@ -24,7 +25,7 @@ export interface PolicyCall {
 /** `rule` names what decided: a rule of the configuration (`toolApproval.rules[2]`), a grant, a mode, a class. For audit and people. */
 export type Decision =
   | { readonly verdict: "allow"; readonly rule: string }
-  /** `why`: a sentence for the owner: what about this call needs a word. */
-  | { readonly verdict: "ask"; readonly rule: string; readonly why: string }
+  /** `why`: a sentence for the owner: what about this call needs a word. `offer`: what an answer can allow for longer than once. */
+  | { readonly verdict: "ask"; readonly rule: string; readonly why: string; readonly offer?: Offer }
   /** `text`: what happened and what to do instead, for the model and for people. */
   | { readonly verdict: "deny"; readonly rule: string; readonly text: string };

@@ -6,6 +6,7 @@ import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls
 import { DEFAULT_MODE } from "../policy/decide.ts";
 import { unifiedDiff } from "../calls/diff.ts";
 import { shownText } from "../calls/shown-call.ts";
+import { grantsOf } from "../policy/grants.ts";
 import type { Policies } from "../policy/load.ts";
 import { type SessionAudit, TOOL_CALL } from "../ports/audit.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
@@ -26,6 +27,8 @@ export interface DecidePorts {
   readonly policies: Policies;
   /** Of the denials (rule PO9). */
   readonly audit: (entry: SessionAudit) => Promise<void>;
+  /** Those of these grants that hold now. */
+  readonly useGrants: (sessionKey: string, ids: readonly string[]) => Promise<readonly string[]>;
   readonly wall: () => number;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -39,7 +42,8 @@ export async function decideCalls(
   calls: readonly Asked[],
 ): Promise<readonly ReplyCall[]> {
   if (calls.length === 0) return [];
-  const table = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin });
+  const plain = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin });
+  const table = await tableWithGrants(ports, state, plain, calls);
   const version = await policyVersion(ports, context, table);
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
@@ -51,6 +55,39 @@ export async function decideCalls(
   );
   await recordDenied(ports, state, run, decided);
   return decided;
+}
+/**
+ * A grant is asked about once more before it counts: it may have been revoked since the run got it (rule GR5). One that does not hold,
+ * or that cannot be asked about, is left out, so that the call asks.
+ */
+async function tableWithGrants(
+  { useGrants, failed }: Pick<DecidePorts, "useGrants" | "failed">,
+  { identity }: State,
+  table: ToolTable,
+  calls: readonly Asked[],
+): Promise<ToolTable> {
+  let held = table.grants.held;
+  const confirmed = new Set<string>();
+  // Without a grant that was revoked, another one may allow the call. Each round leaves one out at least.
+  while (held.length > 0) {
+    const present: ToolTable = { ...table, grants: { ...table.grants, held } };
+    const used = new Set(
+      calls.flatMap((call) => {
+        const target = resolveCall(call.name, call.arguments, present);
+        return target.kind === "none" ? [] : grantsOf(target.rule);
+      }),
+    );
+    const open = [...used].filter((id) => !confirmed.has(id));
+    if (open.length === 0) return present;
+    const holding = await useGrants(identity.key, open).catch((error: unknown) => {
+      failed("asking about grants", error);
+      return [];
+    });
+    for (const id of holding) confirmed.add(id);
+    const gone = open.filter((id) => !confirmed.has(id));
+    held = held.filter(({ id }) => !gone.includes(id));
+  }
+  return { ...table, grants: { ...table.grants, held } };
 }
 /** Never rejects: a denial stands without its entry, because the call and its result are in the session's own log. */
 async function recordDenied(
@@ -94,7 +131,7 @@ export async function presentDecision(
 
 async function tableOf(
   { native, policies, wall }: DecidePorts,
-  { identity, settings }: State,
+  { identity, sessionId, settings }: State,
   context: RunContext,
   { taint, origin }: { readonly taint: Taint | undefined; readonly origin: Origin | undefined },
 ): Promise<ToolTable> {
@@ -110,6 +147,10 @@ async function tableOf(
       unset: DEFAULT_MODE,
       taint,
       byOthers: origin === undefined || !isPlainlyOwner(origin),
+    },
+    grants: {
+      agentId: identity.agentId,
+      held: (context.grants ?? []).filter((grant) => grant.expiresAt > wall() && (grant.sessionId ?? sessionId) === sessionId),
     },
   };
 }

@@ -100,6 +100,7 @@ export class SessionDriver {
       wall: host.wall,
       policies: new Policies(),
       audit: (entry) => parts.gateway.audit(entry),
+      useGrants: (sessionKey, ids) => parts.gateway.useGrants(sessionKey, ids),
       failed: (what, error) => this.#failed(what, error),
     };
     this.contexts = new RunContexts(parts.gateway, () => this.#key());

@@ -167,7 +167,7 @@ export class SessionService implements SessionPort {
   // ---------------------------------------------------------------- approvals
 
   /** The first answer to a question counts. Changes nothing when the policy can't be asked now. */
-  async answerApproval({ code, answer, word, by, hash }: ApprovalAnswer): Promise<Result<ApprovalTaken>> {
+  async answerApproval({ code, answer, word, by, hash, choice }: ApprovalAnswer): Promise<Result<ApprovalTaken>> {
     const run = this.#driver.state?.run;
     const call = run?.phase === "acting" ? run.calls.filter(isAwaiting).find(({ approval }) => approval.code === code) : undefined;
     const present = call && answer === "allow" ? await this.#driver.presentDecision(call).catch(() => "unknown" as const) : undefined;
@@ -183,6 +183,7 @@ export class SessionService implements SessionPort {
       by,
       ...(word === undefined ? {} : { word }),
       ...(hash === undefined ? {} : { hash }),
+      ...(choice === undefined ? {} : { choice }),
       ...(present === undefined ? {} : { present }),
     }).answer;
     if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);

@@ -4,7 +4,9 @@
  */
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import type { Ask } from "../calls/approval.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
+import type { Grant } from "../ports/grants.ts";
 import { resultTaint } from "../policy/taint.ts";
 import { isForeign } from "../ports/taint.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
@@ -39,8 +41,9 @@ export interface ToolTable {
   readonly toolMs: number;
   /** `taint`: what the conversation had read when the call was made. */
   readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers">;
+  readonly grants: { readonly agentId: string; readonly held: readonly Grant[] };
 }
-export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy }: ToolTable): CallTarget {
+export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy, grants }: ToolTable): CallTarget {
   const entry = tools.find(name);
   if (entry === undefined) {
     if (isOwners) return missing(name, nodes);
@@ -55,12 +58,13 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   const { target, tool, ledger, definition, policyClass } = entry;
   const sandbox = sandboxAt(target, nodes);
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
-  const decision = decide(asked, { ...policy, isOwners });
+  const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
+  const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
   const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
-  const ask = decision.verdict === "ask" ? { ask: { rule: decision.rule, why: decision.why, ...heard } } : {};
+  const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };
   const taint = resultTaint({ name, tool, target, args, sandbox });
-  const call = { ...ask, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
+  const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...call } : { kind: "native", ...call };
 }
 
@@ -68,6 +72,11 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
 export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
   target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
 
+const askOf = ({ rule, why, offer }: Extract<Decision, { verdict: "ask" }>): Ask => ({
+  rule,
+  why,
+  ...(offer === undefined ? {} : { offer }),
+});
 const denied = ({ rule, text }: Extract<Decision, { verdict: "deny" }>): CallTarget => ({
   kind: "none",
   reason: rule === POLICY_ERROR ? "policy.error" : "policy.denied",

@@ -26,12 +26,14 @@ const table: ToolTable = {
   nodes: [entry("lap", true), entry("off", false)],
   toolMs: 60_000,
   policy: { policy: { rules: [], mode: undefined, defaultDecision: undefined } },
+  grants: { agentId: "main", held: [] },
 };
 
 describe("[G4] names", () => {
   test("a machine's tool resolves to its name at the machine", () => {
     assert.deepEqual(resolveCall("lap__Bash", {}, table), {
       kind: "node",
+      rule: "toolApproval.defaultDecision",
       nodeId: "lap",
       tool: "Bash",
       ledger: true,
@@ -42,6 +44,7 @@ describe("[G4] names", () => {
     });
     assert.deepEqual(resolveCall("my__lap__Bash", {}, table), {
       kind: "node",
+      rule: "toolApproval.defaultDecision",
       nodeId: "my__lap",
       tool: "Bash",
       ledger: true,
@@ -54,6 +57,7 @@ describe("[G4] names", () => {
   test("a native tool resolves to its full name", () => {
     assert.deepEqual(resolveCall("gsv__ReadFile", {}, table), {
       kind: "native",
+      rule: "toolApproval.defaultDecision",
       tool: "gsv__ReadFile",
       idempotent: true,
       timeoutMs: 60_000,

@@ -111,6 +111,7 @@ export const deciding: DecidePorts = {
   native: { entries: [] },
   sha256: (text) => Promise.resolve(text),
   policies: new Policies(),
+  useGrants: () => Promise.resolve([]),
   audit: () => Promise.resolve(),
   wall: () => 7,
   failed: () => {},

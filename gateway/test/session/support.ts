@@ -6,6 +6,7 @@ import type { ChannelMessage, ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { ApprovalReport } from "../../src/ports/approvals.ts";
 import type { SessionAudit } from "../../src/ports/audit.ts";
+import type { Grant } from "../../src/ports/grants.ts";
 import type { GatewayPort, SessionNews } from "../../src/ports/gateway.ts";
 import type { GsvError } from "../../src/ports/result.ts";
 import type { ModelOutcome, ModelRequest } from "../../src/ports/model.ts";
@@ -130,6 +131,7 @@ export class Stage {
   /** Tests of other rules decide nothing about calls. */
   toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
+  grants: readonly Grant[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];
   /** Who turns recordings into text. */
@@ -164,6 +166,7 @@ export class Stage {
         this.approvals.push(report);
         return Promise.resolve();
       },
+      useGrants: (_key, ids) => Promise.resolve(ids.filter((id) => this.grants.some((grant) => grant.id === id))),
       reserveSpend: (ask) => {
         this.spendAsks.push(ask);
         return Promise.resolve(this.spend(ask));
@@ -256,7 +259,7 @@ export class Stage {
   }
   #context(): RunContext {
     return {
-      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}`,
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}-${this.grants.map(({ id }) => id).join()}`,
       config: {
         model: { provider: this.provider, id: "demo", fallbacks: [] },
         ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
@@ -271,6 +274,7 @@ export class Stage {
       tools: this.tools,
       nodes: this.nodes,
       skillPins: [],
+      grants: this.grants,
     };
   }
   call(index: number): Promise<ModelCall> {

@@ -345,6 +345,7 @@ export class World {
       modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
       reserveSpend: (ask) => this.#reserve(isDead, ask),
       secretValues: () => remote(() => []),
+      useGrants: () => remote(() => []),
       approvals: (report) => remote(() => this.owner.report(report)),
       publish: (_key, news) => remote(() => void this.received.push(...news)),
       dispatchTool: (dispatch) =>

@@ -12,17 +12,22 @@ import type {
   AgentsGetResult,
   AgentsListResult,
   ApprovalAnswerKind,
+  ApprovalChoice,
   ApprovalCondition,
   ApprovalConfig,
   ApprovalDecision,
   ApprovalEntry,
   ApprovalEvent,
+  ApprovalGrant,
+  ApprovalGrantsResult,
   ApprovalListParams,
   ApprovalListResult,
   ApprovalOp,
   ApprovalOutcome,
   ApprovalResolveParams,
   ApprovalResolveResult,
+  ApprovalRevokeParams,
+  ApprovalRevokeResult,
   ApprovalRule,
   ApprovalState,
   ApprovedPair,
@@ -339,17 +344,22 @@ export function checkAgentsGetParams(value: unknown): value is AgentsGetParams;
 export function checkAgentsGetResult(value: unknown): value is AgentsGetResult;
 export function checkAgentsListResult(value: unknown): value is AgentsListResult;
 export function checkApprovalAnswerKind(value: unknown): value is ApprovalAnswerKind;
+export function checkApprovalChoice(value: unknown): value is ApprovalChoice;
 export function checkApprovalCondition(value: unknown): value is ApprovalCondition;
 export function checkApprovalConfig(value: unknown): value is ApprovalConfig;
 export function checkApprovalDecision(value: unknown): value is ApprovalDecision;
 export function checkApprovalEntry(value: unknown): value is ApprovalEntry;
 export function checkApprovalEvent(value: unknown): value is ApprovalEvent;
+export function checkApprovalGrant(value: unknown): value is ApprovalGrant;
+export function checkApprovalGrantsResult(value: unknown): value is ApprovalGrantsResult;
 export function checkApprovalListParams(value: unknown): value is ApprovalListParams;
 export function checkApprovalListResult(value: unknown): value is ApprovalListResult;
 export function checkApprovalOp(value: unknown): value is ApprovalOp;
 export function checkApprovalOutcome(value: unknown): value is ApprovalOutcome;
 export function checkApprovalResolveParams(value: unknown): value is ApprovalResolveParams;
 export function checkApprovalResolveResult(value: unknown): value is ApprovalResolveResult;
+export function checkApprovalRevokeParams(value: unknown): value is ApprovalRevokeParams;
+export function checkApprovalRevokeResult(value: unknown): value is ApprovalRevokeResult;
 export function checkApprovalRule(value: unknown): value is ApprovalRule;
 export function checkApprovalState(value: unknown): value is ApprovalState;
 export function checkApprovedPair(value: unknown): value is ApprovedPair;

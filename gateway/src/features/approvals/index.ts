@@ -2,7 +2,16 @@
  * Approvals: an index of the tool calls of all sessions that wait for the owner, and the way of an answer to its session. It decides
  * nothing: the policy asks, the owner answers, and the session carries the answer out.
  */
-import { asAgentId, asCallId, asNodeId, asRunId, asSessionKey, asToolName, type ApprovalEntry } from "../../../../protocol/gen/types.ts";
+import {
+  asAgentId,
+  asCallId,
+  asNodeId,
+  asRunId,
+  asSessionKey,
+  asToolName,
+  type ApprovalAnswerKind,
+  type ApprovalEntry,
+} from "../../../../protocol/gen/types.ts";
 import { readCode } from "../../calls/approval.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
@@ -12,14 +21,17 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalReport, ApprovalsPort, ApprovalTaken, WaitingQuestion } from "../../ports/approvals.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
+import { covers } from "../../policy/grants.ts";
+import { GrantStore } from "./grant-store.ts";
+import { choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
-import { ApprovalStore } from "./store.ts";
+import { ApprovalStore, type Asked } from "./store.ts";
 
 export type ApprovalPorts = SessionsPort &
-  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "now">;
+  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now">;
 export interface Answer {
   readonly code: string;
-  readonly decision: "allow" | "deny";
+  readonly decision: ApprovalAnswerKind;
   readonly word?: string | undefined;
   readonly sessionKey?: string | undefined;
   readonly hash?: string | undefined;
@@ -27,6 +39,7 @@ export interface Answer {
 /** What sessions may call. */
 export interface ApprovalsRpc {
   report(report: ApprovalReport): void;
+  useGrants(sessionKey: string, ids: readonly string[]): readonly string[];
 }
 
 export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & { readonly approvalsRpc: ApprovalsRpc }> = {
@@ -35,24 +48,45 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
   create(ports) {
     const { arm, audit, background, config, connections, now } = ports;
     const store = new ApprovalStore(ports.database);
+    const grants = new GrantStore(ports.database);
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
     function report({ sessionKey, agentId, revision, waiting, ended }: ApprovalReport): void {
-      const rows = ended.map(({ code, outcome, by, again, at }) => ({
+      const rows = ended.map(({ code, outcome, by, again, choice, at }) => ({
         code,
         outcome,
         ...(by === undefined ? {} : { by }),
         ...(again === undefined ? {} : { again }),
+        ...(choice === undefined ? {} : { choice }),
         at,
       }));
+      const made: Asked[] = [];
       const changes = store.report(
         sessionKey,
         revision,
-        waiting.map((question) => entryOf(sessionKey, agentId, question)),
+        waiting.map((question) => ({
+          entry: entryOf(sessionKey, agentId, question),
+          ...(question.offer === undefined ? {} : { offer: question.offer }),
+        })),
         rows,
         now(),
+        ({ entry, offer, end }) => {
+          if (end.outcome !== "allowed" || end.choice === undefined || offer === undefined) return;
+          const by = end.by ?? "the owner";
+          const given = grantNow(ports, grants, entry, offer, end.choice, by);
+          record({
+            actor: by,
+            action: "approval.grant",
+            target: entry.tool,
+            decision: given.ok ? "allowed" : "failed",
+            detail: `${entry.code} ${given.text}`,
+            argsHash: entry.hash,
+          });
+          if (given.ok && end.choice !== "always") made.push({ entry, offer });
+        },
       );
       if (changes === undefined) return;
+      for (const grant of made) background("answering what a grant covers", answerCovered(grant));
       const actor = `session:${sessionKey}`;
       for (const entry of changes.asked) {
         record({
@@ -88,6 +122,19 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       arm();
     }
 
+    /** Other calls that wait and that the new grant covers: the owner has answered them too. */
+    async function answerCovered({ entry: { code, hash }, offer }: Asked): Promise<void> {
+      const grant = grants.list(now()).find((candidate) => candidate.code === code && candidate.scope.agentId === offer?.scope.agentId);
+      if (grant === undefined) return;
+      for (const { entry, offer: asked } of store.offers()) {
+        if (asked === undefined || entry.hash === hash || !covers(grant.scope, asked.scope)) continue;
+        if (grant.sessionId !== undefined && (entry.sessionKey !== grant.sessionKey || asked.sessionId !== grant.sessionId)) continue;
+        const by = `grant:${grant.id}`;
+        const given = { code: entry.code, decision: "allow" as const, sessionKey: entry.sessionKey, hash: entry.hash };
+        recordAnswer(by, given, await answer(by, given));
+      }
+    }
+
     async function answer(by: string, { code: typed, decision, word, sessionKey, hash }: Answer): Promise<Result<ApprovalTaken>> {
       const code = readCode(typed);
       const found = code === undefined ? [] : store.find(code, sessionKey);
@@ -98,11 +145,15 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
         const { outcome, by: first, again } = question.ended;
         return succeed({ outcome, ...(first === undefined ? {} : { by: first }), ...(again === undefined ? {} : { again }) });
       }
+      const choice = choiceOf(decision);
+      if (choice !== undefined && question.entry.choices?.every((possible) => possible.answer !== decision) !== false)
+        return fail("approval.once_only");
       return ports.ask(question.sessionKey, (session) =>
         session.answerApproval({
           code: question.code,
-          answer: decision,
+          answer: decision === "deny" ? "deny" : "allow",
           by,
+          ...(choice === undefined ? {} : { choice }),
           ...(word === undefined ? {} : { word }),
           hash: hash ?? question.entry.hash,
         }),
@@ -120,7 +171,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
 
     return {
       offers: {
-        approvalsRpc: { report },
+        approvalsRpc: { report, useGrants: (sessionKey, ids) => grants.use(sessionKey, ids, now()) },
         approvals: {
           knows: (code) => store.find(code, undefined).length > 0,
           async answer(by, given) {
@@ -144,14 +195,24 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
           recordAnswer(by, params, result);
           return result;
         },
+        "approval.grants": () => succeed({ grants: grants.list(now()).map(shownGrant) }),
+        "approval.revoke": (_caller, { id }) => {
+          const revoked = grants.revoke(id, now());
+          return revoked === undefined ? fail("approval.grant_not_found") : succeed({ ok: true as const, revoked });
+        },
       },
-      alarms: [{ name: "approvals_ended", next: () => store.nextPrune(), run: (at) => store.prune(at) }],
+      runContext: ({ agentId, sessionKey }) => ({ grants: grants.for(agentId, sessionKey, now()) }),
+      contextVersion: () => `grants ${grants.version()}`,
+      alarms: [
+        { name: "approvals_ended", next: () => store.nextPrune(), run: (at) => store.prune(at) },
+        { name: "grants_ended", next: () => grants.nextPrune(), run: (at) => grants.prune(at) },
+      ],
     };
   },
 };
 
 function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion): ApprovalEntry {
-  const { code, runId, callId, name, target, text, bytes, sha256, why, rule, hash, createdAt, expiresAt } = question;
+  const { code, runId, callId, name, target, text, bytes, sha256, why, rule, hash, offer, createdAt, expiresAt } = question;
   return {
     code,
     sessionKey: asSessionKey(sessionKey),
@@ -166,6 +227,7 @@ function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion)
     why: why.slice(0, 4096),
     rule: rule.slice(0, 1024),
     hash,
+    ...(offer === undefined ? {} : { choices: choicesOf(offer) }),
     createdAt,
     expiresAt,
   };

@@ -3,6 +3,8 @@
  * always goes there. An ended question is kept for a while without its text, so that a second answer gets the result of the first.
  */
 import type { ApprovalEntry, ApprovalOutcome } from "../../../../protocol/gen/types.ts";
+import type { GrantChoice } from "../../ports/grants.ts";
+import type { AskedOffer } from "./granting.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 export interface EndedRow {
@@ -10,20 +12,28 @@ export interface EndedRow {
   readonly outcome: ApprovalOutcome;
   readonly by?: string;
   readonly again?: string;
+  /** What else was allowed with the answer. */
+  readonly choice?: GrantChoice;
   readonly at: number;
 }
+/** A question as it waits, and what an answer to it can grant. */
+export interface Asked {
+  readonly entry: ApprovalEntry;
+  readonly offer?: AskedOffer;
+}
 export type Known =
-  | { readonly sessionKey: string; readonly code: string; readonly state: "waiting"; readonly entry: ApprovalEntry }
+  | ({ readonly sessionKey: string; readonly code: string; readonly state: "waiting" } & Asked)
   | { readonly sessionKey: string; readonly code: string; readonly state: "ended"; readonly ended: EndedRow };
 export interface Changes {
   readonly asked: readonly ApprovalEntry[];
-  readonly ended: readonly { readonly entry: ApprovalEntry; readonly end: EndedRow }[];
+  readonly ended: readonly (Asked & { readonly end: EndedRow })[];
 }
 type Row = {
   session_key: string;
   code: string;
   expires_at: number;
   entry: string | null;
+  offer: string | null;
   ended_at: number | null;
   outcome: string | null;
   answered_by: string | null;
@@ -40,13 +50,17 @@ export class ApprovalStore {
     this.#db = db;
   }
 
-  /** Takes all questions of a session. Undefined: a newer report is here already. */
+  /**
+   * Takes all questions of a session. Undefined: a newer report is here already. `over` is called in the same transaction, once for
+   * each question that ends.
+   */
   report(
     sessionKey: string,
     revision: number,
-    waiting: readonly ApprovalEntry[],
+    waiting: readonly Asked[],
     ended: readonly EndedRow[],
     now: number,
+    over: (end: Changes["ended"][number]) => void = () => undefined,
   ): Changes | undefined {
     const { sql } = this.#db;
     return this.#db.transactionSync(() => {
@@ -58,27 +72,33 @@ export class ApprovalStore {
         sessionKey,
         revision,
       );
-      const before = this.waiting(sessionKey);
-      const asked = waiting.filter(({ code }) => !before.some((known) => known.code === code));
-      for (const entry of asked)
+      const before = this.#asked(sessionKey);
+      const waits = (code: string): boolean => waiting.some(({ entry }) => entry.code === code);
+      const asked = waiting.filter(({ entry: { code } }) => !before.some(({ entry }) => entry.code === code));
+      for (const { entry, offer } of asked)
         run(
           sql,
-          `INSERT INTO approvals(session_key, code, expires_at, entry) VALUES(?, ?, ?, ?) ON CONFLICT(session_key, code) DO UPDATE SET
-             expires_at = excluded.expires_at, entry = excluded.entry, ended_at = NULL, outcome = NULL, answered_by = NULL, again = NULL`,
+          `INSERT INTO approvals(session_key, code, expires_at, entry, offer) VALUES(?, ?, ?, ?, ?) ON CONFLICT(session_key, code) DO UPDATE SET
+             expires_at = excluded.expires_at, entry = excluded.entry, offer = excluded.offer, ended_at = NULL, outcome = NULL,
+             answered_by = NULL, again = NULL`,
           sessionKey,
           entry.code,
           entry.expiresAt,
           JSON.stringify(entry),
+          offer === undefined ? null : JSON.stringify(offer),
         );
-      const over = before.filter(({ code }) => !waiting.some((entry) => entry.code === code));
-      const ends = over.map((entry) => ({ entry, end: ended.find(({ code }) => code === entry.code) ?? lost(entry.code, now) }));
+      const gone = before.filter(({ entry }) => !waits(entry.code));
+      const ends = gone.map((question) => {
+        const { code } = question.entry;
+        return { ...question, end: ended.find((end) => end.code === code) ?? lost(code, now) };
+      });
       // A question may have been asked and answered between two reports.
-      const unseen = ended.filter(({ code }) => !waiting.some((entry) => entry.code === code));
+      const unseen = ended.filter(({ code }) => !waits(code));
       for (const end of [...unseen, ...ends.map(({ end }) => end)])
         run(
           sql,
           `INSERT INTO approvals(session_key, code, expires_at, ended_at, outcome, answered_by, again) VALUES(?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT(session_key, code) DO UPDATE SET entry = NULL, ended_at = excluded.ended_at, outcome = excluded.outcome,
+           ON CONFLICT(session_key, code) DO UPDATE SET entry = NULL, offer = NULL, ended_at = excluded.ended_at, outcome = excluded.outcome,
              answered_by = excluded.answered_by, again = excluded.again`,
           sessionKey,
           end.code,
@@ -88,19 +108,27 @@ export class ApprovalStore {
           end.by ?? null,
           end.again ?? null,
         );
-      return { asked, ended: ends };
+      for (const end of ends) over(end);
+      return { asked: asked.map(({ entry }) => entry), ended: ends };
     });
   }
 
   /** The oldest first. */
   waiting(sessionKey?: string): readonly ApprovalEntry[] {
+    return this.#asked(sessionKey).map(({ entry }) => entry);
+  }
+  /** The questions that an answer of this kind can be given to. */
+  offers(): readonly Asked[] {
+    return this.#asked(undefined).filter(({ offer }) => offer !== undefined);
+  }
+  #asked(sessionKey: string | undefined): readonly Asked[] {
     const rows = all<Row>(
       this.#db.sql,
       "SELECT * FROM approvals WHERE ended_at IS NULL AND (? = '' OR session_key = ?) ORDER BY expires_at, code",
       sessionKey ?? "",
       sessionKey ?? "",
     );
-    return rows.map(entryOf);
+    return rows.map(askedOf);
   }
   /** The questions with this code; when one waits, only those that wait. */
   find(code: string, sessionKey: string | undefined): readonly Known[] {
@@ -136,13 +164,14 @@ export class ApprovalStore {
 }
 /** The session no longer remembers how the question ended. */
 const lost = (code: string, at: number): EndedRow => ({ code, outcome: "withdrawn", at });
-function entryOf(row: Row): ApprovalEntry {
+function askedOf(row: Row): Asked {
   if (row.entry === null) throw new Error("a question that waits has no text");
-  return JSON.parse(row.entry);
+  const entry = JSON.parse(row.entry) as ApprovalEntry;
+  return { entry, ...(row.offer === null ? {} : { offer: JSON.parse(row.offer) as AskedOffer }) };
 }
 function knownOf(row: Row): Known {
   const { session_key: sessionKey, code } = row;
-  if (row.ended_at === null) return { sessionKey, code, state: "waiting", entry: entryOf(row) };
+  if (row.ended_at === null) return { sessionKey, code, state: "waiting", ...askedOf(row) };
   const ended: EndedRow = {
     code,
     outcome: (row.outcome ?? "withdrawn") as ApprovalOutcome,

@@ -46,7 +46,7 @@ export class SessionCalls {
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
     // The call does not wait for its entry: the frame is on its way.
-    this.#ports.background("audit", this.#record(call, name, "allowed", isOwners ? "tool.owner" : "tool.opened"));
+    this.#ports.background("audit", this.#record(call, name, "allowed", call.rule ?? (isOwners ? "tool.owner" : "tool.opened")));
     return "sent";
   }
 

@@ -47,7 +47,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     // Asked for before the call: without it the result could not be kept.
     const hide = await ports.hider().catch(() => undefined);
     if (hide === undefined) return backoff(flight.tries, MAX_RETRY_MS);
-    const recorded = record(tool, callId, block.arguments, state, ports);
+    const recorded = record(effect, block.arguments, state, ports);
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
@@ -76,7 +76,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     return "done";
   }
   const { nodeId } = target;
-  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...origin };
+  const rule = effect.rule === undefined ? {} : { rule: effect.rule };
+  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...rule, ...origin };
   if (!effect.repeatable) {
     // From here on the end of this incarnation leaves an unknown outcome.
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
@@ -94,15 +95,14 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
 }
 /** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
 async function record(
-  target: string,
-  callId: string,
+  { tool: target, callId, rule: decided }: EffectOf<"DispatchTool">,
   args: Readonly<Record<string, unknown>>,
   { identity, run, taint }: State,
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
   const allowed = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
-  const rule = allowed ? (identity.isOwnersSession ? "tool.owner" : "tool.opened") : "tool.guest";
+  const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
     await gateway.audit({
       actor: `session:${identity.key}`,

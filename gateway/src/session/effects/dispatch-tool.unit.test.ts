@@ -52,6 +52,7 @@ describe("DispatchTool", () => {
     const gateway: GatewayPort = {
       runContext: none,
       reserveSpend: none,
+      useGrants: none,
       modelAccess: none,
       stopAll: none,
       resumeAll: none,

@@ -31,12 +31,15 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
     agentId: identity.agentId,
     revision: effect.revision,
     ...(acting && waiting.length > 0 ? { origin: acting.origin } : {}),
-    waiting: await Promise.all(waiting.map((call) => question(call, acting?.runId ?? "", argumentsOf(row, call), ports.sha256))),
-    ended: questions.map(({ code, ended, by, again, at }) => ({
+    waiting: await Promise.all(
+      waiting.map((call) => question(call, state.sessionId, acting?.runId ?? "", argumentsOf(row, call), ports.sha256)),
+    ),
+    ended: questions.map(({ code, ended, by, again, choice, at }) => ({
       code,
       outcome: ended,
       ...(by === undefined ? {} : { by }),
       ...(again === undefined ? {} : { again }),
+      ...(choice === undefined ? {} : { choice }),
       at,
     })),
   };
@@ -50,12 +53,13 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
 }
 async function question(
   call: AwaitingCall,
+  sessionId: string,
   runId: string,
   args: Readonly<Record<string, unknown>>,
   sha256: ReportPorts["sha256"],
 ): Promise<WaitingQuestion> {
   const { callId, name, target, approval } = call;
-  const { code, hash, rule, why, createdAt, expiresAt } = approval;
+  const { code, hash, rule, why, offer, createdAt, expiresAt } = approval;
   const { text, bytes, whole, sha256: known } = shownOf(call, args);
   const digest = known ?? (whole === undefined ? undefined : await sha256(whole));
   return {
@@ -65,6 +69,7 @@ async function question(
     name: visible(name),
     target,
     hash,
+    ...(offer === undefined ? {} : { offer: { ...offer, sessionId } }),
     rule: visible(rule),
     why: visible(why),
     text,

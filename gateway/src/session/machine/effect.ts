@@ -27,6 +27,8 @@ export interface DispatchTool {
   /** As the executor knows it: bare on a node, the full name for native ones. */
   readonly tool: string;
   readonly timeoutMs: number;
+  /** What allowed the call, for the audit. Absent: stored by a program that did not record it. */
+  readonly rule?: string;
   /** May be handed over any number of times. Else a ToolSent must be committed first, and only once. */
   readonly repeatable: boolean;
   /** The state of the file that the owner has seen, which the call may change. */

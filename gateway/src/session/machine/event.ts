@@ -6,6 +6,7 @@ import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../.
 import type { Ask, Binding } from "../../calls/approval.ts";
 import type { Closing } from "../../calls/open-call.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
+import type { GrantChoice } from "../../ports/grants.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
@@ -44,6 +45,8 @@ export type CallTarget =
       readonly expect?: string;
       /** The label of the result. Absent: not known. */
       readonly taint?: Taint;
+      /** The rule of the policy that allows the call, without `ask`. */
+      readonly rule?: string;
       readonly tool: string;
       readonly idempotent: boolean;
       readonly timeoutMs: number;
@@ -54,6 +57,7 @@ export type CallTarget =
       readonly ask?: Ask;
       /** The label of the result. Absent: not known. */
       readonly taint?: Taint;
+      readonly rule?: string;
       readonly nodeId: string;
       readonly tool: string;
       readonly ledger: boolean;
@@ -192,6 +196,8 @@ export type EventBody =
       /** Who answered, for the record. */
       readonly by: string;
       readonly hash?: string;
+      /** With an allowance: for how long calls like this one are allowed. Absent: this call only. */
+      readonly choice?: GrantChoice;
       readonly present?: PresentDecision;
     }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */

@@ -19,6 +19,7 @@
  *
  * Durations run on the session's own clock (`now`, see ../clock.ts), which no jump of the wall clock moves; `wall` is for people.
  */
+import type { GrantChoice } from "../../ports/grants.ts";
 import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
@@ -214,6 +215,8 @@ export interface EndedQuestion {
   readonly by?: string;
   /** The code of the new question. */
   readonly again?: string;
+  /** With `allowed`: what else the owner allowed with the answer. */
+  readonly choice?: GrantChoice;
   /** Wall time. */
   readonly at: number;
 }

@@ -33,7 +33,7 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
 /** The effect that hands the call over. `seq`: the row with its arguments. */
 export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, call: OpenCall, resolved: Possible): DispatchTool {
   const { callId, index, target } = call;
-  const { tool, timeoutMs } = resolved;
+  const { tool, timeoutMs, rule } = resolved;
   return {
     type: "DispatchTool",
     id: dispatchEffectId(run, call),
@@ -43,6 +43,7 @@ export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, 
     target,
     tool,
     timeoutMs,
+    ...(rule === undefined ? {} : { rule }),
     repeatable: isRepeatable(call),
     ...(resolved.kind === "native" && resolved.expect !== undefined ? { expect: resolved.expect } : {}),
   };
@@ -91,7 +92,7 @@ function allow(
   d: Draft,
   run: Acting,
   call: AwaitingCall,
-  { by }: EventOf<"ApprovalAnswered">,
+  { by, choice }: EventOf<"ApprovalAnswered">,
   { target, binding, args }: NonNullable<EventOf<"ApprovalAnswered">["present"]>,
   done: Done,
 ): void {
@@ -108,10 +109,12 @@ function allow(
     closeCall(d, run, call, noLongerPossible("tool.unknown", `Not run: ${call.name} is another tool now. Make the call again.`));
     return done(d, "approvalVoid", run, without(run, call));
   }
-  d.answer = told(endQuestion(d, call, { ended: "allowed", by }));
+  // Only what was offered can be granted, and only with the answer that counts.
+  const granted = choice === undefined || approval.offer === undefined ? {} : { choice };
+  d.answer = told(endQuestion(d, call, { ended: "allowed", by, ...granted }));
   // From the present target: a machine may have come back with other abilities since the question was asked.
   const planned = planCall(planOf(call.callId, call.index, call.name, target), d.at.now);
-  open(d, dispatchOf(run, run.assistantSeq, planned, target));
+  open(d, dispatchOf(run, run.assistantSeq, planned, { ...target, rule: `approval:${approval.code}` }));
   done(d, "approvalAllowed", run, instead(run, call, planned));
 }
 /** What was asked is no longer what would be done, so the answer is void. */

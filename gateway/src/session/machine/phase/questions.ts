@@ -15,10 +15,10 @@ export function newQuestion(d: Draft, callId: string, ask: Ask, binding: Binding
     ...others.filter(isAwaiting).map((call) => call.approval.code),
     ...(d.state.questions ?? []).map(({ code }) => code),
   ]);
-  const { rule, why, taint, change } = ask;
+  const { rule, why, taint, change, offer } = ask;
   const { hash, argsHash, policy } = binding;
   const code = approvalCode(`${d.at.freshId} ${callId}`, taken);
-  const about = { rule, why, ...(taint ? { taint } : {}), ...(change ? { change } : {}) };
+  const about = { rule, why, ...(taint ? { taint } : {}), ...(change ? { change } : {}), ...(offer ? { offer } : {}) };
   return { code, ...about, hash, argsHash, policy, createdAt: d.at.wall, expiresAt: d.at.wall + LIMITS.approvalMs };
 }
 
@@ -44,7 +44,7 @@ type Asking = Pick<RunCore, "runId" | "step" | "origin" | "reply">;
 export function endQuestion(
   d: Draft,
   { callId, approval }: AwaitingCall,
-  end: Pick<EndedQuestion, "ended" | "by" | "again">,
+  end: Pick<EndedQuestion, "ended" | "by" | "again" | "choice">,
 ): EndedQuestion {
   const ended: EndedQuestion = { code: approval.code, callId, ...end, at: d.at.wall };
   d.state.questions = [...(d.state.questions ?? []), ended].slice(-ENDED_QUESTIONS);

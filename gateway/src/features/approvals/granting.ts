@@ -1,0 +1,91 @@
+/**
+ * Turns an answer into what it grants: a grant, or a rule of the configuration. It runs in the transaction that ends the question, so
+ * an answer grants exactly once or not at all (rule GR1).
+ */
+import type { ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant } from "../../../../protocol/gen/types.ts";
+import { visible } from "../../calls/shown-call.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { GrantChoice } from "../../ports/grants.ts";
+import { choiceText, GRANT_MS, scopeText } from "../../policy/grant-text.ts";
+import type { WaitingQuestion } from "../../ports/approvals.ts";
+import type { GrantRow, GrantStore } from "./grant-store.ts";
+
+export type AskedOffer = NonNullable<WaitingQuestion["offer"]>;
+export type GrantingPorts = Pick<KernelPorts, "config" | "ids" | "now">;
+
+/** The answers that allow, and for how long each does. */
+const ALLOWS: Readonly<Record<Exclude<ApprovalAnswerKind, "allow" | "deny">, GrantChoice>> = {
+  allow_session: "session",
+  allow_1h: "1h",
+  allow_8h: "8h",
+  allow_30d: "30d",
+  allow_always: "always",
+};
+export const choiceOf = (decision: ApprovalAnswerKind): GrantChoice | undefined =>
+  decision === "allow" || decision === "deny" ? undefined : ALLOWS[decision];
+
+const RULES = "toolApproval.rules";
+
+/** The choices of a question, with what each of them allows. */
+export function choicesOf({ scope, always }: AskedOffer): ApprovalChoice[] {
+  return Object.entries(ALLOWS).flatMap(([answer, choice]) =>
+    choice === "always" && always === undefined
+      ? []
+      : [{ answer: answer as ApprovalAnswerKind, text: choiceText(choice, scope, always, visible).slice(0, 4096) }],
+  );
+}
+
+/** What an answer to a question grants. The question has ended as allowed. */
+export function grantNow(
+  { config, ids, now }: GrantingPorts,
+  grants: GrantStore,
+  { code, sessionKey }: Pick<ApprovalEntry, "code" | "sessionKey">,
+  { scope, always, sessionId }: AskedOffer,
+  choice: GrantChoice,
+  by: string,
+): { readonly ok: boolean; readonly id?: string; readonly text: string } {
+  if (choice === "always") {
+    if (always === undefined) return { ok: false, text: "this call can be no rule" };
+    const rules = config.effective().toolApproval?.rules ?? [];
+    const rule = { id: `allowed-${code.toLowerCase()}-${ids.name(4)}`, ...always, reason: `Allowed by ${by}`.slice(0, 1024) };
+    const change = config.set(RULES, [...rules, rule]);
+    return change.ok ? { ok: true, id: rule.id, text: `rule ${rule.id}` } : { ok: false, text: change.error.message };
+  }
+  const id = ids.name(8);
+  const at = now();
+  const added = grants.add({
+    id,
+    scope,
+    sessionKey,
+    ...(choice === "session" ? { sessionId } : {}),
+    code,
+    by,
+    createdAt: at,
+    expiresAt: at + GRANT_MS[choice],
+  });
+  return added ? { ok: true, id, text: `grant:${id} ${choice}` } : { ok: false, text: "too many grants hold at once" };
+}
+
+export const shownGrant = ({
+  id,
+  scope,
+  sessionKey,
+  sessionId,
+  code,
+  by,
+  createdAt,
+  expiresAt,
+  uses,
+  lastUsedAt,
+}: GrantRow): ApprovalGrant => ({
+  id,
+  agentId: scope.agentId as ApprovalGrant["agentId"],
+  ...(sessionId === undefined ? {} : { sessionKey: sessionKey as NonNullable<ApprovalGrant["sessionKey"]> }),
+  text: scopeText(scope, visible).slice(0, 4096),
+  code,
+  by: by.slice(0, 512),
+  createdAt,
+  expiresAt,
+  uses,
+  ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
+});

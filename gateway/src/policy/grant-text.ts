@@ -1,0 +1,44 @@
+/** What a grant allows, in words for the owner. PURE. Everything that limits the grant is named, and nothing in it can hide from the eye. */
+import type { ApprovalRule } from "../../../protocol/gen/types.ts";
+import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
+
+const HOUR_MS = 3_600_000;
+/** `session`: at most. It also ends with the conversation. */
+export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> = {
+  session: 24 * HOUR_MS,
+  "1h": HOUR_MS,
+  "8h": 8 * HOUR_MS,
+  "30d": 30 * 24 * HOUR_MS,
+};
+
+type Visible = (text: string) => string;
+
+/** "`git push` with any arguments, in the workspace of laptop, without a sandbox, by the agent main". */
+export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: Visible): string {
+  const on = nodeId === undefined ? "" : ` of ${visible(nodeId)}`;
+  const by = `by the agent ${visible(agentId)}`;
+  switch (what.kind) {
+    case "commands": {
+      const commands = what.commands.map((command) => commandText(command, visible)).join(" and ");
+      const folder = what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`;
+      const sandbox = what.sandbox === "off" ? "without a sandbox" : `in the sandbox ${what.sandbox}`;
+      return `${commands}, in ${folder}, ${sandbox}, ${by}`;
+    }
+    case "files":
+      return `${visible(tool)} of files in ${what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`} and below, ${by}`;
+    case "destination":
+      return `${visible(tool)} with ${what.to.map(([name, value]) => `${name} = ${visible(value)}`).join(", ")} and any text and files, ${by}`;
+  }
+}
+function commandText({ program, subcommand, words }: GrantedCommand, visible: Visible): string {
+  if (words !== undefined) return `exactly \`${visible(words.map(quoted).join(" "))}\``;
+  if (subcommand !== undefined) return `\`${visible(`${program} ${subcommand}`)}\` with any further arguments`;
+  return `\`${visible(program)}\` with any arguments`;
+}
+const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) ? word : JSON.stringify(word));
+
+/** What an answer allows beside the call. For how long is in its name. */
+export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {
+  if (choice === "always") return `the rule ${visible(JSON.stringify(always ?? {}))} in toolApproval.rules, until you remove it`;
+  return scopeText(scope, visible);
+}

@@ -1,0 +1,161 @@
+/**
+ * Grants: what the owner has allowed for a time by an answer. PURE. A call has one scope, and a grant covers it only when the grant has
+ * the same: tool, machine, agent, sandbox, folder, and the same commands or destination. There is no comparison by similarity, so a call
+ * that differs in any of them is never covered (rule GR2).
+ */
+import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
+import type { PolicyCall } from "../ports/policy.ts";
+import { isForeign, type Taint } from "../ports/taint.ts";
+import { classOf } from "./modes.ts";
+import { isGrantablePath, normalPath } from "./paths.ts";
+import { destroys, runsCode, sends, subcommandOf } from "./programs.ts";
+import { COMMAND, isShell } from "./rules.ts";
+import { readShell } from "./shell.ts";
+
+export interface GrantContext {
+  /** False: the session is another person's. */
+  readonly isOwners: boolean;
+  readonly agentId: string;
+  /** Of the machine, as it reported it; `off` when it reported none. */
+  readonly sandbox: SandboxProfile;
+  /** What the conversation has read. Absent: nothing of others. */
+  readonly taint?: Taint | undefined;
+}
+/** Whether an answer may allow more than one call, as a grant or as a rule (rule GR4). Text of others must not ask for more than once. */
+export const mayGrant = ({ isOwners, taint }: Pick<GrantContext, "isOwners" | "taint">): boolean => isOwners && !isForeign(taint);
+
+const GRANT_RULE = "grant:";
+/** The rule of a call that grants allow. */
+export const grantRule = (ids: readonly string[]): string => ids.map((id) => `${GRANT_RULE}${id}`).join(" ");
+/** The grants that allowed a call. Empty: something else did. */
+export const grantsOf = (rule: string | undefined): readonly string[] =>
+  rule?.startsWith(GRANT_RULE) === true ? rule.split(" ").map((part) => part.slice(GRANT_RULE.length)) : [];
+
+const MAX_COMMANDS = 8;
+const MAX_SCOPE_CHARS = 2_048;
+const SHELL_ARGUMENTS: ReadonlySet<string> = new Set([COMMAND, "workdir", "timeout", "background", "yieldMs"]);
+/** Change where the next command of the line runs. */
+const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]);
+
+/** The scope of a call. Undefined: no grant can be made for it, and none covers it. */
+export function scopeOf(call: PolicyCall, context: GrantContext): GrantScope | undefined {
+  // No grant counts in another person's session.
+  if (!context.isOwners) return undefined;
+  const what = isShell(call) ? commandsOf(call, context.sandbox) : (filesOf(call) ?? destinationOf(call));
+  if (what === undefined) return undefined;
+  const { target, tool } = call;
+  const scope: GrantScope = { agentId: context.agentId, tool, ...(target.kind === "node" ? { nodeId: target.nodeId } : {}), what };
+  return JSON.stringify(scope).length > MAX_SCOPE_CHARS ? undefined : scope;
+}
+
+/** Whether a grant covers one command of a call, or the call when it is none of a shell. */
+export function covers(granted: GrantScope, wanted: GrantScope, command?: GrantedCommand): boolean {
+  if (granted.agentId !== wanted.agentId || granted.tool !== wanted.tool || granted.nodeId !== wanted.nodeId) return false;
+  const [has, asks] = [granted.what, wanted.what];
+  switch (has.kind) {
+    case "commands": {
+      if (asks.kind !== "commands" || has.sandbox !== asks.sandbox || has.folder !== asks.folder) return false;
+      const commands = command === undefined ? asks.commands : [command];
+      return commands.length > 0 && commands.every((one) => has.commands.some((other) => sameCommand(one, other)));
+    }
+    case "files":
+      return asks.kind === "files" && isBelow(asks.folder, has.folder);
+    case "destination":
+      return asks.kind === "destination" && JSON.stringify(has.to) === JSON.stringify(asks.to);
+  }
+}
+const isBelow = (folder: string, above: string): boolean =>
+  above === "" ? !folder.startsWith("/") : folder === above || folder.startsWith(`${above}/`);
+const sameCommand = (left: GrantedCommand, right: GrantedCommand): boolean =>
+  left.program === right.program &&
+  left.subcommand === right.subcommand &&
+  JSON.stringify(left.words ?? null) === JSON.stringify(right.words ?? null);
+
+/** What could be granted by an answer to a question about this call. */
+export function offerOf(call: PolicyCall, context: GrantContext): Offer | undefined {
+  const scope = mayGrant(context) ? scopeOf(call, context) : undefined;
+  if (scope === undefined) return undefined;
+  const always = ruleFor(call, scope);
+  return { scope, ...(always === undefined ? {} : { always }) };
+}
+
+function commandsOf({ args }: PolicyCall, sandbox: SandboxProfile): GrantedWhat | undefined {
+  const { command, workdir } = args;
+  // An argument that is not known may change what the command does.
+  if (typeof command !== "string" || Object.keys(args).some((name) => !SHELL_ARGUMENTS.has(name))) return undefined;
+  if (workdir !== undefined && !isGrantablePath(workdir)) return undefined;
+  const read = readShell(command);
+  if (read.kind !== "plain") return undefined;
+  const commands: GrantedCommand[] = [];
+  for (const { words } of read.commands) {
+    const one = commandOf(words, sandbox);
+    if (one === undefined) return undefined;
+    if (!commands.some((other) => sameCommand(one, other))) commands.push(one);
+  }
+  return commands.length > MAX_COMMANDS
+    ? undefined
+    : { kind: "commands", sandbox, folder: workdir === undefined ? "" : normalPath(workdir), commands };
+}
+/** The scope of one command. Undefined: it may be allowed once only. */
+export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
+  const [program = ""] = words;
+  if (MOVES.has(program)) return undefined;
+  const exact = { program, words };
+  if (sandbox === "off") {
+    if (runsCode(words)) return undefined;
+    if (destroys(words) || sends(words)) return exact;
+  } else if (sandbox === "workspace+net" && sends(words)) return exact;
+  const subcommand = subcommandOf(words);
+  return { program, ...(subcommand === undefined ? {} : { subcommand }) };
+}
+
+function filesOf(call: PolicyCall): GrantedWhat | undefined {
+  const { path } = call.args;
+  const policyClass = classOf(call);
+  if (policyClass !== "write_files" || call.target.kind !== "node" || call.tool === "Delete") return undefined;
+  if (!isGrantablePath(path)) return undefined;
+  const whole = normalPath(path);
+  const end = whole.lastIndexOf("/");
+  const folder = end < 0 ? "" : whole.slice(0, end);
+  // `/` and `/etc` are too much for one answer.
+  return whole.startsWith("/") && folder.split("/").length < 3 ? undefined : { kind: "files", folder };
+}
+
+/** Arguments that name where a tool sends something. */
+const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
+  gsv__Message: ["to", "channel", "account", "peerKind", "peerId"],
+  gsv__SessionSend: ["sessionKey"],
+};
+function destinationOf({ target, tool, args }: PolicyCall): GrantedWhat | undefined {
+  if (target.kind !== "native" || !Object.hasOwn(DESTINATIONS, tool)) return undefined;
+  const to: [string, string][] = [];
+  for (const name of DESTINATIONS[tool] ?? []) {
+    const value = Object.hasOwn(args, name) ? args[name] : undefined;
+    if (value === undefined) continue;
+    if (typeof value !== "string" || value === "") return undefined;
+    to.push([name, value]);
+  }
+  return to.length === 0 ? undefined : { kind: "destination", to };
+}
+
+function ruleFor({ name, args }: PolicyCall, { what }: GrantScope): Omit<ApprovalRule, "id"> | undefined {
+  const when = conditionsFor(args, what);
+  return when === undefined ? undefined : { tool: name, decision: "allow", when };
+}
+function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRule["when"] | undefined {
+  switch (what.kind) {
+    case "commands": {
+      const read = readShell(String(args[COMMAND]));
+      const [only, ...more] = read.kind === "plain" ? read.commands : [];
+      // A rule names no sandbox, so what only a sandbox makes harmless is no rule.
+      if (only === undefined || more.length > 0 || runsCode(only.words)) return undefined;
+      const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
+      return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder];
+    }
+    case "files":
+      return [{ path: "path", op: "equals", value: args["path"] }];
+    case "destination":
+      return what.to.map(([path, value]) => ({ path, op: "equals", value }));
+  }
+}

@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
+import type { Decision, PolicyCall } from "../ports/policy.ts";
+import { decide, policyOf } from "./decide.ts";
+import { scopeText } from "./grant-text.ts";
+import type { Grant } from "../ports/grants.ts";
+import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
+import { loadRegexEngine } from "./load.ts";
+
+const engine = await loadRegexEngine();
+const bash = (command: unknown, more: Record<string, unknown> = {}, nodeId = "lap"): PolicyCall => ({
+  name: `${nodeId}__Bash`,
+  tool: "Bash",
+  target: { kind: "node", nodeId },
+  policyClass: "exec",
+  args: { command, ...more },
+});
+const write = (path: unknown, tool = "Write"): PolicyCall => ({
+  name: `lap__${tool}`,
+  tool,
+  target: { kind: "node", nodeId: "lap" },
+  policyClass: "write_files",
+  args: { path, content: "x" },
+});
+const native = (tool: string, args: Record<string, unknown>): PolicyCall => ({
+  name: tool,
+  tool,
+  target: { kind: "native" },
+  policyClass: "egress",
+  args,
+});
+const at = (sandbox: SandboxProfile = "off", more: Partial<GrantContext> = {}): GrantContext => ({
+  isOwners: true,
+  agentId: "main",
+  sandbox,
+  ...more,
+});
+const commands = (command: unknown, sandbox: SandboxProfile = "off", more: Record<string, unknown> = {}): unknown => {
+  const what = scopeOf(bash(command, more), at(sandbox))?.what;
+  return what?.kind === "commands"
+    ? what.commands.map(({ program, subcommand, words }) => (words ? [...words] : [program, subcommand]))
+    : undefined;
+};
+
+describe("[GR3] what a command can be granted as", () => {
+  const outside: readonly (readonly [command: string, scope: unknown])[] = [
+    ["git push origin main", [["git", "push"]]],
+    ["git -c core.pager=x log", undefined],
+    ["ls -la src", [["ls", undefined]]],
+    [
+      "grep -r x . | head",
+      [
+        ["grep", undefined],
+        ["head", undefined],
+      ],
+    ],
+    ["gofmtx check src", [["gofmtx", "check"]]],
+    ["docker compose up", undefined],
+    ["rm -rf build", [["rm", "-rf", "build"]]],
+    ["cp a b", [["cp", "a", "b"]]],
+    ["curl -s https://example.org", [["curl", "-s", "https://example.org"]]],
+    ["python3 run.py", undefined],
+    ["python3.12 run.py", undefined],
+    ["node x.js", undefined],
+    ["bash -c 'ls'", undefined],
+    ["make test", undefined],
+    ["npx cowsay", undefined],
+    ["npm test", undefined],
+    ["perl -e 1", undefined],
+    ["ruby x.rb", undefined],
+    ["./run.sh", undefined],
+    ["scripts/test", undefined],
+    ["/tmp/x", undefined],
+    ["/usr/bin/git push", [["/usr/bin/git", "push"]]],
+    ["sudo ls", undefined],
+    ["env ls", undefined],
+    ["find . -exec ls {} +", undefined],
+    ["cd build && ls", undefined],
+    ["ls $HOME", undefined],
+    ["ls > out", undefined],
+  ];
+  for (const [command, scope] of outside)
+    test(`without a sandbox: ${command}`, () => {
+      assert.deepEqual(commands(command), scope);
+    });
+  test("in a sandbox an interpreter and a shell are granted with any arguments, and a line that moves is not", () => {
+    for (const sandbox of ["workspace", "workspace+net", "strict"] as const) {
+      assert.deepEqual(commands("python3 run.py --n 3", sandbox), [["python3", undefined]]);
+      assert.deepEqual(commands("bash -c 'ls'", sandbox), [["bash", undefined]]);
+      assert.deepEqual(commands("make test", sandbox), [["make", undefined]]);
+      assert.equal(commands("cd /tmp && make test", sandbox), undefined);
+    }
+    assert.deepEqual(commands("curl x.org", "workspace"), [["curl", undefined]]);
+    assert.deepEqual(commands("curl x.org", "workspace+net"), [["curl", "x.org"]]);
+  });
+  test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
+    for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "off" }])
+      assert.equal(commands("ls", "off", more), undefined, JSON.stringify(more));
+    for (const command of [["ls"], undefined, "", 5]) assert.equal(commands(command), undefined);
+    assert.deepEqual(commands("ls", "off", { workdir: "a", timeout: 5, background: true, yieldMs: 1 }), [["ls", undefined]]);
+  });
+  test("files by their folder, and messages by where they go", () => {
+    const folder = (call: PolicyCall): unknown => {
+      const what = scopeOf(call, at())?.what;
+      return what?.kind === "files" ? what.folder : undefined;
+    };
+    assert.equal(folder(write("src/a/b.ts")), "src/a");
+    assert.equal(folder(write("a.ts")), "");
+    assert.equal(folder(write("/home/me/notes/a.md")), "/home/me/notes");
+    for (const path of ["/etc/passwd", "../a", "a/.git/hooks/x", "~/.bashrc", "", 5, ".envrc", "a\\b", "C:/x"])
+      assert.equal(folder(write(path)), undefined, String(path));
+    assert.equal(scopeOf(write("src/a.ts", "Delete"), at()), undefined);
+    assert.deepEqual(scopeOf(native("gsv__Message", { to: "discord/me", text: "x" }), at())?.what, {
+      kind: "destination",
+      to: [["to", "discord/me"]],
+    });
+    assert.equal(scopeOf(native("gsv__Message", { text: "x" }), at()), undefined);
+    assert.equal(scopeOf({ ...native("gsv__Config", { to: "x" }), policyClass: "control" }, at()), undefined);
+  });
+});
+
+test("[GR4] nothing is offered and no grant counts in another person's session", () => {
+  const guest = at("workspace", { isOwners: false });
+  for (const call of [bash("ls"), write("a"), native("gsv__Message", { to: "x" })]) assert.equal(offerOf(call, guest), undefined);
+});
+
+describe("[GR2] a grant covers nothing else", () => {
+  const program = fc.constantFrom("git", "ls", "python3", "rm", "npm", "curl", "tool");
+  const argument = fc.constantFrom("push", "log", "-f", "run.py", "--all", "x.org", "build");
+  const call = fc.record({
+    words: fc.tuple(program, fc.array(argument, { maxLength: 3 })).map(([name, args]) => [name, ...args]),
+    workdir: fc.constantFrom(undefined, "a", "a/b", "/srv/a/b"),
+    nodeId: fc.constantFrom("lap", "nas"),
+    agentId: fc.constantFrom("main", "other"),
+    sandbox: fc.constantFrom(...SandboxProfileValues),
+  });
+  // The second call takes most of its parts from the first.
+  const pair = fc
+    .tuple(call, call, fc.array(fc.constantFrom("words", "workdir", "nodeId", "agentId", "sandbox"), { maxLength: 2 }))
+    .map(
+      ([left, other, differs]) =>
+        [left, { ...left, ...Object.fromEntries(differs.map((name) => [name, Reflect.get(other, name)])) }] as const,
+    );
+  const scope = ({
+    words,
+    workdir,
+    nodeId,
+    agentId,
+    sandbox,
+  }: {
+    readonly words: readonly string[];
+    readonly workdir: string | undefined;
+    readonly nodeId: string;
+    readonly agentId: string;
+    readonly sandbox: SandboxProfile;
+  }) => scopeOf(bash(words.join(" "), workdir === undefined ? {} : { workdir }, nodeId), at(sandbox, { agentId }));
+  test("a call with another program, subcommand, folder, sandbox, machine or agent is never covered", () => {
+    let covered = 0;
+    fc.assert(
+      fc.property(pair, ([left, right]) => {
+        const [granted, wanted] = [scope(left), scope(right)];
+        if (granted === undefined || wanted === undefined || !covers(granted, wanted)) return;
+        covered += 1;
+        assert.equal(left.words[0], right.words[0]);
+        for (const name of ["workdir", "nodeId", "agentId", "sandbox"] as const) assert.equal(left[name], right[name], name);
+        const [one, two] = [granted.what, wanted.what];
+        assert.ok(one.kind === "commands" && two.kind === "commands");
+        assert.deepEqual(one.commands, two.commands);
+        if (left.sandbox === "off" && ["rm", "curl"].includes(left.words[0] ?? "")) assert.deepEqual(left.words, right.words);
+        if (left.sandbox === "off") assert.ok(!["python3", "npm"].includes(left.words[0] ?? ""));
+      }),
+      { numRuns: 5_000, seed: 7 },
+    );
+    assert.ok(covered > 500, `${covered} pairs were covered`);
+  });
+  test("a call covers itself, and a folder of files those below it only", () => {
+    const files = (path: string) => scopeOf(write(path), at());
+    const [src, deep, other, named, root, absolute] = ["src/a", "src/b/c", "lib/a", "src2/a", "a", "/srv/x/src/a"].map(files);
+    assert.ok(src && deep && other && named && root && absolute);
+    assert.deepEqual(
+      [src, deep, other, named, root, absolute].map((wanted) => covers(src, wanted)),
+      [true, true, false, false, false, false],
+    );
+    assert.deepEqual(
+      [src, absolute].map((wanted) => covers(root, wanted)),
+      [true, false],
+    );
+    assert.equal(covers(src, { ...src, tool: "Edit" }), false);
+  });
+});
+
+describe("decide", () => {
+  const grant = (call: PolicyCall, context = at(), id = "g1"): Grant => {
+    const scope = scopeOf(call, context);
+    assert.ok(scope);
+    return { id, scope, expiresAt: 1 };
+  };
+  const decided = (call: PolicyCall, grants: readonly Grant[], config = {}, context = at()): Decision =>
+    decide(call, { policy: policyOf({ mode: "ask", ...config }, engine), isOwners: context.isOwners, granted: { ...context, grants } });
+
+  test("[GR5] a grant answers the mode's question, and its id is the rule", () => {
+    const grants = [grant(bash("git push"))];
+    assert.deepEqual(decided(bash("git push -f"), grants), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decided(bash("git pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("git push && git pull"), grants).verdict, "ask");
+    assert.deepEqual(decided(bash("git push && git log"), [...grants, grant(bash("git log"), at(), "g2")]), {
+      verdict: "allow",
+      rule: "grant:g1 grant:g2",
+    });
+  });
+  test("[GR5] rules come first, a denial of the mode stays, and a sandbox that is gone asks again", () => {
+    const grants = [grant(bash("git push"))];
+    const rules = (decision: "ask" | "deny") => ({ rules: [{ id: "r", tool: "*", decision }] });
+    assert.equal(decided(bash("git push"), grants, rules("deny")).verdict, "deny");
+    assert.equal(decided(bash("git push"), grants, rules("ask")).verdict, "ask");
+    assert.equal(decided(bash("git push"), grants, { mode: "plan" }).verdict, "deny");
+    const confined = [grant(bash("python3 a.py"), at("workspace"))];
+    assert.equal(decided(bash("python3 b.py"), confined, {}, at("workspace")).verdict, "allow");
+    assert.equal(decided(bash("python3 b.py"), confined, {}, at("off")).verdict, "ask");
+    assert.equal(decided(bash("git push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
+  });
+  test("[GR4] a question offers what can be granted, and nothing when a rule asks or the command is complex", () => {
+    const offer = (call: PolicyCall, config = {}, context = at()): unknown => {
+      const decision = decided(call, [], config, context);
+      return decision.verdict === "ask" ? decision.offer : "no question";
+    };
+    assert.deepEqual(offer(bash("git push")), {
+      scope: {
+        agentId: "main",
+        tool: "Bash",
+        nodeId: "lap",
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "git", subcommand: "push" }] },
+      },
+      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["git", "push"] }] },
+    });
+    assert.equal(offer(bash("git push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
+    assert.equal(offer(bash("git push $X")), undefined);
+    assert.equal(offer(bash("python3 a.py")), undefined);
+    const confined = offer(bash("python3 a.py"), {}, at("workspace"));
+    assert.ok(confined && !("always" in (confined as object)), "a rule names no sandbox");
+  });
+  test("[GR4] the offered rule allows the call, and no other", () => {
+    for (const call of [bash("git push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
+      const decision = decided(call, []);
+      assert.ok(decision.verdict === "ask" && decision.offer?.always, JSON.stringify(decision));
+      const rules = [{ id: "a", ...decision.offer.always }];
+      assert.equal(decided(call, [], { rules }).verdict, "allow");
+      const [name = ""] = Object.keys(call.args);
+      assert.equal(decided({ ...call, args: { ...call.args, [name]: `${String(call.args[name])}2` } }, [], { rules }).verdict, "ask");
+    }
+  });
+});
+
+test("[GR1] the text of a scope names everything that limits it", () => {
+  const text = (call: PolicyCall, sandbox: SandboxProfile = "off"): string => {
+    const scope = scopeOf(call, at(sandbox));
+    assert.ok(scope);
+    return scopeText(scope, (shown) => shown);
+  };
+  assert.equal(
+    text(bash("git push")),
+    "`git push` with any further arguments, in the workspace of lap, without a sandbox, by the agent main",
+  );
+  assert.equal(
+    text(bash("python3 x", { workdir: "a" }), "workspace"),
+    "`python3` with any arguments, in the folder a of lap, in the sandbox workspace, by the agent main",
+  );
+  assert.equal(text(bash("rm 'a b'")), 'exactly `rm "a b"`, in the workspace of lap, without a sandbox, by the agent main');
+  assert.equal(text(write("src/a.ts")), "Write of files in the folder src of lap and below, by the agent main");
+  assert.equal(text(native("gsv__Message", { to: "x" })), "gsv__Message with to = x and any text and files, by the agent main");
+});
