@@ -107,6 +107,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
         Command::Models { provider } => block_on(commands::models::run(&context, provider)),
+        Command::Why { what, session } => block_on(commands::why::run(&context, what, session)),
         Command::Usage { by, days } => block_on(commands::usage::run(&context, by, days)),
         Command::Tools(command) => block_on(commands::tools::run(&context, command)),
         Command::Channel(command) => block_on(commands::channel::run(&context, command)),

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 50] = [
+    let commands: [&[&str]; 51] = [
         &[],
         &["chat"],
         &["up"],
@@ -60,6 +60,7 @@ fn help_texts() {
         &["search"],
         &["skills"],
         &["skills", "install"],
+        &["why"],
         &["audit"],
         &["stop"],
         &["resume"],

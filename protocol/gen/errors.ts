@@ -844,6 +844,15 @@ export const ERRORS = {
     text: "The run made no progress and was ended.",
     hint: "Send the message again.",
   },
+  "run.not_found": {
+    code: 619,
+    blame: "caller",
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such run.",
+    hint: "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+  },
   "search.bad_query": {
     code: 585,
     blame: "caller",

@@ -76,6 +76,8 @@ import type {
   PairRejectParams,
   PairRejectResult,
   PresenceEvent,
+  RunWhyParams,
+  RunWhyResult,
   SearchQueryParams,
   SearchQueryResult,
   SessionCompactParams,
@@ -162,7 +164,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "6a44eaf753f2a15b";
+export const PROTOCOL_FINGERPRINT = "d8aeac6b110487ca";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -634,6 +636,17 @@ export const METHODS = {
     errors: ["pair.not_found"],
     deferred: false,
     idempotent: false,
+  },
+  /** Tells the story of one run of a conversation: what caused it, each answer of the model with tokens and cost, and each tool call with its decision, rule, question and outcome. Names the run by its id or by one of its calls; neither: the last run. */
+  "run.why": {
+    params: "RunWhyParams",
+    result: "RunWhyResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: ["run.not_found", "session.bad_key", "session.not_found"],
+    deferred: false,
+    idempotent: true,
   },
   /** Full-text search. Any of the words may occur, in any form; `"a phrase"` and `+word` must occur exactly, `-word` must not; `OR` and `word*` are supported. The best hits come first. */
   "search.query": {
@@ -1135,6 +1148,7 @@ export interface MethodTypes {
   "pair.approve": { params: PairApproveParams; result: PairApproveResult };
   "pair.list": { params: undefined; result: PairListResult };
   "pair.reject": { params: PairRejectParams; result: PairRejectResult };
+  "run.why": { params: RunWhyParams; result: RunWhyResult };
   "search.query": { params: SearchQueryParams; result: SearchQueryResult };
   "session.compact": { params: SessionCompactParams; result: SessionCompactResult };
   "session.get": { params: SessionGetParams; result: SessionGetResult };

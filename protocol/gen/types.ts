@@ -2011,6 +2011,32 @@ export const asRunId = (text: string): RunId => text as RunId;
 export type RunState = "idle" | "thinking" | "acting" | "archiving";
 export const RunStateValues = ["idle", "thinking", "acting", "archiving"] as const satisfies readonly RunState[];
 
+/** Parameters of `run.why`. */
+export type RunWhyParams = {
+  sessionKey?: SessionKey;
+  runId?: RunId;
+  callId?: CallId;
+};
+
+/** Result of `run.why`. */
+export type RunWhyResult = {
+  sessionKey: SessionKey;
+  runId: RunId;
+  /** At most 256 characters. */
+  origin?: string;
+  /** Epoch ms. */
+  startedAt: number;
+  /** Epoch ms. */
+  endedAt?: number;
+  end: StoryEnd;
+  /** At most 4096 characters. */
+  error?: string;
+  usage: Usage;
+  /** At most 1000 items. */
+  steps: StoryStep[];
+  left: number;
+};
+
 /** What commands on a machine may do. `off`: what the user of the node may do. `workspace+net`: as `workspace`, with listed hosts. */
 export type SandboxProfile = "off" | "workspace" | "workspace+net" | "strict";
 export const SandboxProfileValues = ["off", "workspace", "workspace+net", "strict"] as const satisfies readonly SandboxProfile[];
@@ -2634,6 +2660,49 @@ export type StoppedRun = {
   runId?: RunId;
   /** 0 to 100000. */
   cancelledCalls: number;
+};
+
+/** One tool call of a run. */
+export type StoryCall = {
+  callId: CallId;
+  tool: ToolName;
+  nodeId?: NodeId;
+  decision?: StoryDecision;
+  /** At most 1024 characters. */
+  rule?: string;
+  /** At most 4096 characters. */
+  why?: string;
+  /** At most 16 characters. */
+  code?: string;
+  /** At most 512 characters. */
+  by?: string;
+  outcome?: ToolOutcome;
+  /** At most 128 characters. */
+  reason?: string;
+  durationMs?: number;
+};
+
+/** Whether a call was made. `waits`: its question is open. */
+export type StoryDecision = "allowed" | "denied" | "waits";
+export const StoryDecisionValues = ["allowed", "denied", "waits"] as const satisfies readonly StoryDecision[];
+
+/** How a run ended. `open`: it has not. */
+export type StoryEnd = "final" | "error" | "aborted" | "open";
+export const StoryEndValues = ["final", "error", "aborted", "open"] as const satisfies readonly StoryEnd[];
+
+/** One answer of the model, and the calls in it. */
+export type StoryStep = {
+  step: number;
+  /** Epoch ms. */
+  at: number;
+  ms: number;
+  /** At most 128 characters. */
+  provider: string;
+  /** At most 256 characters. */
+  model: string;
+  usage: Usage;
+  /** At most 256 items. */
+  calls: StoryCall[];
 };
 
 /** How much a model may think before it answers. */

@@ -301,6 +301,12 @@ row(
   "The run made no progress and was ended.",
   SEND_AGAIN,
 );
+row(
+  "run.not_found",
+  { code: 619, blame: "caller", http: 404, exit: 1 },
+  "There is no such run.",
+  "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+);
 row("run.aborted", { code: 464, blame: "caller", http: 409, exit: 1 }, "The run was stopped.", "Send a message to start another run.");
 
 // Approvals.

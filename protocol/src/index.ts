@@ -19,6 +19,7 @@ import "./agent.ts";
 import "./search.ts";
 import "./token.ts";
 import "./audit.ts";
+import "./why.ts";
 import "./channel.ts";
 import "./pairing.ts";
 import "./heartbeat.ts";

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use gsv_protocol::types::UsageBy;
+use gsv_protocol::types::{SessionKey, UsageBy};
 
 use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
@@ -135,6 +135,15 @@ pub enum Command {
     /// List, install and approve the agent's skills
     #[command(subcommand)]
     Skills(SkillsCommand),
+    /// Show what one run did, what it cost, and why each of its calls was made or not
+    Why {
+        /// Run, or one of its calls; the last run without it
+        #[arg(value_name = "RUN|CALL")]
+        what: Option<String>,
+        /// Conversation
+        #[arg(short, long, value_name = "KEY")]
+        session: Option<SessionKey>,
+    },
     /// List who did what
     Audit(Audit),
     /// Find problems and show how to fix them
@@ -213,7 +222,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 27);
+        assert_eq!(commands.len(), 28);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -36,5 +36,6 @@ pub mod tools;
 mod transcript;
 pub mod usage;
 mod versions;
+pub mod why;
 pub mod workspace;
 mod workspace_file;

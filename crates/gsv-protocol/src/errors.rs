@@ -1108,6 +1108,18 @@ pub const RUN_NO_PROGRESS: ErrorReason = ErrorReason {
     hint: "Send the message again.",
 };
 
+/// There is no such run.
+pub const RUN_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "run.not_found",
+    code: 619,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such run.",
+    hint: "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+};
+
 /// The search query has no words.
 pub const SEARCH_BAD_QUERY: ErrorReason = ErrorReason {
     reason: "search.bad_query",
@@ -1610,6 +1622,7 @@ pub const ERRORS: &[ErrorReason] = &[
     PROTOCOL_VERSION,
     RUN_ABORTED,
     RUN_NO_PROGRESS,
+    RUN_NOT_FOUND,
     SEARCH_BAD_QUERY,
     SESSION_ARCHIVE_FAILED,
     SESSION_BAD_KEY,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "6a44eaf753f2a15b";
+pub const PROTOCOL_FINGERPRINT: &str = "d8aeac6b110487ca";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,8 @@ pub enum Request {
     PairList(NoParams),
     #[serde(rename = "pair.reject")]
     PairReject(types::PairRejectParams),
+    #[serde(rename = "run.why")]
+    RunWhy(types::RunWhyParams),
     #[serde(rename = "search.query")]
     SearchQuery(types::SearchQueryParams),
     #[serde(rename = "session.compact")]
@@ -226,6 +228,7 @@ impl Request {
             Self::PairApprove(_) => "pair.approve",
             Self::PairList(_) => "pair.list",
             Self::PairReject(_) => "pair.reject",
+            Self::RunWhy(_) => "run.why",
             Self::SearchQuery(_) => "search.query",
             Self::SessionCompact(_) => "session.compact",
             Self::SessionGet(_) => "session.get",
@@ -881,6 +884,21 @@ impl Method for PairReject {
 
     fn request(params: Self::Params) -> Request {
         Request::PairReject(params)
+    }
+}
+
+/// Tells the story of one run of a conversation: what caused it, each answer of the model with tokens and cost, and each tool call with its decision, rule, question and outcome. Names the run by its id or by one of its calls; neither: the last run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunWhy;
+impl Method for RunWhy {
+    const NAME: &'static str = "run.why";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::RunWhyParams;
+    type Result = types::RunWhyResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::RunWhy(params)
     }
 }
 

@@ -3082,6 +3082,42 @@ pub enum RunState {
 }
 impl_string_enum!(RunState { Idle => "idle", Thinking => "thinking", Acting => "acting", Archiving => "archiving" });
 
+/// Parameters of `run.why`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWhyParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
+}
+
+/// Result of `run.why`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunWhyResult {
+    pub session_key: SessionKey,
+    pub run_id: RunId,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// Epoch ms.
+    pub started_at: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    pub end: StoryEnd,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub usage: Usage,
+    /// At most 1000 items.
+    pub steps: Vec<StoryStep>,
+    pub left: u64,
+}
+
 /// What commands on a machine may do. `off`: what the user of the node may do. `workspace+net`: as `workspace`, with listed hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SandboxProfile {
@@ -4002,6 +4038,80 @@ pub struct StoppedRun {
     pub run_id: Option<RunId>,
     /// 0 to 100000.
     pub cancelled_calls: u32,
+}
+
+/// One tool call of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoryCall {
+    pub call_id: CallId,
+    pub tool: ToolName,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub decision: Option<StoryDecision>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ToolOutcome>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// Whether a call was made. `waits`: its question is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum StoryDecision {
+    #[serde(rename = "allowed")]
+    Allowed,
+    #[serde(rename = "denied")]
+    Denied,
+    #[serde(rename = "waits")]
+    Waits,
+}
+impl_string_enum!(StoryDecision { Allowed => "allowed", Denied => "denied", Waits => "waits" });
+
+/// How a run ended. `open`: it has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum StoryEnd {
+    #[serde(rename = "final")]
+    Final,
+    #[serde(rename = "error")]
+    Error,
+    #[serde(rename = "aborted")]
+    Aborted,
+    #[serde(rename = "open")]
+    Open,
+}
+impl_string_enum!(StoryEnd { Final => "final", Error => "error", Aborted => "aborted", Open => "open" });
+
+/// One answer of the model, and the calls in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoryStep {
+    pub step: u64,
+    /// Epoch ms.
+    pub at: u64,
+    pub ms: u64,
+    /// At most 128 characters.
+    pub provider: String,
+    /// At most 256 characters.
+    pub model: String,
+    pub usage: Usage,
+    /// At most 256 items.
+    pub calls: Vec<StoryCall>,
 }
 
 /// How much a model may think before it answers.

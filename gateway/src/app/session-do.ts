@@ -10,7 +10,7 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import type { ApprovalAnswer } from "../ports/approvals.ts";
-import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend } from "../ports/session.ts";
+import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend, StoryWanted } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
@@ -73,6 +73,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   get() {
     return this.#service.get();
+  }
+  story(wanted: StoryWanted) {
+    return this.#service.story(wanted);
   }
   stats() {
     return this.#service.stats();

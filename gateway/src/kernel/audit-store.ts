@@ -116,6 +116,20 @@ export class Audit {
     return { entries: rows.map(entryOf), count, intact: await this.#listedIntact(rows) };
   }
 
+  /** Sealed entries of some actions in a time, at most a bounded number of them, the oldest first. */
+  between(actions: readonly string[], from: number, to: number): readonly AuditEntry[] {
+    const wanted = actions.map(() => "?").join(", ");
+    const rows = all<AuditRow>(
+      this.#db.sql,
+      `SELECT * FROM audit WHERE at BETWEEN ? AND ? AND action IN (${wanted}) AND hash IS NOT NULL ORDER BY seq LIMIT ?`,
+      from,
+      to,
+      ...actions,
+      LIMITS.auditVerifyEntries,
+    );
+    return rows.map(entryOf);
+  }
+
   /** Checks the entries after `afterSeq`, as many as one page has. */
   async verify(afterSeq = 0): Promise<AuditPage> {
     await this.seal();

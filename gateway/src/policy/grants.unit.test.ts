@@ -122,6 +122,14 @@ describe("[GR3] what a command can be granted as", () => {
   });
 });
 
+test("[GR4] nothing is offered when the conversation has read text of others; a grant still has its scope", () => {
+  for (const label of ["peer", "world"] as const) {
+    const heard = at("workspace", { taint: { label, source: "a document" } });
+    assert.equal(offerOf(bash("ls"), heard), undefined);
+    assert.ok(scopeOf(bash("ls"), heard));
+  }
+  assert.ok(offerOf(bash("ls"), at("workspace", { taint: { label: "self", source: "a file" } })));
+});
 test("[GR4] nothing is offered and no grant counts in another person's session", () => {
   const guest = at("workspace", { isOwners: false });
   for (const call of [bash("ls"), write("a"), native("gsv__Message", { to: "x" })]) assert.equal(offerOf(call, guest), undefined);

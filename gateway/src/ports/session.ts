@@ -4,6 +4,7 @@ import type {
   ChatSendResult,
   NodeExecEventParams,
   Peer,
+  RunWhyResult,
   SessionCompactResult,
   SessionGetResult,
   SessionHistoryResult,
@@ -121,6 +122,8 @@ export interface SessionPort {
   answerApproval(answer: ApprovalAnswer): Promise<Result<ApprovalTaken>>;
   /** Adds a note for people; with `forModel` also for the model, with the next message. Once per key; starts no run. */
   note(input: SessionNote): Promise<void>;
+  /** What the session's log has of one run. The gateway adds what the audit has of its calls. */
+  story(wanted: StoryWanted): Promise<Result<RunStory>>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
   /** What the session's model calls used since the ledger last confirmed it. Ends the session's grant. */
@@ -128,6 +131,13 @@ export interface SessionPort {
   /** After a restart of the runtime: starts open effects. Cheap when there are none. */
   resume(): Promise<{ busy: boolean }>;
 }
+
+/** A run by its id, or by one of its calls; neither: the last one. */
+export interface StoryWanted {
+  readonly runId?: string | undefined;
+  readonly callId?: string | undefined;
+}
+export type RunStory = RunWhyResult;
 
 export interface SessionNote {
   readonly identity: SessionIdentity;

@@ -33,7 +33,9 @@ import type {
   RunEnd,
   SessionHeld,
   SessionIdentity,
+  RunStory,
   SessionNote,
+  StoryWanted,
   SessionPort,
   SessionSend,
   ToolResultTaken,
@@ -52,6 +54,7 @@ import { isOwnCallId, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
+import { storyOf } from "./story-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
@@ -317,6 +320,10 @@ export class SessionService implements SessionPort {
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>> {
     const most = Math.max(1, Math.min(limit, LIMITS.pageItems));
     return this.#look((state) => searchRows(state, this.#driver.store, afterSeq, most));
+  }
+  story(wanted: StoryWanted): Promise<Result<RunStory>> {
+    const state = this.#driver.state;
+    return Promise.resolve(state ? storyOf(state, this.#driver.store, wanted) : NOT_FOUND);
   }
   runEnd(runId: string): Promise<RunEnd> {
     const state = this.#driver.state;

@@ -207,6 +207,7 @@ function usual(key: string): SessionPort {
         queueSize: 0,
       },
     }),
+    story: async () => ({ ok: false, error: { reason: "run.not_found", message: "no run" } }),
     patch: async () => ({ ok: true, value: { ok: true } }),
     reset: async () => ({
       ok: true,

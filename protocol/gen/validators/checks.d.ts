@@ -201,6 +201,8 @@ import type {
   ResumePoint,
   RunId,
   RunState,
+  RunWhyParams,
+  RunWhyResult,
   SandboxProfile,
   SandboxTier,
   SearchHit,
@@ -269,6 +271,10 @@ import type {
   SkillsUploadResult,
   StopState,
   StoppedRun,
+  StoryCall,
+  StoryDecision,
+  StoryEnd,
+  StoryStep,
   ThinkLevel,
   TimeoutsConfig,
   TokenEntry,
@@ -533,6 +539,8 @@ export function checkResetPolicyPatch(value: unknown): value is ResetPolicyPatch
 export function checkResumePoint(value: unknown): value is ResumePoint;
 export function checkRunId(value: unknown): value is RunId;
 export function checkRunState(value: unknown): value is RunState;
+export function checkRunWhyParams(value: unknown): value is RunWhyParams;
+export function checkRunWhyResult(value: unknown): value is RunWhyResult;
 export function checkSandboxProfile(value: unknown): value is SandboxProfile;
 export function checkSandboxTier(value: unknown): value is SandboxTier;
 export function checkSearchHit(value: unknown): value is SearchHit;
@@ -601,6 +609,10 @@ export function checkSkillsUploadParams(value: unknown): value is SkillsUploadPa
 export function checkSkillsUploadResult(value: unknown): value is SkillsUploadResult;
 export function checkStopState(value: unknown): value is StopState;
 export function checkStoppedRun(value: unknown): value is StoppedRun;
+export function checkStoryCall(value: unknown): value is StoryCall;
+export function checkStoryDecision(value: unknown): value is StoryDecision;
+export function checkStoryEnd(value: unknown): value is StoryEnd;
+export function checkStoryStep(value: unknown): value is StoryStep;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
 export function checkTimeoutsConfig(value: unknown): value is TimeoutsConfig;
 export function checkTokenEntry(value: unknown): value is TokenEntry;

@@ -7,8 +7,13 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Failure, succeed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
+import { existingSession } from "../../kernel/naming.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 import { AuditCopies } from "./copies.ts";
+import { STORY_ACTIONS, withDecisions } from "./why.ts";
 
+/** Entries are written beside the work that they are about. */
+const AFTER_MS = 5_000;
 /** Actions that a hint lists. */
 const MAX_NAMED = 20;
 
@@ -19,7 +24,7 @@ const unknownAction = (action: string, logged: readonly string[], meant: string 
     meant === undefined ? `The log has entries of ${logged.slice(0, MAX_NAMED).join(", ") || "no action yet"}.` : `Did you mean ${meant}?`,
   );
 
-export interface AuditPorts extends Pick<KernelPorts, "audit" | "log" | "now"> {
+export interface AuditPorts extends Pick<KernelPorts, "audit" | "config" | "log" | "now">, SessionsPort {
   readonly bucket: Bucket;
 }
 
@@ -35,7 +40,20 @@ export const auditFeature: FeatureDefinition<AuditPorts, object> = {
   },
 };
 
-const auditMethods = ({ audit, log, now }: AuditPorts, copies: AuditCopies): Handlers => ({
+const auditMethods = ({ audit, config, log, now, sessions, ask }: AuditPorts, copies: AuditCopies): Handlers => ({
+  "run.why": async (_caller, { sessionKey, runId, callId }) => {
+    // The first part of a call's id names its conversation.
+    const ownKey = callId === undefined ? undefined : sessions.keyOf(callId.slice(0, Math.max(0, callId.indexOf("/"))));
+    if (callId !== undefined && ownKey === undefined && sessionKey === undefined) return fail("run.not_found");
+    const found = existingSession(config, sessions, ownKey ?? sessionKey ?? `agent:${config.defaultAgentId()}:${config.mainKey()}`);
+    if (!found.ok) return found;
+    const { key } = found.value;
+    const story = await ask(key, (session) => session.story({ runId, callId }));
+    if (!story.ok) return story;
+    const { startedAt, endedAt } = story.value;
+    await audit.seal();
+    return succeed(withDecisions(story.value, audit.between(STORY_ACTIONS, startedAt, (endedAt ?? now()) + AFTER_MS)));
+  },
   "audit.list": async (_caller, params) => {
     const { action } = params;
     if (action !== undefined) {

@@ -1,0 +1,170 @@
+//! `gsv why`: the story of one run: what caused it, what the model said it would do, and what was decided about each call.
+
+use gsv_protocol::methods::RunWhy;
+use gsv_protocol::types::{
+    CallId, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd, StoryStep, Usage,
+};
+
+use super::context::Context;
+use crate::clean::visible;
+use crate::exit::Outcome;
+use crate::units::{dollars, grouped, time};
+
+/// A call's id has parts: `x7ab/r12/3/0`.
+pub async fn run(context: &Context, what: Option<String>, session: Option<SessionKey>) -> Outcome {
+    let out = context.out;
+    let (run_id, call_id) = match what {
+        Some(call) if call.contains('/') => (None, Some(CallId::from(call))),
+        run => (run.map(RunId::from), None),
+    };
+    // A call's id names its conversation.
+    let session_key = match (&call_id, session) {
+        (Some(_), None) => None,
+        (_, session) => Some(Context::session(session)?),
+    };
+    let params = RunWhyParams {
+        session_key,
+        run_id,
+        call_id,
+    };
+    let shown = context.show::<RunWhy>(params, |story| {
+        for line in lines(&story) {
+            out.line(&line);
+        }
+    });
+    shown.await
+}
+
+fn lines(story: &RunWhyResult) -> Vec<String> {
+    let origin = story
+        .origin
+        .as_deref()
+        .map_or_else(|| "not recorded".to_owned(), visible);
+    let mut lines = vec![
+        format!(
+            "Run {} in {}",
+            visible(story.run_id.as_ref()),
+            visible(story.session_key.as_ref())
+        ),
+        format!("  caused by  {origin}"),
+        format!("  began      {}", time(story.started_at)),
+        format!("  ended      {}", end(story)),
+        format!("  used       {}", used(&story.usage)),
+    ];
+    if story.left > 0 {
+        lines.push(format!("  ({} earlier answers of the model are not shown)", story.left));
+    }
+    for step in &story.steps {
+        lines.push(String::new());
+        lines.push(heading(step));
+        for call in &step.calls {
+            lines.extend(told(call));
+        }
+    }
+    lines
+}
+
+fn end(story: &RunWhyResult) -> String {
+    let at = story.ended_at.map(time).unwrap_or_default();
+    match (story.end, story.error.as_deref()) {
+        (StoryEnd::Open, _) => "not yet".to_owned(),
+        (StoryEnd::Final, _) => format!("{at}, with an answer"),
+        (StoryEnd::Error, error) => format!("{at}, with an error: {}", visible(error.unwrap_or_default())),
+        (StoryEnd::Aborted, error) => format!("{at}, stopped: {}", visible(error.unwrap_or_default())),
+    }
+}
+
+fn used(usage: &Usage) -> String {
+    let cached = usage
+        .cache_read
+        .map(|tokens| format!(" ({} more from the cache)", grouped(tokens)))
+        .unwrap_or_default();
+    let cost = usage.cost_usd.map_or_else(|| "no known price".to_owned(), dollars);
+    format!(
+        "{} tokens in{cached}, {} out, {cost}",
+        grouped(usage.input),
+        grouped(usage.output)
+    )
+}
+
+fn heading(step: &StoryStep) -> String {
+    let seconds = step.ms / 1_000;
+    let tenths = step.ms % 1_000 / 100;
+    format!(
+        "Step {}: {}/{} answered after {seconds}.{tenths} s, {}",
+        step.step,
+        visible(&step.provider),
+        visible(&step.model),
+        used(&step.usage)
+    )
+}
+
+/// What was decided and why, then what became of the call.
+fn told(call: &StoryCall) -> Vec<String> {
+    let decision = match call.decision {
+        Some(StoryDecision::Allowed) => "allowed",
+        Some(StoryDecision::Denied) => "denied",
+        Some(StoryDecision::Waits) => "waits for your word",
+        None => "no decision is recorded",
+    };
+    let rule = call
+        .rule
+        .as_deref()
+        .map(|rule| format!(" by {}", visible(rule)))
+        .unwrap_or_default();
+    let code = match (&call.code, &call.by) {
+        (Some(code), Some(by)) => format!("; asked as {}, answered by {}", visible(code), visible(by)),
+        (Some(code), None) => format!("; asked as {}", visible(code)),
+        _ => String::new(),
+    };
+    let outcome = call
+        .outcome
+        .map_or_else(|| "open".to_owned(), |outcome| outcome.as_str().to_owned());
+    let reason = call
+        .reason
+        .as_deref()
+        .map(|reason| format!(" ({})", visible(reason)))
+        .unwrap_or_default();
+    let took = call.duration_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
+    let mut lines = vec![
+        format!("  {}  {}", visible(call.tool.as_ref()), visible(call.call_id.as_ref())),
+        format!("    {decision}{rule}{code}"),
+        format!("    {outcome}{reason}{took}"),
+    ];
+    lines.extend(
+        call.why
+            .as_deref()
+            .into_iter()
+            .flat_map(str::lines)
+            .map(|line| format!("    | {}", visible(line))),
+    );
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn au7_the_story_names_cause_cost_and_for_each_call_decision_rule_and_outcome() {
+        let story: RunWhyResult = serde_json::from_value(json!({
+            "sessionKey": "agent:main:main", "runId": "R", "origin": "client", "startedAt": 0, "endedAt": 9000, "end": "error",
+            "error": "The day's limit is used up.", "usage": {"input": 1200, "output": 30, "total": 1230, "costUsd": 0.01}, "left": 0,
+            "steps": [{
+                "step": 1, "at": 3000, "ms": 2950, "provider": "anthropic", "model": "m\u{202e}",
+                "usage": {"input": 1200, "output": 30, "total": 1230, "cacheRead": 5000},
+                "calls": [
+                    {"callId": "x/r1/1/0", "tool": "lap__Bash", "decision": "allowed", "rule": "approval:K7Q2A", "code": "K7Q2A", "by": "client:me", "outcome": "ok", "durationMs": 12},
+                    {"callId": "x/r1/1/1", "tool": "lap__Write", "decision": "denied", "rule": "toolApproval.rules[0]", "outcome": "error", "reason": "policy.denied", "why": "Not run: no."},
+                    {"callId": "x/r1/1/2", "tool": "lap__Bash", "decision": "waits", "rule": "mode:ask", "code": "ACDEF"}
+                ]
+            }]
+        }))
+        .unwrap();
+        assert_eq!(
+            lines(&story).join("\n"),
+            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, 12 ms\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+        );
+    }
+}

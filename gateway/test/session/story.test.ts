@@ -1,0 +1,76 @@
+/** What a session's log tells about one run. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { asCallId } from "../../../protocol/gen/types.ts";
+import { newSession, onNode, says, Stage, until, value } from "./support.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+describe("[AU7] the story of a run", () => {
+  it("has its cause, each answer of the model with its cost, and for each call its question, its outcome and why it was not made", async () => {
+    const on = new Stage().open();
+    on.tools = [onNode("lap", "Bash"), onNode("lap", "Write")];
+    on.toolApproval = {
+      rules: [
+        { id: "no", tool: "*__Write", decision: "deny" },
+        { id: "ask", tool: "*__Bash", decision: "ask" },
+      ],
+    };
+    const s = newSession({ isOwnersSession: true });
+    expect(await s.port.story({})).toMatchObject({ ok: false, error: { reason: "session.not_found" } });
+    await s.send("a");
+    (await on.call(0)).answer(
+      says("", [
+        { name: "lap__Bash", arguments: { command: "secret-word" } },
+        { name: "lap__Write", arguments: { path: "a", content: "b" } },
+      ]),
+    );
+    const question = await until("the question", () => on.approvals.at(-1)?.waiting[0]);
+    const open = value(await s.port.story({}));
+    expect(open).toMatchObject({ runId: "run-a", end: "open", left: 0 });
+    expect(open.steps[0]?.calls[0]).toMatchObject({
+      decision: "waits",
+      code: question.code,
+      rule: "toolApproval.rules[1]",
+      why: question.why,
+    });
+    value(await s.port.answerApproval({ code: question.code, answer: "allow", by: "client:me" }));
+    await until("the call", () => on.dispatches.length === 1);
+    await s.port.toolResult("lap", { callId: asCallId(on.dispatches[0]?.callId ?? ""), outcome: "ok", result: "private output" });
+    (await on.call(1)).answer(says("done"));
+    await on.ended("run-a");
+
+    const story = value(await s.port.story({ runId: "run-a" }));
+    expect(story).toMatchObject({ runId: "run-a", sessionKey: s.identity.key, origin: "client", end: "final", left: 0 });
+    expect(story.endedAt).toBeGreaterThanOrEqual(story.startedAt);
+    expect(story.usage).toEqual({ input: 20, output: 10, total: 30, costUsd: 0.002 });
+    expect(story.steps.map(({ step, provider, model, calls }) => [step, provider, model, calls.length])).toEqual([
+      [1, "demo", "demo", 2],
+      [2, "demo", "demo", 0],
+    ]);
+    expect(story.steps[0]?.calls).toMatchObject([
+      { tool: "lap__Bash", code: question.code, outcome: "ok" },
+      { tool: "lap__Write", outcome: "error", reason: "policy.denied" },
+    ]);
+    expect(story.steps[0]?.calls[1]?.why).toContain("rule toolApproval.rules[0] denies this call");
+    // Arguments and results are not part of the story.
+    expect(JSON.stringify(story)).not.toMatch(/secret-word|private output/);
+    const callId = story.steps[0]?.calls[1]?.callId;
+    expect(value(await s.port.story({ callId })).runId).toBe("run-a");
+    expect(on.dispatches[0]?.rule).toBe(`approval:${question.code}`);
+  });
+
+  it("is of the last run when none is named; an unknown run and call have none", async () => {
+    const on = new Stage().open();
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await on.call(0)).answer(says("one"));
+    await on.ended("run-a");
+    await s.send("b");
+    (await on.call(1)).answer(says("two"));
+    await on.ended("run-b");
+    expect(value(await s.port.story({})).runId).toBe("run-b");
+    expect(value(await s.port.story({ runId: "run-a" })).steps).toHaveLength(1);
+    for (const wanted of [{ runId: "run-x" }, { callId: "x/r1/1/0" }])
+      expect(await s.port.story(wanted)).toMatchObject({ ok: false, error: { reason: "run.not_found" } });
+  });
+});

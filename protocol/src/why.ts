@@ -1,0 +1,67 @@
+/** The story of one run, from what is stored: the session's log and the audit. */
+import { enumOf, method, struct, t } from "./dsl.ts";
+import { Usage } from "./chat.ts";
+import { CallId, NodeId, RunId, SessionKey, ToolName } from "./ids.ts";
+import { ToolOutcome } from "./tool.ts";
+
+export const StoryDecision = enumOf("StoryDecision", "Whether a call was made. `waits`: its question is open.", [
+  "allowed",
+  "denied",
+  "waits",
+]);
+export const StoryCall = struct("StoryCall", "One tool call of a run.", {
+  callId: CallId,
+  tool: ToolName,
+  nodeId: t.optional(NodeId),
+  /** Absent: no decision was recorded. */
+  decision: t.optional(StoryDecision),
+  /** What decided: a rule of the configuration, `grant:ID`, `approval:CODE`, a mode. */
+  rule: t.optional(t.string(1024)),
+  /** What the owner was asked, or why the call was not made. */
+  why: t.optional(t.string(4096)),
+  /** Of the question about the call. */
+  code: t.optional(t.string(16)),
+  /** Who answered it. */
+  by: t.optional(t.string(512)),
+  /** Absent: the call has not ended. */
+  outcome: t.optional(ToolOutcome),
+  reason: t.optional(t.string(128)),
+  durationMs: t.optional(t.int()),
+});
+export const StoryStep = struct("StoryStep", "One answer of the model, and the calls in it.", {
+  step: t.int(),
+  /** When the answer had come. */
+  at: t.time(),
+  /** Since the call of the model could begin: the message, or the last result before it. */
+  ms: t.int(),
+  provider: t.string(128),
+  model: t.string(256),
+  usage: Usage,
+  calls: t.array(StoryCall, 256),
+});
+export const StoryEnd = enumOf("StoryEnd", "How a run ended. `open`: it has not.", ["final", "error", "aborted", "open"]);
+
+method("run.why", {
+  doc: "Tells the story of one run of a conversation: what caused it, each answer of the model with tokens and cost, and each tool call with its decision, rule, question and outcome. Names the run by its id or by one of its calls; neither: the last run.",
+  params: { sessionKey: t.optional(SessionKey), runId: t.optional(RunId), callId: t.optional(CallId) },
+  result: {
+    sessionKey: SessionKey,
+    runId: RunId,
+    /** What caused it, as in the audit. */
+    origin: t.optional(t.string(256)),
+    startedAt: t.time(),
+    endedAt: t.optional(t.time()),
+    end: StoryEnd,
+    /** Of a run that did not end with an answer. */
+    error: t.optional(t.string(4096)),
+    usage: Usage,
+    steps: t.array(StoryStep, 1000),
+    /** Steps at the beginning that did not fit the answer. */
+    left: t.int(),
+  },
+  callers: ["client"],
+  scope: "admin",
+  audit: "none",
+  errors: ["session.not_found", "session.bad_key", "run.not_found"],
+  idempotent: true,
+});
