@@ -164,7 +164,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d8aeac6b110487ca";
+export const PROTOCOL_FINGERPRINT = "85540b91491b2717";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

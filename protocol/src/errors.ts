@@ -336,7 +336,7 @@ row(
 );
 row(
   "approval.once_only",
-  { code: 616, blame: "caller", http: 409, exit: 2 },
+  { code: 616, blame: "caller", http: 409, exit: 1 },
   "This call can be allowed once only.",
   "Allow it once: `gsv approval allow CODE`.",
 );
@@ -562,7 +562,7 @@ row(
 );
 row(
   "storage.full",
-  { code: 552, blame: "platform", http: 507, exit: 1, retryable: true },
+  { code: 552, blame: "platform", http: 507, exit: 4, retryable: true },
   "The disk is full, so the gateway could not store this and nothing was changed.",
   "Free some space on the gateway's disk (`df -h` shows how full each disk is), then try again.",
 );

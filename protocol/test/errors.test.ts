@@ -56,7 +56,7 @@ test("[P10] every setting that a hint names exists", () => {
       assert.ok(isSetting(name), `${reason}: ${name}`);
       checked++;
     }
-    for (const [, name = ""] of hint.matchAll(/`gsv config (?:set|get|unset) ([^\s`<]+)/g)) {
+    for (const [, name = ""] of hint.matchAll(/`gsv config (?:set|get|unset) ([a-z][^\s`<]*)/g)) {
       assert.ok(isSetting(name.replace(/\.$/, "")), `${reason}: ${name}`);
       checked++;
     }

@@ -107,7 +107,7 @@ pub const APPROVAL_ONCE_ONLY: ErrorReason = ErrorReason {
     blame: Blame::Caller,
     retryable: false,
     http: 409,
-    exit: 2,
+    exit: 1,
     text: "This call can be allowed once only.",
     hint: "Allow it once: `gsv approval allow CODE`.",
 };
@@ -1331,7 +1331,7 @@ pub const STORAGE_FULL: ErrorReason = ErrorReason {
     blame: Blame::Platform,
     retryable: true,
     http: 507,
-    exit: 1,
+    exit: 4,
     text: "The disk is full, so the gateway could not store this and nothing was changed.",
     hint: "Free some space on the gateway's disk (`df -h` shows how full each disk is), then try again.",
 };
