@@ -12,7 +12,7 @@ export interface NativeToolContext {
   readonly callId: string;
   /** Who caused the run; absent when a client called the tool itself. */
   readonly origin?: Origin;
-  /** What the conversation has read. Absent: nothing but the owner's words. */
+  /** What the conversation has read. Absent: nothing of others. */
   readonly taint?: Taint;
   /** The state of the file that the owner has seen when they allowed the call: an etag, or `absent`. */
   readonly expect?: string;

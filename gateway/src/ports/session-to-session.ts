@@ -9,7 +9,7 @@ export interface SessionToSession {
   readonly callId: string;
   /** Who caused the run in which the tool was called; undefined when a client called it. */
   readonly origin: Origin | undefined;
-  /** What the writing conversation has read. Absent: nothing but the owner's words. */
+  /** What the writing conversation has read. Absent: nothing of others. */
   readonly taint?: Taint | undefined;
   /** As the model wrote it. */
   readonly to: string;

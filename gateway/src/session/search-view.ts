@@ -3,6 +3,7 @@ import { textOf } from "../ports/messages.ts";
 import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { RunEnd } from "../ports/session.ts";
+import { isForeign } from "../ports/taint.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
 import type { SessionStore } from "./store/session-store.ts";
@@ -49,7 +50,7 @@ export function runEnd(state: State, store: SessionStore, runId: string): RunEnd
     const from = Math.max(oldest, to - PAGE_ROWS);
     for (const row of store.rows(from, to - from).toReversed()) {
       const end = row.runId === runId ? endOf(row) : undefined;
-      if (end?.state === "final" && state.taint !== undefined) return { ...end, taint: state.taint };
+      if (end?.state === "final" && isForeign(state.taint)) return { ...end, taint: state.taint };
       if (end !== undefined) return end;
     }
   }

@@ -11,7 +11,7 @@ import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
-import { taintMark } from "../../ports/taint.ts";
+import { isForeign, taintMark } from "../../ports/taint.ts";
 import { mayUse } from "../../tools/registry.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
@@ -41,7 +41,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const { target, callId, tool, timeoutMs } = effect;
   const origin = {
     ...(state.run.phase === "acting" ? { origin: state.run.origin } : {}),
-    ...(state.taint ? { taint: state.taint } : {}),
+    ...(isForeign(state.taint) ? { taint: state.taint } : {}),
   };
   if (target.kind === "native") {
     // Asked for before the call: without it the result could not be kept.
