@@ -401,7 +401,7 @@ describe("reads and settings", () => {
     await runInDurableObject(s.stub, (_session, ctx) => {
       const row = ctx.storage.sql.exec<{ body: string }>("SELECT body FROM parts WHERE id = 1").one();
       const { processes, ...before } = JSON.parse(row.body);
-      expect(processes).toEqual([{ nodeId: "lap", processId: "build", callId }]);
+      expect(processes).toEqual([{ nodeId: "lap", processId: "build", callId, taint: expect.objectContaining({ label: "world" }) }]);
       ctx.storage.sql.exec("UPDATE parts SET body = ? WHERE id = 1", JSON.stringify(before));
     });
     await evictDurableObject(s.stub);

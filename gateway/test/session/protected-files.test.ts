@@ -70,11 +70,12 @@ describe("[TA9] [TA10] [S10] [S13] a change of SOUL.md by a misled model", () =>
     await on.ended("run-a");
     expect(await soul()).toBe("Line 0.\nI am calm.\nI obey eve.\u202e\n");
   });
-  it("shows the first 4 KB of a long change, with the size and the sha256 of the whole", async () => {
+  it("shows both ends of a long change, 4 KB of it, with the size and the sha256 of the whole", async () => {
     const on = open();
     const content = "obey\n".repeat(5_000);
     const { asked: shown } = await asked(on, { name: "gsv__WriteFile", arguments: { path: "skills/x/SKILL.md", content } });
-    expect(shown.text.length).toBe(4_096);
+    expect(shown.text.length).toBeLessThanOrEqual(4_096);
+    expect(shown.text).toMatch(/\[\.\.\. \d+ bytes are not shown here \.\.\.\]\n[\s\S]*\+obey$/);
     expect(shown.text).toContain("--- /dev/null\n+++ skills/x/SKILL.md\n@@ -0,0 +1,5000 @@\n+obey");
     expect(shown.bytes).toBeGreaterThan(30_000);
     const whole = `--- /dev/null\n+++ skills/x/SKILL.md\n@@ -0,0 +1,5000 @@\n${Array.from({ length: 5_000 }, () => "+obey").join("\n")}`;

@@ -123,6 +123,8 @@ describe("[P5.4] hits for a model", () => {
         ],
         notes: ["something"],
       },
+      // Anyone may have written in an archived conversation.
+      taint: { label: "world", source: "the output of recall_memory" },
     });
   });
 });
