@@ -1,4 +1,4 @@
-/** The adapters of the wires. Each is evaluated on first use; what several of them need is in the bundle once. */
+/** The adapters of the wires. Each is evaluated on first use; the rarer ones are modules of their own, which are loaded then. */
 import type { ModelWire } from "../../../../protocol/gen/types.ts";
 import type { Stream } from "./wire.ts";
 
@@ -14,10 +14,10 @@ export async function loadWire(wire: ModelWire): Promise<Stream> {
       return (await import("./openai.ts")).azure;
     case "google-generative-ai":
     case "google-vertex":
-      return (await import("./google.ts")).gemini;
+      return (await import("./google.lazy.ts")).gemini;
     case "mistral-conversations":
-      return (await import("./mistral.ts")).conversations;
+      return (await import("./mistral.lazy.ts")).conversations;
     case "bedrock-converse-stream":
-      return (await import("./bedrock.ts")).converse;
+      return (await import("./bedrock.lazy.ts")).converse;
   }
 }
