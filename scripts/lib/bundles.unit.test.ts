@@ -91,15 +91,24 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, and the engine of patterns, are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns and the rarer model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
-      const modules = ["documents.mjs", "images.mjs", "pdf.mjs", "photon_rs_bg.wasm", "regex.mjs"];
+      const modules = [
+        "bedrock.mjs",
+        "documents.mjs",
+        "google.mjs",
+        "images.mjs",
+        "mistral.mjs",
+        "pdf.mjs",
+        "photon_rs_bg.wasm",
+        "regex.mjs",
+      ];
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
       const text = (name: string): string => readFileSync(join(folder, name), "utf8");
       const start = text("worker.js");
-      for (const name of ["documents.mjs", "images.mjs", "pdf.mjs", "regex.mjs"]) assert.ok(start.includes(`("./${name}")`), name);
+      for (const name of modules.filter((module) => module.endsWith(".mjs"))) assert.ok(start.includes(`("./${name}")`), name);
       // Words of PDF.js, fflate, Photon and RE2JS.
       for (const [name, word] of [
         ["pdf.mjs", "PasswordException"],

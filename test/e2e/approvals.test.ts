@@ -96,4 +96,21 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
     await isIdle();
     assert.deepEqual(lines("restarted.txt"), ["after"]);
   });
+
+  it("[PO5] a pattern of a rule is compared by the gateway on this machine, too", async () => {
+    const pattern = { path: "command", op: "regex", value: "^touch " };
+    await machine.ok(
+      "config",
+      "set",
+      "toolApproval.rules",
+      JSON.stringify([{ id: "p", tool: "*__Bash", decision: "deny", when: [pattern] }]),
+    );
+    const client = await machine.client();
+    await assert.rejects(
+      client.call("tool.invoke", { tool: "laptop__Bash", args: { command: "touch x" } }),
+      /policy\.denied.*denies this call/,
+    );
+    await client.call("tool.invoke", { tool: "laptop__Bash", args: { command: "true" } });
+    client.close();
+  });
 });

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::channel_name::Name;
 use super::channel_run::Channel;
-use super::runtime::Manifest;
+use super::runtime::{Manifest, ModuleName};
 use crate::exit::{Failure, Outcome};
 
 pub struct Settings<'a> {
@@ -20,6 +20,18 @@ pub struct Settings<'a> {
     /// The folder of what the gateway loads on first use.
     pub modules: &'a Path,
     pub channels: &'a [Channel],
+}
+
+/// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
+const READERS: [&str; 3] = ["pdf.mjs", "documents.mjs", "images.mjs"];
+
+/// The modules that the gateway itself imports on first use.
+fn own_modules(manifest: &Manifest) -> String {
+    let names = manifest.modules.iter().map(ModuleName::as_str);
+    names
+        .filter(|name| name.ends_with(".mjs") && !READERS.contains(name))
+        .map(|name| format!(",\n    (name = \"{name}\", esModule = embed \"modules/{name}\")"))
+        .collect()
 }
 
 /// The file of a channel's script, beside the configuration.
@@ -66,7 +78,9 @@ const config :Workerd.Config = (
 );
 
 const gsv :Workerd.Worker = (
-  modules = [ (name = "worker.js", esModule = embed "worker.js") ],
+  modules = [
+    (name = "worker.js", esModule = embed "worker.js"){modules}
+  ],
   compatibilityDate = {date},
   compatibilityFlags = [{flags}],
   durableObjectNamespaces = [
@@ -97,14 +111,15 @@ const r2 :Workerd.Worker = (
 "#,
         durable = path(settings.durable)?,
         workspace = path(settings.workspace)?,
+        modules = own_modules(settings.manifest),
         port = settings.port,
         version = text(&settings.manifest.version),
         hash = text(settings.bootstrap_hash),
     ))
 }
 
-/// The readers of documents and images. workerd compiles every module of a Worker at its start, so these are files, which the gateway
-/// loads on first use into an isolate of their own.
+/// The readers of documents and images. workerd compiles every module of a Worker at its start, and these are large, so they are files,
+/// which the gateway loads on first use into an isolate of their own.
 fn add_readers(services: &mut String, bound: &mut String, settings: &Settings) -> Outcome<()> {
     let Settings { manifest, modules, .. } = settings;
     let folder = path(modules)?;
@@ -228,7 +243,7 @@ mod tests {
             version: "1".into(),
             compatibility_date: "2026-11-01".into(),
             compatibility_flags: vec!["x".into(), "y".into()],
-            modules: ["pdf.mjs", "p.wasm"]
+            modules: ["pdf.mjs", "p.wasm", "regex.mjs"]
                 .map(|name| name.to_owned().try_into().unwrap())
                 .into(),
             channels: BTreeMap::new(),
@@ -258,14 +273,23 @@ mod tests {
     }
 
     #[test]
-    fn f64_modules_for_first_use_are_not_part_of_what_workerd_loads_at_its_start() {
+    fn po5_what_the_gateway_imports_itself_is_a_module_of_its_worker() {
+        let config = written(&[]);
+        assert!(
+            config.contains(r#"(name = "regex.mjs", esModule = embed "modules/regex.mjs")"#),
+            "{config}"
+        );
+    }
+
+    #[test]
+    fn f64_the_readers_are_not_part_of_what_workerd_loads_at_its_start() {
         let config = written(&[]);
         let embedded: Vec<&str> = config
             .split("embed \"")
             .skip(1)
             .map(|rest| rest.split('"').next().unwrap())
             .collect();
-        assert_eq!(embedded, ["worker.js", "r2.js"]);
+        assert_eq!(embedded, ["worker.js", "modules/regex.mjs", "r2.js"]);
         for part in [
             r#"(name = "modules", disk = (path = "/m"))"#,
             r#"(name = "READERS", service = (name = "gsv", entrypoint = "ReaderService", props = (json = "{\"compatibilityDate\":\"2026-11-01\",\"compatibilityFlags\":[\"x\",\"y\"]}")))"#,
