@@ -70,6 +70,7 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command on a machine whose sandbox is off": { ...bash("make"), sandbox: "off" },
     "runs a command outside the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: "off" }), sandbox: "workspace" },
     "says something strange about the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: null }), sandbox: "workspace" },
+    "runs another tool of a machine with a sandbox": { ...onNode("Launch", "exec", {}), sandbox: "workspace" },
     "gives input in the sandbox": { ...onNode("Process", "exec", { action: "write", data: "x" }), sandbox: "workspace" },
     "gives input outside the sandbox": {
       ...onNode("Process", "exec", { action: "write", data: "x", sandbox: "off" }),
@@ -109,6 +110,7 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command on a machine whose sandbox is off": "deny ask ask allow allow",
     "runs a command outside the sandbox": "deny ask ask allow allow",
     "says something strange about the sandbox": "deny ask ask allow allow",
+    "runs another tool of a machine with a sandbox": "deny ask ask allow allow",
     "gives input in the sandbox": "deny ask allow allow allow",
     "gives input outside the sandbox": "deny ask ask allow allow",
     "ends a command": "deny ask allow allow allow",

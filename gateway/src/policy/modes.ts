@@ -59,6 +59,8 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
   }
 }
 
+/** The tools that a machine's sandbox is about; another tool that runs programs may run them anywhere. */
+const CONFINED: ReadonlySet<string> = new Set(["Bash", "Process"]);
 /** The argument of a call that asks for a command outside the machine's sandbox. */
 const LEAVES = "sandbox";
 /** A program that stays inside: what the sandbox contains, and what can do no harm. */
@@ -68,7 +70,9 @@ function contained(call: PolicyCall): ModeVerdict {
   const { args, sandbox, tool } = call;
   if (Object.hasOwn(args, LEAVES))
     return { verdict: "ask", why: `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${place(call)} outside the sandbox.` };
-  if (sandbox !== undefined && sandbox !== "off") return ALLOW;
+  const hasSandbox = sandbox !== undefined && sandbox !== "off";
+  if (hasSandbox && !CONFINED.has(tool)) return { verdict: "ask", why: `It runs a program on ${place(call)} outside the sandbox.` };
+  if (hasSandbox) return ALLOW;
   const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
   if (tool === "Bash" && typeof command === "string" && isHarmless(command)) return ALLOW;
   // To end a command that the agent has started undoes nothing else.
