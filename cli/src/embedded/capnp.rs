@@ -27,11 +27,17 @@ const READERS: [&str; 3] = ["pdf.mjs", "documents.mjs", "images.mjs"];
 
 /// The modules that the gateway itself imports on first use.
 fn own_modules(manifest: &Manifest) -> String {
-    let names = manifest.modules.iter().map(ModuleName::as_str);
-    names
-        .filter(|name| name.ends_with(".mjs") && !READERS.contains(name))
-        .map(|name| format!(",\n    (name = \"{name}\", esModule = embed \"modules/{name}\")"))
-        .collect()
+    let mut modules = String::new();
+    for name in manifest.modules.iter().map(ModuleName::as_str) {
+        let is_script = Path::new(name).extension().is_some_and(|extension| extension == "mjs");
+        if is_script && !READERS.contains(&name) {
+            let _ = write!(
+                modules,
+                ",\n    (name = \"{name}\", esModule = embed \"modules/{name}\")"
+            );
+        }
+    }
+    modules
 }
 
 /// The file of a channel's script, beside the configuration.
