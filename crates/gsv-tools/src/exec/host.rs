@@ -281,8 +281,12 @@ mod tests {
             .env_clear()
             .envs([("GSV_MARK", "one"), ("OTHER", "two")])
             .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
+        // Its environment is empty until it is the program.
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"x").unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         let has = |variable: &[u8]| environment_has(child.id(), variable);
         let found = [
             has(b"GSV_MARK=one"),
