@@ -35,7 +35,12 @@ describe("[PO6] a rule that can never apply", () => {
     ["has other flags", { when: when("path", "regex", "a", "g") }, /flags are i, m and s/],
     ["has flags without a pattern", { when: when("path", "equals", "a", "i") }, /flags are for regex/],
     ["contains no text", { when: when("path", "contains", 5) }, /the value of contains on path is a text/],
-    ["starts with no text", { when: when("path", "startsWith", ["a"]) }, /the value of startsWith on path is a text/],
+    ["starts with no text", { when: when("path", "startsWith", ["a"]) }, /the value of startsWith on path is a text(?! or)/],
+    [
+      "a command starts with nothing",
+      { when: when("command", "startsWith", []) },
+      /the value of startsWith on command is a text or a list of words/,
+    ],
     ["names no argument", { when: when("a..b", "equals", 5) }, /names no argument/],
     ["allows commands that it does not name", { tool: "lap__Bash", decision: "allow" }, /names one plain command/],
     [

@@ -99,18 +99,6 @@ function normaliseAddress(address: SessionAddress, agentId: string): SessionAddr
  * `agent:{agentId}:`; alone they are the default agent's. Idempotent. A text that could be read in two ways is refused, never guessed.
  */
 export function canonicalKey(raw: string, mainKey: string, defaultAgent: string = MAIN): KeyOutcome {
-  const known = remembered.get(raw);
-  if (known?.mainKey === mainKey && known.defaultAgent === defaultAgent) return known.outcome;
-  const outcome = parseKey(raw, mainKey, defaultAgent);
-  // Every message names its session again, and there are few of them.
-  if (remembered.size >= REMEMBERED_KEYS) remembered.clear();
-  if (raw.length <= MAX_KEY_LENGTH) remembered.set(raw, { mainKey, defaultAgent, outcome });
-  return outcome;
-}
-const REMEMBERED_KEYS = 256;
-const remembered = new Map<string, { readonly mainKey: string; readonly defaultAgent: string; readonly outcome: KeyOutcome }>();
-
-function parseKey(raw: string, mainKey: string, defaultAgent: string): KeyOutcome {
   if (raw.length > MAX_KEY_LENGTH) return bad(`a key has at most ${MAX_KEY_LENGTH} characters`);
   const text = raw.trim();
   const parts = text.split(":");

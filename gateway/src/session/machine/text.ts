@@ -18,10 +18,7 @@ export const counted = (count: number, thing: string): string => `${count} ${thi
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 /** The first `chars` characters at most. */
-export function head(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  return text.slice(0, isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
-}
+export const head = (text: string, chars: number): string => text.slice(0, isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
 /** The last `chars` characters at most. */
 export function tail(text: string, chars: number): string {
   if (text.length <= chars) return text;

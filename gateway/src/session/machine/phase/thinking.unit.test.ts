@@ -63,8 +63,9 @@ describe("the model", () => {
     b.fail({ retryAfterMs: 60_000, models: 2 });
     assert.equal(b.effect("CallModel").notBefore, 60_000);
     b.now = 60_000;
-    b.fail({ retryAfterMs: 60_001, models: 2 });
+    const { status } = b.fail({ retryAfterMs: 60_001, models: 2 });
     assert.equal(b.state.run.phase === "thinking" && b.state.run.modelIndex, 1);
+    assert.match(JSON.stringify(status), /Trying the next model\."/);
   });
   test("[R2] [W4] a failure that is not retryable ends the run at once, visibly", () => {
     const b = new Bench();
