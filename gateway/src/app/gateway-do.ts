@@ -23,7 +23,7 @@ import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from ".
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
-import type { SearchableSession, SearchAnswer, SearchInput } from "../ports/search.ts";
+import type { SearchableSessions, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
@@ -158,7 +158,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]> {
     return this.#ports.sessionsRpc.list(limit);
   }
-  async searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]> {
+  async searchableSessions(agentId: string, afterKey: string): Promise<SearchableSessions> {
     return this.#ports.sessionsRpc.searchable(agentId, afterKey);
   }
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {

@@ -7,7 +7,7 @@ import type { DispatchOutcome, ToolDispatch } from "./dispatch.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ModelAccess, RunContext } from "./run-context.ts";
-import type { SearchAnswer, SearchInput, SearchableSession } from "./search.ts";
+import type { SearchAnswer, SearchInput, SearchableSessions } from "./search.ts";
 import type { SessionToSession, SessionToSessionSent } from "./session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "./spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "./skills.ts";
@@ -50,8 +50,8 @@ export interface GatewayPort {
   resumeAll(by: string, origin: Origin): Promise<string>;
   /** Full-text search. The caller has checked that the requester may see the results. Snippets are redacted. */
   search(input: SearchInput): Promise<Result<SearchAnswer>>;
-  /** A page of an agent's conversations, by key, after `afterKey`. Empty: there are no more. */
-  searchableSessions(agentId: string, afterKey: string): Promise<readonly SearchableSession[]>;
+  /** A page of an agent's conversations, by key, after `afterKey`. */
+  searchableSessions(agentId: string, afterKey: string): Promise<SearchableSessions>;
   /** A message of one conversation to another. The caller has checked that it may. */
   sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
   /** The conversations on channels to which the agent may write on its own initiative. */

@@ -8,6 +8,11 @@ export interface SearchableSession {
   /** No message is newer than this (epoch ms). */
   readonly quietSince: number;
 }
+/** A page of an agent's conversations, by key. */
+export interface SearchableSessions {
+  readonly sessions: readonly SearchableSession[];
+  readonly more: boolean;
+}
 
 /** A page of a conversation's messages. */
 export interface SearchRows {

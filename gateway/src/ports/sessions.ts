@@ -1,6 +1,6 @@
 /** What the sessions feature offers to other features: which sessions exist, who owns them, and calls to a session. */
 import type { PeerKind, StopState } from "../../../protocol/gen/types.ts";
-import type { SearchableSession } from "./search.ts";
+import type { SearchableSessions } from "./search.ts";
 import type { SessionIdentity, SessionPort } from "./session.ts";
 
 /** The content of a session key. `kernel/routing/session-keys.ts` reads and writes keys. */
@@ -39,7 +39,7 @@ export interface SessionDirectory {
   /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */
   byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }>;
   /** Sessions of an agent, after `afterKey` in the order of keys. */
-  ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[];
+  ofAgent(agentId: string, afterKey: string, limit: number): SearchableSessions;
   /** Sessions of an agent that the owner's direct messages made, the last active first. */
   ownedBy(agentId: string, limit: number): readonly string[];
   /** Whether the session is the owner's: by its name, or because the owner's direct message created it. */

@@ -198,7 +198,7 @@ export class Stage {
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
       search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
-      searchableSessions: () => Promise.resolve([]),
+      searchableSessions: () => Promise.resolve({ sessions: [], more: false }),
       sendToSession: (input) => {
         this.sentOut.push(input);
         return Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } });

@@ -364,7 +364,7 @@ export class World {
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
-      searchableSessions: () => remote(() => []),
+      searchableSessions: () => remote(() => ({ sessions: [], more: false })),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
       channelPlaces: () => remote(() => ({ channels: [], places: [], more: false })),
       message: () => remote(() => ({ ok: true as const, value: { status: "queued" as const, deliveryId: "none", to: "none" } })),

@@ -9,7 +9,7 @@
 import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SearchableSession, SearchRows } from "../../ports/search.ts";
+import type { SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder } from "../../storage/keys.ts";
 import type { Doc, IndexStore, Source } from "./index-store.ts";
@@ -21,7 +21,7 @@ export interface CatchUpPorts {
   readonly store: IndexStore;
   readonly bucket: Pick<Bucket, "get" | "list">;
   /** The agent's sessions after this key, ordered by key. */
-  readonly sessions: (afterKey: string) => Promise<readonly SearchableSession[]>;
+  readonly sessions: (afterKey: string) => Promise<SearchableSessions>;
   readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
   readonly now: () => number;
 }
@@ -141,7 +141,8 @@ class Pass {
     const folders = new Set<string>();
     try {
       let whole = await this.#list("", found, MAX_FILES, folders);
-      for (const folder of folders) if (!NOT_SEARCHED.has(folder)) whole = (await this.#list(folder, found, MAX_FILES)) && whole;
+      const searched = [...folders].filter((folder) => !NOT_SEARCHED.has(folder));
+      for (const each of await Promise.all(searched.map((folder) => this.#list(folder, found, MAX_FILES)))) whole = each && whole;
       if (!whole) this.#note("workspace", `The workspace has more than ${MAX_FILES} files; the others are not searched.`);
     } catch {
       return this.#fail("workspace", "The files could not be listed now, so the last indexed state was searched.");
@@ -192,12 +193,10 @@ class Pass {
   async #sessions(): Promise<boolean> {
     const waiting: SearchableSession[] = [];
     try {
-      for (let after = ""; waiting.length < MAX_SESSIONS; ) {
-        const page = await this.#ports.sessions(after);
-        const last = page.at(-1);
-        if (last === undefined) break;
-        waiting.push(...page);
-        after = last.key;
+      for (let after: string | undefined = ""; after !== undefined && waiting.length < MAX_SESSIONS; ) {
+        const { sessions, more }: SearchableSessions = await this.#ports.sessions(after);
+        waiting.push(...sessions);
+        after = more ? sessions.at(-1)?.key : undefined;
       }
     } catch {
       this.#fail("sessions", "The conversations could not be listed now, so the last indexed state was searched.");

@@ -33,7 +33,7 @@ const searchMethods = (ports: FindPorts): Handlers => ({
     const known = found === undefined ? undefined : existingSession(config, sessions, found.value.key);
     if (known?.ok === false) return known;
     // The index of a removed agent can still be searched.
-    if (!config.hasAgent(agentId) && sessions.ofAgent(agentId, "", 1).length === 0) return unknownAgent(config, agentId);
+    if (!config.hasAgent(agentId) && sessions.ofAgent(agentId, "", 1).sessions.length === 0) return unknownAgent(config, agentId);
     return findText(ports, {
       agentId,
       query: params.query,

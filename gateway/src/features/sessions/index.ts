@@ -7,7 +7,7 @@ import { namedSession } from "../../kernel/naming.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionNews } from "../../ports/gateway.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SearchableSession } from "../../ports/search.ts";
+import type { SearchableSessions } from "../../ports/search.ts";
 import type { SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
@@ -52,7 +52,7 @@ export interface SessionsPorts
 export interface SessionsRpc {
   publish(sessionKey: string, news: readonly SessionNews[]): void;
   list(limit: number): readonly SessionEntry[];
-  searchable(agentId: string, afterKey: string): readonly SearchableSession[];
+  searchable(agentId: string, afterKey: string): SearchableSessions;
   send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
 }
 export interface SessionsOffer extends SessionsPort, StopPort {

@@ -8,7 +8,7 @@ import { asSessionKey, type SessionEntry } from "../../../../protocol/gen/types.
 import { isOwnersOwn } from "../../kernel/routing/session-keys.ts";
 import { randomName } from "../../platform/ids.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
-import type { SearchableSession } from "../../ports/search.ts";
+import type { SearchableSessions } from "../../ports/search.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { NamedSession, SessionDirectory, SessionRecord } from "../../ports/sessions.ts";
 
@@ -133,15 +133,19 @@ export class Sessions implements SessionDirectory {
   }
 
   /** Sessions of an agent, after this key in the order of keys. */
-  ofAgent(agentId: string, afterKey: string, limit: number): readonly SearchableSession[] {
+  ofAgent(agentId: string, afterKey: string, limit: number): SearchableSessions {
     this.#write();
-    return all<Row>(
+    const rows = all<Row>(
       this.#db.sql,
       "SELECT * FROM sessions WHERE key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
       afterKey,
       ...keysOf(agentId),
-      limit,
-    ).map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + QUIET_AFTER_MS }));
+      limit + 1,
+    );
+    const sessions = rows
+      .slice(0, limit)
+      .map((row) => ({ key: row.key, lastActiveAt: row.last_active_at, quietSince: row.last_active_at + QUIET_AFTER_MS }));
+    return { sessions, more: rows.length > limit };
   }
 
   /** Sessions of an agent that the owner's direct messages created, the most recently active first. */

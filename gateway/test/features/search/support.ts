@@ -84,13 +84,13 @@ export class Index {
       store,
       bucket: this.watched.bucket,
       sessions: (after) =>
-        reach(() =>
-          [...this.sessions]
+        reach(() => {
+          const rest = [...this.sessions]
             .filter(([key]) => key > after)
             .map(([key, { lastActiveAt, quietSince }]): SearchableSession => ({ key, lastActiveAt, quietSince }))
-            .sort((left, right) => (left.key < right.key ? -1 : 1))
-            .slice(0, 3),
-        ),
+            .sort((left, right) => (left.key < right.key ? -1 : 1));
+          return { sessions: rest.slice(0, 3), more: rest.length > 3 };
+        }),
       rows: (key, after, limit) =>
         reach(() => {
           const session = this.sessions.get(key);
