@@ -181,6 +181,7 @@ describe("[PO12] commands that change nothing", () => {
       "ls",
       "cat /etc/passwd",
       "hostname evil",
+      "arch -x86_64 sh x",
       "date -s 0",
       "date -f /etc/passwd",
       "date --set=0",
@@ -247,6 +248,18 @@ describe("[PO3] a rule allows whole commands only", () => {
     ["", "ask"],
   ] as const)
     test(JSON.stringify(text), () => assert.equal(verdict(bash(text), config), expected));
+  test("another folder, a command outside the sandbox and an argument that is not known are allowed only by a rule that names them", () => {
+    const named = (...when: NonNullable<ApprovalRule["when"]>) => ({ mode: "ask" as const, rules: [rule("allow", "lap__Bash", ...when)] });
+    const status = command("equals", ["git", "status"]);
+    const call = (more: Record<string, unknown>): PolicyCall => ({ ...bash("git status"), args: { command: "git status", ...more } });
+    for (const more of [{ workdir: "evil" }, { workdir: "/srv" }, { sandbox: "off" }, { shell: "/tmp/x" }])
+      assert.equal(verdict(call(more), named(status)), "ask", JSON.stringify(more));
+    const there = named(status, { path: "workdir", op: "equals", value: "src" });
+    assert.equal(verdict(call({ workdir: "src" }), there), "allow");
+    assert.equal(verdict(call({}), there), "ask");
+    assert.equal(verdict(call({ workdir: "src", sandbox: "off" }), there), "ask");
+    assert.equal(verdict(call({ sandbox: "off" }), named(status, { path: "sandbox", op: "equals", value: "off" })), "allow");
+  });
   test("a rule without the whole command allows none", () => {
     for (const loose of [
       rule("allow", "lap__Bash"),

@@ -9,7 +9,7 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { classOf } from "./modes.ts";
 import { isGrantablePath, normalPath } from "./paths.ts";
-import { destroys, runsCode, sends, subcommandOf } from "./programs.ts";
+import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
 import { COMMAND, isShell } from "./rules.ts";
 import { readShell } from "./shell.ts";
 
@@ -104,7 +104,7 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   const exact = { program, words };
   if (sandbox === "off") {
     if (runsCode(words)) return undefined;
-    if (destroys(words) || sends(words)) return exact;
+    if (!isPlain(words)) return exact;
   } else if (sandbox === "workspace+net" && sends(words)) return exact;
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };

@@ -47,7 +47,36 @@ const commands = (command: unknown, sandbox: SandboxProfile = "off", more: Recor
 
 describe("[GR3] what a command can be granted as", () => {
   const outside: readonly (readonly [command: string, scope: unknown])[] = [
-    ["git push origin main", [["git", "push"]]],
+    ["git push origin main", [["git", "push", "origin", "main"]]],
+    ["git log --oneline", [["git", "log"]]],
+    // Options that write a file.
+    ["git log --output=/home/me/.bashrc", [["git", "log", "--output=/home/me/.bashrc"]]],
+    ["git diff --ou x", [["git", "diff", "--ou", "x"]]],
+    ["git -C x log", [["git", "-C", "x", "log"]]],
+    ["git remote set-url origin https://example.org", [["git", "remote", "set-url", "origin", "https://example.org"]]],
+    ["git apply --unsafe-paths x", [["git", "apply", "--unsafe-paths", "x"]]],
+    ["sort -u a", [["sort", undefined]]],
+    ["sort -uo x a", undefined],
+    ["sort --output=x a", [["sort", "--output=x", "a"]]],
+    ["sort --ou=x a", [["sort", "--ou=x", "a"]]],
+    ["uniq -c", [["uniq", undefined]]],
+    ["uniq a b", [["uniq", "a", "b"]]],
+    ["tree -o x", [["tree", "-o", "x"]]],
+    ["xxd -r a b", [["xxd", "-r", "a", "b"]]],
+    ["yq -i .a x", [["yq", "-i", ".a", "x"]]],
+    ["sed 'w x' y", [["sed", "w x", "y"]]],
+    ["date -s x", [["date", "-s", "x"]]],
+    ["eslint .", [["eslint", "."]]],
+    // Options that start a program.
+    ["rg --pre ./x a", undefined],
+    ["rg --pre=./x a", undefined],
+    ["rg -n a", [["rg", undefined]]],
+    ["sort --compress-program ./x a", undefined],
+    ["hg --config alias.x='!y' x", undefined],
+    // The shell computes what an argument says.
+    ["printf -v 'a[$(x)]' y", undefined],
+    ["test -v 'a[$(x)]'", undefined],
+    ["printf '%s' a", [["printf", "%s", "a"]]],
     ["git -c core.pager=x log", undefined],
     ["ls -la src", [["ls", undefined]]],
     [
@@ -57,7 +86,7 @@ describe("[GR3] what a command can be granted as", () => {
         ["head", undefined],
       ],
     ],
-    ["gofmtx check src", [["gofmtx", "check"]]],
+    ["gofmtx check src", [["gofmtx", "check", "src"]]],
     ["docker compose up", undefined],
     ["rm -rf build", [["rm", "-rf", "build"]]],
     ["cp a b", [["cp", "a", "b"]]],
@@ -74,7 +103,7 @@ describe("[GR3] what a command can be granted as", () => {
     ["./run.sh", undefined],
     ["scripts/test", undefined],
     ["/tmp/x", undefined],
-    ["/usr/bin/git push", [["/usr/bin/git", "push"]]],
+    ["/usr/bin/git status", [["/usr/bin/git", "status"]]],
     ["sudo ls", undefined],
     ["env ls", undefined],
     ["find . -exec ls {} +", undefined],
@@ -210,11 +239,12 @@ describe("decide", () => {
     decide(call, { policy: policyOf({ mode: "ask", ...config }, engine), isOwners: context.isOwners, granted: { ...context, grants } });
 
   test("[GR5] a grant answers the mode's question, and its id is the rule", () => {
-    const grants = [grant(bash("git push"))];
-    assert.deepEqual(decided(bash("git push -f"), grants), { verdict: "allow", rule: "grant:g1" });
+    const grants = [grant(bash("git show"))];
+    assert.deepEqual(decided(bash("git show -s"), grants), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decided(bash("git show --output=x"), grants).verdict, "ask");
     assert.equal(decided(bash("git pull"), grants).verdict, "ask");
-    assert.equal(decided(bash("git push && git pull"), grants).verdict, "ask");
-    assert.deepEqual(decided(bash("git push && git log"), [...grants, grant(bash("git log"), at(), "g2")]), {
+    assert.equal(decided(bash("git show && git pull"), grants).verdict, "ask");
+    assert.deepEqual(decided(bash("git show && git log"), [...grants, grant(bash("git log"), at(), "g2")]), {
       verdict: "allow",
       rule: "grant:g1 grant:g2",
     });
@@ -240,7 +270,7 @@ describe("decide", () => {
         agentId: "main",
         tool: "Bash",
         nodeId: "lap",
-        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "git", subcommand: "push" }] },
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "git", words: ["git", "push"] }] },
       },
       always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["git", "push"] }] },
     });
@@ -257,6 +287,13 @@ describe("decide", () => {
       const rules = [{ id: "a", ...decision.offer.always }];
       assert.equal(decided(call, [], { rules }).verdict, "allow");
       const [name = ""] = Object.keys(call.args);
+      if (call.tool === "Bash") {
+        // The owner was not shown another folder, and not that the command leaves the sandbox.
+        for (const more of [{ workdir: "evil" }, { workdir: 5 }, { sandbox: "off" }, { env: {} }])
+          assert.equal(decided({ ...call, args: { ...call.args, ...more } }, [], { rules }).verdict, "ask", JSON.stringify(more));
+        for (const more of [{ workdir: "" }, { workdir: "." }, { timeout: 5, background: true, yieldMs: 1 }])
+          assert.equal(decided({ ...call, args: { ...call.args, ...more } }, [], { rules }).verdict, "allow", JSON.stringify(more));
+      }
       assert.equal(decided({ ...call, args: { ...call.args, [name]: `${String(call.args[name])}2` } }, [], { rules }).verdict, "ask");
     }
   });
@@ -269,8 +306,8 @@ test("[GR1] the text of a scope names everything that limits it", () => {
     return scopeText(scope, (shown) => shown);
   };
   assert.equal(
-    text(bash("git push")),
-    "`git push` with any further arguments, in the workspace of lap, without a sandbox, by the agent main",
+    text(bash("git log")),
+    "`git log` with any further arguments, in the workspace of lap, without a sandbox, by the agent main",
   );
   assert.equal(
     text(bash("python3 x", { workdir: "a" }), "workspace"),

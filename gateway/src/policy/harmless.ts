@@ -4,7 +4,7 @@
  */
 import { readShell } from "./shell.ts";
 
-const ALWAYS: ReadonlySet<string> = new Set(["uname", "pwd", "whoami", "id", "uptime", "arch", "nproc", "echo", "true", "false"]);
+const ALWAYS: ReadonlySet<string> = new Set(["uname", "pwd", "whoami", "id", "uptime", "nproc", "echo", "true", "false"]);
 /** `date` sets the clock and reads files with other words. */
 const DATE_WORD = /^(?:\+.*|-u|--utc|-R|-I(?:date|hours|minutes|seconds|ns)?)$/;
 
@@ -17,6 +17,8 @@ function isHarmlessCommand([name, ...words]: readonly string[]): boolean {
   if (name === undefined) return false;
   // Without words it shows the name, with words it sets it.
   if (name === "hostname") return words.length === 0;
+  // On macOS it runs the command in its words.
+  if (name === "arch") return words.length === 0;
   if (name === "date") return words.every((word) => DATE_WORD.test(word));
   return ALWAYS.has(name);
 }

@@ -16,7 +16,7 @@ const callOf = (policyClass: PolicyClass, sandboxed = false): PolicyCall =>
         tool: policyClass === "exec" ? "Bash" : "Write",
         target: { kind: "node", nodeId: "lap" },
         policyClass,
-        args: { command: "npm test", path: "src/a.ts" },
+        args: policyClass === "exec" ? { command: "npm test" } : { path: "src/a.ts" },
         ...(sandboxed ? { sandbox: SANDBOX } : {}),
       }
     : { name: `gsv__${policyClass}`, tool: `gsv__${policyClass}`, target: { kind: "native" }, policyClass, args: {} };

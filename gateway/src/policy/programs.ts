@@ -1,6 +1,6 @@
 /**
- * What is known about programs by their names, for grants (rule GR3). PURE. A name that no list has counts as an ordinary program: its
- * first word-like argument is its subcommand, which only makes a grant narrower.
+ * What is known about programs by their names, for grants (rule GR3). PURE. A name that no list has is an unknown program: without a
+ * sandbox it is granted as exactly the one command, because an option of it may write a file or start a program.
  */
 import { runsAnother } from "./wrappers.ts";
 
@@ -17,23 +17,30 @@ const RUNS_CODE = words(`
   nim flutter mix rebar3 pre-commit
   psql mysql sqlite sqlite3 redis-cli mongosh gdb lldb terraform tofu ansible ansible-playbook vagrant packer helm kubectl kubectx nix nix-shell
 `);
-/** Overwrite, remove or stop what an argument names: a grant names the whole command. */
-const DESTROYS = words(`
-  cp ln tee install patch rsync split tar zip unzip gzip gunzip 7z
-  rm rmdir unlink shred dd mv truncate mkfs fdisk parted wipefs chmod chown chgrp chattr setfacl kill pkill killall systemctl service
-  launchctl shutdown reboot halt poweroff mount umount swapoff useradd userdel usermod groupdel passwd visudo iptables nft ufw
-`);
 /** Send data to a place that an argument names. */
 const SENDS = words(`
   curl wget http https xh aria2c scp sftp ftp lftp tftp nc ncat netcat socat telnet mail mailx sendmail msmtp mutt rclone s3cmd aws gsutil gcloud az
   gh glab hub heroku flyctl wrangler vercel netlify dig nslookup host ping
 `);
-/** The first argument is a value, never a subcommand. */
-const NO_SUBCOMMAND = words(`
-  ls cat head tail wc sort uniq cut tr grep egrep fgrep rg find file stat du df diff cmp comm echo printf mkdir touch cp ln basename dirname realpath
-  readlink tree jq yq sha256sum md5sum cksum date sleep seq test true false pwd which type whoami id uname hostname env printenv ps column paste
-  join split nl fold fmt expand tee xxd od hexdump strings base64 gzip gunzip zip unzip tar
+/** Read and print, or make an empty file or folder, whatever their arguments are. */
+const READS = words(`
+  ls cat head tail wc cut tr grep egrep fgrep rg find stat du df diff cmp comm echo basename dirname realpath readlink jq sha256sum md5sum cksum sleep
+  seq true false pwd which whoami id uname ps column paste join nl fold fmt expand od hexdump strings printenv mkdir touch
 `);
+/** Do only that as long as none of their arguments is like this: those write a file. */
+const READS_UNLESS: Readonly<Record<string, RegExp>> = {
+  sort: /^-[A-Za-z]*[oT]|^--(?!(?:reverse|unique|numeric-sort|human-numeric-sort|version-sort|ignore-case)$|key=)/,
+  // Its second operand is written.
+  uniq: /^(?!-.)/,
+};
+/** Read the repository, or change only its index and its history. None of them reaches another machine or overwrites a file of the work tree. */
+const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep add commit");
+/** `--output` and its beginnings write a file. */
+const GIT_WRITES = /^--ou/;
+/** Beside those that read: their first argument is a value, never a subcommand. */
+const NO_SUBCOMMAND = words(
+  "sort uniq date file yq tree xxd base64 cp ln tee gzip gunzip zip unzip tar split hostname env printf test type",
+);
 /** Their subcommands have subcommands. */
 const TWO_WORDS = words("gh glab aws gcloud az docker podman kubectl helm ip nmcli");
 
@@ -53,13 +60,20 @@ export function runsCode(command: readonly string[]): boolean {
   const [program = ""] = command;
   return isIn(RUNS_CODE, program) || isOutsideSystem(program) || runsAnother(command);
 }
-export const destroys = ([program = ""]: readonly string[]): boolean => isIn(DESTROYS, program);
 export const sends = ([program = ""]: readonly string[]): boolean => isIn(SENDS, program);
+
+/** Whether a command is known to do no more than its program and subcommand say, with any further arguments like its own. */
+export function isPlain([program = "", ...args]: readonly string[]): boolean {
+  const name = baseOf(program);
+  if (name === "git") return GIT_READS.has(args[0] ?? "") && !args.some((arg) => GIT_WRITES.test(arg));
+  const unless = Object.hasOwn(READS_UNLESS, name) ? READS_UNLESS[name] : undefined;
+  return unless === undefined ? READS.has(name) : !args.some((arg) => unless.test(arg));
+}
 
 const WORD = /^[A-Za-z][A-Za-z0-9:_-]*$/;
 /** Undefined: the program has none, or the command begins with an option. */
 export function subcommandOf([program = "", first, second]: readonly string[]): string | undefined {
   if (first === undefined || !WORD.test(first)) return undefined;
-  if (isIn(NO_SUBCOMMAND, program) || isIn(RUNS_CODE, program)) return undefined;
+  if ([READS, NO_SUBCOMMAND, RUNS_CODE].some((list) => isIn(list, program))) return undefined;
   return isIn(TWO_WORDS, program) && second !== undefined && WORD.test(second) ? `${first} ${second}` : first;
 }

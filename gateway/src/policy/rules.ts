@@ -72,6 +72,7 @@ export const namesCommand = ({ when }: Pick<CompiledRule, "when">): boolean =>
 
 /** Whether all conditions of a rule hold. `unit` is given for a Bash call. */
 export function matchRule({ decision, when }: CompiledRule, args: PolicyCall["args"], unit: ShellUnit | undefined): Match {
+  if (decision === "allow" && unit !== undefined && !namesRest(when, args)) return "no";
   let all: Match = "yes";
   for (const condition of when) {
     const isCommand = unit !== undefined && condition.path.length === 1 && condition.path[0] === COMMAND;
@@ -81,6 +82,18 @@ export function matchRule({ decision, when }: CompiledRule, args: PolicyCall["ar
   }
   return all;
 }
+
+/** They change neither what a command does nor where. */
+const HOW_LONG: ReadonlySet<string> = new Set([COMMAND, "timeout", "background", "yieldMs"]);
+/**
+ * The same words do something else in another folder, where a program of the agent may have put its own settings, and outside the sandbox.
+ * So a rule that allows a command names these arguments, too.
+ */
+const namesRest = (when: CompiledRule["when"], args: PolicyCall["args"]): boolean =>
+  Object.entries(args).every(
+    ([name, value]) => HOW_LONG.has(name) || (name === "workdir" && isWorkspace(value)) || when.some(({ path: [first] }) => first === name),
+  );
+const isWorkspace = (folder: unknown): boolean => folder === "" || folder === "." || folder === "./";
 
 function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
   const { words, text } = unit;

@@ -68,6 +68,11 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   ghc: /^-e/,
   sort: /^--compress|^-[A-Za-z]*[oT]/,
   split: /^--filter/,
+  rg: /^--(?:pre|hostname-bin)(?:=|$)/,
+  hg: /^--config|^(?:bisect|extdiff)$/,
+  svn: /^--(?:config|diff|merge|editor)/,
+  fzf: /./,
+  pandoc: /^-[A-Za-z]*[FL]|^--(?:filter|lua-filter|pdf-engine)/,
   zip: /^-[A-Za-z]*T|^--unzip-command|^--test-command/,
   wget: /^--use-askpass|^--config|^-e/,
   curl: /^-[A-Za-z]*K|^--config/,
@@ -84,6 +89,9 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   gem: /^(?:exec|install)$/,
   ip: /^exec$/,
 };
+/** Commands of a shell that compute what an argument says, `name[$(command)]` included. With `-v` they also set what the shell runs for a name. */
+const COMPUTES: ReadonlySet<string> = words("printf test print integer float exit logout bye return shift break continue");
+const COMPUTED = /^-v|\[.*[$`]/s;
 /** Other names of the same program. */
 const ALSO: Readonly<Record<string, string>> = {
   nodejs: "node",
@@ -118,6 +126,7 @@ export function runsAnother([program = "", ...args]: readonly string[]): boolean
   if (ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name) || base.startsWith("ld-linux") || base.startsWith("ld-musl")) return true;
   const known = Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name;
   const inline = known !== undefined && Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
+  if (COMPUTES.has(base) && args.some((arg) => COMPUTED.test(arg))) return true;
   // Elsewhere in git `-u` is harmless.
   if (known === "git" && args.includes("clone") && args.some((arg) => arg.startsWith("-u"))) return true;
   return inline !== undefined && (args.length === 0 ? isInterpreter(known) : args.some((arg) => inline.test(arg)));

@@ -110,7 +110,7 @@ describe("a grant", () => {
     const on = stage("off");
     const s = newSession({ isOwnersSession: true });
     await s.send("a");
-    (await on.call(0)).answer(says("", [...bash("ls $HOME"), ...bash("python3 a.py"), ...bash("git push")]));
+    (await on.call(0)).answer(says("", [...bash("ls $HOME"), ...bash("python3 a.py"), ...bash("git log")]));
     const asked = await until("the questions", () => (waiting(on).length === 3 ? waiting(on) : undefined));
     expect(asked.map(({ offer }) => offer?.scope.what.kind)).toEqual([undefined, undefined, "commands"]);
     const [complex] = asked;
@@ -119,6 +119,6 @@ describe("a grant", () => {
     expect(ended).not.toHaveProperty("choice");
     const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload.text ?? ""] : []));
     expect(shown.map((text) => text.includes("--for session"))).toEqual([false, false, true]);
-    expect(shown[2]).toContain("`git push` with any further arguments, in the workspace of lap, without a sandbox");
+    expect(shown[2]).toContain("`git log` with any further arguments, in the workspace of lap, without a sandbox");
   });
 });
