@@ -47,7 +47,7 @@ describe("a question", () => {
     const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload] : []));
     expect(shown).toMatchObject([{ approvalId: asked.code, callId: asked.callId }]);
   });
-  it("[K11] [P15] after an eviction it waits with the same code, and one answer runs the call once", async () => {
+  it("[P-43] [K11] [P15] after an eviction it waits with the same code, and one answer runs the call once", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     await evictDurableObject(s.stub);
@@ -58,7 +58,7 @@ describe("a question", () => {
     await finish(on, s);
     expect(on.dispatches).toHaveLength(1);
   });
-  it("[K12] [P15] an eviction right after the answer: the call is handed over, and a repeated answer gets the same result", async () => {
+  it("[P-43] [K12] [P15] an eviction right after the answer: the call is handed over, and a repeated answer gets the same result", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     const first = value(await allow(s, asked));
@@ -71,7 +71,7 @@ describe("a question", () => {
     await finish(on, s);
     expect(on.dispatches).toHaveLength(2);
   });
-  it("[AP5] [P15] no one answers: the alarm of the sleeping session denies the call", async () => {
+  it("[P-20] [AP5] [P15] no one answers: the alarm of the sleeping session denies the call", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     // The alarm of the work that asked the question comes first, and sets the one for the question's end.
@@ -88,7 +88,7 @@ describe("a question", () => {
     await ringing;
     expect(on.dispatches).toEqual([]);
   });
-  it("[AP6] [S13] the policy has changed: the allowance is void, and the call is asked about with a new code", async () => {
+  it("[P-13] [P-36] [AP6] [S13] the policy has changed: the allowance is void, and the call is asked about with a new code", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     on.toolApproval = { defaultDecision: "ask" };
@@ -97,10 +97,13 @@ describe("a question", () => {
     const second = await until("the new question", () => on.approvals.at(-1)?.waiting.find(({ code }) => code === taken.again));
     expect(second.hash).not.toBe(asked.hash);
     expect(on.dispatches).toEqual([]);
+    // The old code has had its answer, and no other comes of it.
+    expect(value(await allow(s, asked))).toEqual(taken);
+    expect(on.dispatches).toEqual([]);
     expect(value(await allow(s, second))).toMatchObject({ outcome: "allowed" });
     await until("the call", () => on.dispatches.length > 0);
   });
-  it("[AP6] [S13] the machine has another sandbox than when it was asked: the allowance is void", async () => {
+  it("[P-38] [AP6] [S13] the machine has another sandbox than when it was asked: the allowance is void", async () => {
     const on = stage();
     on.nodes = [{ ...LAP, sandbox: { profile: "workspace", tier: "bubblewrap" } }];
     const { s, asked } = await paused(on);
@@ -108,7 +111,7 @@ describe("a question", () => {
     expect(value(await allow(s, asked))).toMatchObject({ outcome: "asked_again" });
     expect(on.dispatches).toEqual([]);
   });
-  it("[AP4] a code of another conversation, and another hash, change nothing", async () => {
+  it("[P-14] [P-16] [AP4] a code of another conversation, and another hash, change nothing", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     const other = newSession();

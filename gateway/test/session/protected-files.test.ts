@@ -56,7 +56,7 @@ describe("[TA9] [TA10] [S10] [S13] a change of SOUL.md by a misled model", () =>
     await on.ended("run-a");
     expect(await soul()).toBe(SOUL);
   });
-  it("is asked about again, with the new diff, when the file changed meanwhile", async () => {
+  it("[P-41] is asked about again, with the new diff, when the file changed meanwhile", async () => {
     const on = open();
     const { s, asked: shown } = await asked(on);
     value(await store.write("main", "SOUL.md", `Line 0.\n${SOUL}`));

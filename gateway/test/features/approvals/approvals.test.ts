@@ -78,7 +78,7 @@ describe("an answer", () => {
     expect(await peer.ok("approval.resolve", { code: "PQRTW", decision: "allow" })).toEqual({ outcome: "denied", by: "client:me" });
     expect(asked.slice(before).filter(({ what }) => what === "answerApproval")).toEqual([]);
   });
-  test("[AP4] a wrong code is refused, and the same code of two conversations needs the name of one", async () => {
+  test("[P-12] [P-15] [AP4] a wrong code is refused, and the same code of two conversations needs the name of one", async () => {
     const [one, two] = [newKey(), newKey()];
     await report(one, 1, [question("TWXYZ")]);
     await report(two, 1, [question("TWXYZ")]);
@@ -88,7 +88,7 @@ describe("an answer", () => {
     await peer.ok("approval.resolve", { code: "TWXYZ", decision: "allow", sessionKey: two });
     expect(asked.filter(({ what, key }) => what === "answerApproval" && key === one)).toEqual([]);
   });
-  test("[AP11] [S14] nodes, channels and read-only clients may neither answer nor list", async () => {
+  test("[P-06] [P-07] [P-08] [AP11] [S14] nodes, channels and read-only clients may neither answer nor list", async () => {
     const key = newKey();
     await report(key, 1, [question("GHJKM")]);
     const readOnly = await client((await token("client-ro")).token);
@@ -107,5 +107,17 @@ describe("an answer", () => {
     expect(asked.filter(({ what, key: to }) => what === "answerApproval" && to === key)).toEqual([]);
     const writer = await client((await token("client")).token);
     await writer.ok("approval.resolve", { code: "GHJKM", decision: "allow" });
+  });
+  test("[P-09] [AP11] [S14] without a token, and with a token that was revoked, no one may answer", async () => {
+    const key = newKey();
+    await report(key, 1, [question("GHJKN")]);
+    const unknown = await open();
+    expect((await unknown.refused("approval.resolve", { code: "GHJKN", decision: "allow" })).reason).toMatch(/^(?:auth|protocol)\./);
+    const { token: secret, tokenId } = await token("client");
+    const revoked = await client(secret);
+    await peer.ok("tokens.revoke", { tokenId });
+    await revoked.ended();
+    await expect(client(secret)).rejects.toThrow();
+    expect(asked.filter(({ what, key: to }) => what === "answerApproval" && to === key)).toEqual([]);
   });
 });

@@ -69,7 +69,7 @@ describe("[GR1] an answer", () => {
     // The grant comes with the session's report, and not with the answer.
     expect(await made("K7Q2A")).toBeUndefined();
   });
-  test("that is not offered is refused, and changes nothing", async () => {
+  test("[P-21] that is not offered is refused, and changes nothing", async () => {
     const key = newKey();
     const { offer: _offer, ...plain } = question("M3N4P");
     await report(key, 1, [plain, question("M3N4Q")]);
