@@ -8,6 +8,7 @@ import {
   type APIButtonComponentWithCustomId,
   ButtonStyle,
   ComponentType,
+  MessageFlags,
 } from "discord-api-types/v10";
 import type { OutboundPart, SendOutcome } from "../../kit/src/platform.ts";
 
@@ -21,6 +22,7 @@ const MAX_LABEL = 80;
 export interface MessageBody {
   content: string;
   allowed_mentions: APIAllowedMentions;
+  flags: MessageFlags;
   nonce?: string;
   enforce_nonce?: boolean;
   message_reference?: { message_id: string; fail_if_not_exists: boolean };
@@ -59,6 +61,8 @@ export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: s
   return {
     content: part.text.slice(0, MAX_CHARS),
     allowed_mentions: QUIET,
+    // Without a preview Discord fetches no address that the agent wrote: an address can hold private data (rule TA11).
+    flags: MessageFlags.SuppressEmbeds,
     ...(buttons.length === 0 ? {} : { components: [{ type: ComponentType.ActionRow, components: buttons }] }),
     ...(filename === undefined ? {} : { attachments: [{ id: 0, filename }] }),
   };

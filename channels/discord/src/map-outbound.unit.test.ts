@@ -18,14 +18,20 @@ test("[P9] a message has a nonce and pings no one", () => {
   assert.deepEqual(toMessage(part({ replyToId: "1300000000000000000" }), undefined), {
     content: "hello @everyone",
     allowed_mentions: { parse: [], replied_user: false },
+    flags: 4,
     nonce: "abcDEF123",
     enforce_nonce: true,
     message_reference: { message_id: "1300000000000000000", fail_if_not_exists: false },
   });
 });
 test("[P7] an edit has no nonce and no reference", () => {
-  assert.deepEqual(Object.keys(toEdit(part({ replyToId: "1300000000000000000" }), undefined)), ["content", "allowed_mentions"]);
+  assert.deepEqual(Object.keys(toEdit(part({ replyToId: "1300000000000000000" }), undefined)), ["content", "allowed_mentions", "flags"]);
   assert.equal(toLive("x", undefined).message_reference, undefined);
+});
+test("[TA11] messages, edits and live texts have no previews, so that Discord fetches no address in them", () => {
+  const text = "see https://example.org/?q=secret";
+  for (const { flags } of [toMessage(part({ text }), undefined), toEdit({ text }, "a.txt"), toLive(text, undefined)])
+    assert.equal(flags & 4, 4);
 });
 test("[P7] buttons carry the action's id", () => {
   const actions = Array.from({ length: 9 }, (_, index) => ({ id: `a${index}`, label: "L".repeat(200) }));
