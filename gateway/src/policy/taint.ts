@@ -10,6 +10,8 @@ import type { ToolTarget } from "../ports/tool-target.ts";
 import { isHarmless } from "./harmless.ts";
 import { foldedPath } from "./paths.ts";
 
+/** A name that others chose, as a part of a sentence that the owner reads: with quotes it cannot continue the sentence. */
+const named = (name: string): string => (/^[\w.:@+-]{1,80}$/.test(name) ? name : JSON.stringify(Array.from(name).slice(0, 80).join("")));
 const taint = (label: TaintLabel, source: string): Taint => ({ label, source: source.slice(0, SOURCE_CHARS) });
 
 /** `stated`: what the sender's side says about the content: quotes, forwarded text, the label of another conversation. */
@@ -21,7 +23,10 @@ export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
       return higher(taint("self", "a note of the gateway"), stated);
     case "channel":
       if (origin.role === "owner") return higher(OWNER, stated);
-      return higher(taint("peer", `a message of ${origin.senderId ?? "another person"} on ${origin.channel}`), stated);
+      return higher(
+        taint("peer", `a message of ${origin.senderId === undefined ? "another person" : named(origin.senderId)} on ${origin.channel}`),
+        stated,
+      );
     case "session":
       return stated ?? taint("world", `a message of the conversation ${origin.sessionKey}`);
     case "node_event":
@@ -41,14 +46,15 @@ export interface MessageFacts {
 }
 /** Of a message on a channel, beside its sender's role. Undefined: nothing in it is of others. */
 export function channelTaint({ channel, senderId, isKnown, forwarded, quotesOther }: MessageFacts): Taint | undefined {
-  if (!isKnown) return taint("world", `a message of the stranger ${senderId ?? "without an id"} on ${channel}`);
+  if (!isKnown)
+    return taint("world", `a message of the stranger ${senderId === undefined ? "without an id" : named(senderId)} on ${channel}`);
   if (forwarded) return taint("world", `a forwarded message on ${channel}`);
   return quotesOther ? taint("world", `a quoted message on ${channel}`) : undefined;
 }
 /** A document has an author whom no one knows; pictures and recordings are as trusted as their sender. */
 export function filesTaint(files: readonly Pick<MediaBlock, "type" | "filename">[]): Taint | undefined {
   const document = files.find(({ type }) => type === "document");
-  return document && taint("world", `the document ${document.filename ?? "without a name"}`);
+  return document && taint("world", `the document ${document.filename === undefined ? "without a name" : named(document.filename)}`);
 }
 
 // ---------------------------------------------------------------- tools
