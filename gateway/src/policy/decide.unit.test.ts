@@ -126,7 +126,7 @@ describe("[PO7] the mode decides what no rule decides", () => {
       for (const mode of ["plan", "ask", "auto"] as const)
         assert.equal(verdict(call, { mode }), table[name]?.split(" ")[PolicyModeValues.indexOf(mode)]);
     });
-  test("a name with a dot at the front is more than a file, unless it is known as a mere setting", () => {
+  test("a name with a dot at the front, and HEAD of a repository, is more than a file, unless it is known as a mere setting", () => {
     const written = (path: string): string => verdict(onNode("Write", "write_files", { path }), { mode: "auto" });
     for (const path of [
       ".local/bin/uname",
@@ -136,9 +136,12 @@ describe("[PO7] the mode decides what no rule decides", () => {
       ".Gradle/init.gradle",
       ".x",
       "a/.../b",
+      "HEAD",
+      "sub/head",
     ])
       assert.equal(written(path), "ask", path);
-    for (const path of [".gitignore", "src/.editorconfig", "./a", "a/.env.example", "a.b"]) assert.equal(written(path), "allow", path);
+    for (const path of [".gitignore", "src/.editorconfig", "./a", "a/.env.example", "a.b", "src/head.ts"])
+      assert.equal(written(path), "allow", path);
   });
   test("a session's mode overrides the configured one, and mode or default are named as the rule", () => {
     assert.deepEqual(decided(bash("id"), { mode: "plan" }, { mode: "full" }), { verdict: "allow", rule: "mode:full" });

@@ -40,7 +40,9 @@ const ONLY_SETTINGS: ReadonlySet<string> = new Set(
     ".env.example .env.sample .env.template .nvmrc .node-version .python-version .ruby-version .mailmap .markdownlint.json .yamllint .hidden"
   ).split(" "),
 );
-const startsPrograms = (part: string): boolean => part.startsWith(".") && part !== "." && !ONLY_SETTINGS.has(part);
+/** A folder with a file HEAD can be a repository of git, and the settings beside it start programs when git looks at the folder. */
+const REPOSITORY = "head";
+const startsPrograms = (part: string): boolean => part === REPOSITORY || (part.startsWith(".") && part !== "." && !ONLY_SETTINGS.has(part));
 /** Whether a file of a machine is surely inside the workspace, and none that makes other programs run something. */
 export function isOrdinaryInside(path: unknown): boolean {
   if (typeof path !== "string" || path === "" || path.length > 4096 || /^[/~]|[\\\p{Cc}\p{Cf}\p{Cs}]|^[A-Za-z]:/u.test(path)) return false;
