@@ -3,7 +3,7 @@
  * Built on Baileys' codec, which its client uses, too. Only the wire; no other behaviour of WhatsApp.
  */
 import { createCipheriv, createHmac, randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import {
@@ -19,45 +19,43 @@ import {
 } from "@whiskeysockets/baileys";
 import { type WebSocket, WebSocketServer } from "ws";
 import { selfSigned } from "./certificate.ts";
-import { control } from "./control.ts";
+import { FileServer } from "./file-server.ts";
 import { Linking } from "./linking.ts";
 import { NoiseServer, serverIdentity, type ServerIdentity } from "./noise-server.ts";
 import { type Bot, Party, type Person, type Shown } from "./party.ts";
-import type { Connection, Note, Say, SayMedia } from "./types.ts";
-
-const SERVER = "s.whatsapp.net";
-const seconds = (): number => Math.floor(Date.now() / 1000);
-const children = (node: BinaryNode): readonly BinaryNode[] => (Array.isArray(node.content) ? node.content : []);
-const bytesOf = (node: BinaryNode | undefined): Buffer => Buffer.from((node?.content as Uint8Array | undefined) ?? []);
+import { Queries } from "./queries.ts";
+import { Records } from "./records.ts";
+import { children, seconds, SERVER } from "./stanza.ts";
+import type { Connection, Say, SayMedia } from "./types.ts";
 
 function damage(enc: readonly BinaryNode[]): void {
   for (const { content } of enc) if (content instanceof Uint8Array) content[content.length - 3] = (content[content.length - 3] ?? 0) ^ 0xff;
 }
 
-export class FakeWhatsApp {
+export class FakeWhatsApp extends Records {
   identity: ServerIdentity = serverIdentity();
   readonly tls = selfSigned();
   readonly account = { pn: "15550001111", lid: "900000001111", device: 7 };
   readonly phone = new Party({ ...this.account, name: "Owner" });
   readonly peers = new Map<string, Party>();
   readonly groups = new Map<string, { readonly subject: string; readonly members: readonly string[] }>();
-  readonly log: Note[] = [];
-  readonly files = new Map<string, Buffer>();
   readonly linking = new Linking(this);
+  readonly #queries = new Queries(this);
+  readonly #web = new FileServer(this);
+  readonly files = this.#web.files;
   bot: Bot | undefined;
   /** Refuses the next login with this code. */
   refuseLogin: string | undefined;
   /** The device's next message reaches its receiver, then the connection breaks before the acknowledgement. */
   dropAfterNextMessage: boolean | string = false;
   live: Connection | undefined;
-  readonly #watchers = new Set<() => void>();
   readonly #connections = new Set<Connection>();
   /** Sent and not yet acknowledged. */
   readonly #unconfirmed = new Map<string, BinaryNode>();
   /** Kept for retry requests. */
   readonly #said = new Map<string, readonly [pn: string, message: proto.IMessage, options: Say]>();
-  readonly #http = createServer((request, response) => this.#onHttp(request, response));
-  readonly #https = createTlsServer(this.tls, (request, response) => this.#onHttp(request, response));
+  readonly #http = createServer(this.#web.answer);
+  readonly #https = createTlsServer(this.tls, this.#web.answer);
   readonly #sockets = new WebSocketServer({ noServer: true, maxPayload: 8 << 20 });
 
   async listen(port = 0): Promise<this> {
@@ -91,44 +89,6 @@ export class FakeWhatsApp {
     return this.#connections.size;
   }
 
-  // ---------------------------------------------------------------- records
-
-  note(kind: string, fields: Readonly<Record<string, unknown>> = {}): void {
-    this.log.push({ ...fields, kind, at: Date.now() });
-    for (const watcher of [...this.#watchers]) watcher();
-  }
-  /** Waits until the condition holds, at most `ms`. */
-  async until<T>(what: string, look: () => T | undefined | false, ms = 10_000): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const check = (): void => {
-        const found = look();
-        if (found === undefined || found === false) return;
-        end();
-        resolve(found);
-      };
-      const timer = setTimeout(() => {
-        end();
-        reject(
-          new Error(
-            `${what}: not within ${ms} ms; last: ${this.log
-              .slice(-8)
-              .map(({ kind }) => kind)
-              .join(", ")}`,
-          ),
-        );
-      }, ms);
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#watchers.delete(check);
-      };
-      this.#watchers.add(check);
-      check();
-    });
-  }
-  noted(kind: string): readonly Note[] {
-    return this.log.filter((note) => note.kind === kind);
-  }
-
   // ---------------------------------------------------------------- people
 
   addPeer(person: Person): Party {
@@ -139,7 +99,7 @@ export class FakeWhatsApp {
   addGroup(id: string, subject: string, members: readonly string[]): void {
     this.groups.set(id, { subject, members });
   }
-  #party(jid: string): Party | undefined {
+  party(jid: string): Party | undefined {
     const user = jidDecode(jid)?.user;
     return [this.phone, ...this.peers.values()].find(({ pn, lid }) => pn === user || lid === user);
   }
@@ -223,7 +183,7 @@ export class FakeWhatsApp {
     const { tag, attrs } = node;
     switch (tag) {
       case "iq":
-        await this.#onIq(connection, node);
+        await this.#queries.answer(connection, node);
         return;
       case "message":
         await this.#onMessage(connection, node);
@@ -253,108 +213,7 @@ export class FakeWhatsApp {
         this.note("node", { tag });
     }
   }
-  async #onIq(connection: Connection, node: BinaryNode): Promise<void> {
-    const { attrs } = node;
-    const first = children(node)[0];
-    const answer = (content?: BinaryNode[]): void =>
-      this.send(connection, {
-        tag: "iq",
-        attrs: { from: attrs["to"] ?? SERVER, id: attrs["id"] ?? "", type: "result", t: String(seconds()) },
-        ...(content ? { content } : {}),
-      });
-    if (attrs["type"] === "result") return this.linking.onResult(connection, node);
-    switch (attrs["xmlns"]) {
-      case "encrypt":
-        return this.#onKeys(node, answer);
-      case "usync": {
-        const list = children(getBinaryNodeChild(first, "list") ?? { tag: "list", attrs: {} });
-        return answer([
-          {
-            tag: "usync",
-            attrs: { sid: first?.attrs["sid"] ?? "", index: "0", last: "true" },
-            content: [{ tag: "list", attrs: {}, content: list.map((user) => this.#devices(user.attrs["jid"] ?? "")) }],
-          },
-        ]);
-      }
-      case "w:m":
-        return answer([
-          {
-            tag: "media_conn",
-            attrs: { auth: "AUTH", ttl: "3600", max_buckets: "12" },
-            content: [{ tag: "host", attrs: { hostname: this.fileHost, maxContentLengthBytes: "104857600" } }],
-          },
-        ]);
-      case "w:g2":
-        return answer(attrs["type"] === "get" ? [this.#groupNode(attrs["to"] ?? "")] : undefined);
-      case "privacy":
-        return answer([{ tag: "privacy", attrs: {}, content: [{ tag: "category", attrs: { name: "readreceipts", value: "all" } }] }]);
-      case "abt":
-        return answer([{ tag: "props", attrs: { hash: "h" }, content: [] }]);
-      case "blocklist":
-        return answer([{ tag: "list", attrs: {}, content: [] }]);
-      case "passive":
-        answer();
-        return this.#flush(connection);
-      case "md":
-        if (first?.tag === "remove-companion-device") {
-          this.bot = undefined;
-          this.note("logout");
-        } else if (first?.tag === "link_code_companion_reg") {
-          answer();
-          return this.linking.onCode(connection, first);
-        }
-        return answer();
-      case "w:p":
-        this.note("ping");
-        return answer();
-      default:
-        return answer();
-    }
-  }
-  #onKeys(node: BinaryNode, answer: (content?: BinaryNode[]) => void): void {
-    const first = children(node)[0];
-    if (node.attrs["type"] === "set") {
-      const keys = getBinaryNodeChildren(getBinaryNodeChild(node, "list"), "key");
-      for (const key of keys)
-        this.bot?.preKeys.push({
-          keyId: bytesOf(getBinaryNodeChild(key, "id")).readUIntBE(0, 3),
-          publicKey: bytesOf(getBinaryNodeChild(key, "value")),
-        });
-      this.note("prekeys", { count: keys.length });
-      return answer();
-    }
-    if (first?.tag === "count") return answer([{ tag: "count", attrs: { value: String(this.bot?.preKeys.length ?? 0) } }]);
-    if (first?.tag === "digest") return answer([{ tag: "digest", attrs: {} }]);
-    const users = children(first ?? node).map((user): BinaryNode => {
-      const jid = user.attrs["jid"] ?? "";
-      return this.#party(jid)?.bundle(jid) ?? { tag: "user", attrs: { jid }, content: [{ tag: "error", attrs: { code: "404" } }] };
-    });
-    return answer([{ tag: "list", attrs: {}, content: users }]);
-  }
-  #devices(jid: string): BinaryNode {
-    const party = this.#party(jid);
-    const own: BinaryNode[] = party === this.phone ? [{ tag: "device", attrs: { id: String(this.account.device), "key-index": "1" } }] : [];
-    const devices: BinaryNode = {
-      tag: "devices",
-      attrs: {},
-      content: [{ tag: "device-list", attrs: {}, content: [{ tag: "device", attrs: { id: "0" } }, ...own] }],
-    };
-    return { tag: "user", attrs: { jid }, content: [devices, ...(party ? [{ tag: "lid", attrs: { val: party.lidJid } }] : [])] };
-  }
-  #groupNode(jid: string): BinaryNode {
-    const group = this.groups.get(jid);
-    if (!group) return { tag: "groups", attrs: {}, content: [] };
-    const attrs = {
-      id: jid.split("@")[0] ?? "",
-      subject: group.subject,
-      s_t: "1",
-      creation: "1",
-      creator: `${group.members[0]}@${SERVER}`,
-      addressing_mode: "pn",
-    };
-    return { tag: "group", attrs, content: group.members.map((pn) => ({ tag: "participant", attrs: { jid: `${pn}@${SERVER}` } })) };
-  }
-  #flush(connection: Connection): void {
+  flush(connection: Connection): void {
     if (connection.flushed) return;
     connection.flushed = true;
     const waiting = [...this.#unconfirmed.values()];
@@ -472,8 +331,7 @@ export class FakeWhatsApp {
       .digest()
       .subarray(0, 10);
     const sealed = Buffer.concat([secret, mac]);
-    const directPath = `/files/${randomBytes(8).toString("hex")}`;
-    this.files.set(directPath, sealed);
+    const directPath = this.#web.keep(sealed);
     const message = {
       url: `https://${this.fileHost}${directPath}`,
       directPath,
@@ -494,7 +352,7 @@ export class FakeWhatsApp {
     const { to = "", id = "" } = node.attrs;
     const group = to.endsWith("@g.us");
     const open = async (jid: string, enc: BinaryNode): Promise<void> => {
-      const party = this.#party(jid);
+      const party = this.party(jid);
       if (!party || (party === this.phone && jidDecode(jid)?.device === this.account.device)) return;
       const message = await party.decrypt(this.botJid, enc);
       if (message.senderKeyDistributionMessage?.groupId) return;
@@ -509,7 +367,7 @@ export class FakeWhatsApp {
     }
     this.note("device-message", { id, to });
     const drops = this.dropAfterNextMessage;
-    if (drops === true || (drops !== false && drops === this.#party(to)?.pn)) {
+    if (drops === true || (drops !== false && drops === this.party(to)?.pn)) {
       this.dropAfterNextMessage = false;
       connection.ws.terminate();
       return;
@@ -519,33 +377,5 @@ export class FakeWhatsApp {
   async #openGroup(pn: string, group: string, id: string, enc: BinaryNode): Promise<void> {
     const party = this.peers.get(pn);
     if (party) party.show(id, group, await party.decryptGroup(this.botJid, group, enc.content as Uint8Array));
-  }
-
-  // ---------------------------------------------------------------- files and actions
-
-  #onHttp(request: IncomingMessage, response: ServerResponse): void {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      this.#answerHttp(request.method ?? "GET", new URL(request.url ?? "/", "http://fake").pathname, Buffer.concat(chunks)).then(
-        ({ status, body }) => response.writeHead(status).end(body),
-        (error: unknown) => response.writeHead(500).end(error instanceof Error ? error.stack : String(error)),
-      );
-    });
-  }
-  async #answerHttp(method: string, path: string, body: Buffer): Promise<{ status: number; body: Buffer | string }> {
-    if (path.startsWith("/files/")) {
-      const file = this.files.get(path);
-      this.note("file-read", { path, found: file !== undefined });
-      return file ? { status: 200, body: file } : { status: 404, body: "" };
-    }
-    if (path.startsWith("/mms/") && method === "POST") {
-      const directPath = `/files/${randomBytes(8).toString("hex")}`;
-      this.files.set(directPath, body);
-      this.note("file-written", { path: directPath, size: body.length });
-      return { status: 200, body: JSON.stringify({ url: `https://${this.fileHost}${directPath}`, direct_path: directPath }) };
-    }
-    const { status, body: answer } = await control(this, path, body.length === 0 ? {} : JSON.parse(body.toString()));
-    return { status, body: JSON.stringify(answer) };
   }
 }

@@ -1,40 +1,36 @@
 /**
- * WhatsApp as a platform of the kit: connects the connection's machine, its one socket, the login and the mapping of messages. Queues,
- * retries and order are the kit's. Never logs a text, an id of a person or a key.
+ * WhatsApp as a platform of the kit: connects the connection's machine, its one socket, the login, and the messages that arrive
+ * (`inbound`) and leave (`outbound`). Queues, retries and order are the kit's. Never logs a text, an id of a person or a key.
  */
-import { generateWAMessage, proto, type WASocket } from "@whiskeysockets/baileys";
+import type { WASocket } from "@whiskeysockets/baileys";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
 import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
 import { toWhatsApp } from "../../kit/src/marks.ts";
 import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
 import { type Effect, type Event, type State, step } from "./connection.ts";
-import { own } from "./content.ts";
 import { Groups } from "./groups.ts";
 import { parseJid, phoneOf, selfOf } from "./jid.ts";
+import { Inbound } from "./inbound.ts";
 import { openLink } from "./link.ts";
 import { Login } from "./login.ts";
-import { mapInbound, type Receipt } from "./map-inbound.ts";
-import { mapOutbound, MAX_FILE_BYTES, peerJid } from "./map-outbound.ts";
+import type { Receipt } from "./map-inbound.ts";
+import { peerJid } from "./map-outbound.ts";
 import { fetchMedia, readReference } from "./media.ts";
 import { MessageStore } from "./message-store.ts";
 import { Receipts } from "./receipts.ts";
-import { messageIdOf } from "./message-id.ts";
 import { OfflineGap } from "./offline-gap.ts";
+import { Outbound, WAIT_FOR_ACK_MS } from "./outbound.ts";
 import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
-import { silent } from "./platform/pino.ts";
 
 const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
 const WAIT_FOR_CODE_MS = 20_000;
-const WAIT_FOR_ACK_MS = 20_000;
 const PING_MS = 10_000;
 /** A timer may fire slightly early. */
 const TIMER_GRACE_MS = 20;
 const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
 const DAY_MS = 86_400_000;
 const STOPPED = "stopped";
-const UNENCRYPTED_AT = "unencryptedAt";
-const WARN_MS = 7 * DAY_MS;
 
 export interface WhatsAppSettings {
   /** Another server and its root key; used only for a server on this machine (tests). */
@@ -70,6 +66,8 @@ export class WhatsApp implements Platform {
   readonly #gap: OfflineGap;
   readonly #groups: Groups;
   readonly #receipts: Receipts;
+  readonly #inbound: Inbound;
+  readonly #outbound: Outbound;
   readonly #login: Login;
   #state: State = { kind: "idle" };
   #link: Link | undefined;
@@ -91,6 +89,14 @@ export class WhatsApp implements Platform {
       () => this.isConnected(),
       (keys) => this.#sendReceipt(keys),
     );
+    const active = (): void => {
+      this.#lastActivity = host.now();
+    };
+    const failed = (what: string, error: unknown): void => this.#failed(what, error);
+    const parts = { messages: this.#messages, groups: this.#groups, selfChat: settings.selfChat };
+    this.#inbound = new Inbound(host, parts, { active, failed, fetchGroup: (jid) => this.#fetchGroup(jid) });
+    const open = (): WASocket | undefined => (this.isConnected() ? this.#link?.sock : undefined);
+    this.#outbound = new Outbound(host, this.#messages, { active, failed, open });
     this.#login = new Login((ms, work) => host.after(ms, work));
     // A new instance does not retry what only a person can fix.
     const note = host.kv.get<string>(STOPPED);
@@ -133,7 +139,7 @@ export class WhatsApp implements Platform {
     const overflow = this.#messages.overflow();
     const unread = this.#receipts.waiting();
     const note = state.kind === "waiting" || state.kind === "stopped" || state.kind === "idle" ? state.note : undefined;
-    const error = note ?? this.#warning();
+    const error = note ?? this.#inbound.warning();
     return {
       connected: this.isConnected(),
       authenticated: me !== undefined,
@@ -148,7 +154,7 @@ export class WhatsApp implements Platform {
         ...(lid === undefined ? {} : { lid }),
         ...(me?.name === undefined ? {} : { name: me.name }),
         selfChat: this.#settings.selfChat,
-        ignored: this.#host.kv.get("counts") ?? {},
+        ignored: this.#inbound.ignored(),
         ...(overflow === 0 ? {} : { waitingForInbox: overflow }),
         ...(unread === 0 ? {} : { receiptsWaiting: unread }),
       },
@@ -227,8 +233,8 @@ export class WhatsApp implements Platform {
         frame: () => {
           this.#lastStanzaAt = this.#host.now();
         },
-        unencrypted: () => this.#droppedUnencrypted(),
-        message: (message, type) => this.#received(message, type === "append", store),
+        unencrypted: () => this.#inbound.droppedUnencrypted(),
+        message: (message, type) => this.#inbound.received(message, type === "append", store.creds.me),
         groupChanged: (id, subject) => this.#groups.changed(id, subject),
         sent: (id) => this.#messages.sentBytes(id),
       },
@@ -262,6 +268,12 @@ export class WhatsApp implements Platform {
       PING_MS,
     );
     if (answer && this.#link === link) this.#roundTripMs = this.#host.now() - began;
+  }
+  #fetchGroup(jid: string): void {
+    this.#background("group", async () => {
+      const sock = this.#link?.sock;
+      if (sock) this.#groups.keep(await sock.groupMetadata(jid));
+    });
   }
   #background(what: string, work: () => Promise<unknown>): void {
     work().catch((error: unknown) => this.#failed(what, error));
@@ -314,68 +326,8 @@ export class WhatsApp implements Platform {
     });
   }
 
-  // ---------------------------------------------------------------- inbound
+  // ---------------------------------------------------------------- messages
 
-  /** Synchronous up to the inbox's row, so that a message and its keys become durable together. */
-  #received(message: unknown, backlog: boolean, store: AuthStore): void {
-    try {
-      const chat = own(own(message, "key"), "remoteJid");
-      const mapped = mapInbound(message, {
-        self: selfOf(store.creds.me),
-        selfChat: this.#settings.selfChat,
-        receivedAt: this.#host.now(),
-        backlog,
-        ...this.#groupName(chat),
-        isOwnMessage: (id) => this.#messages.wasSent(id),
-      });
-      if (mapped.kind === "ignored") {
-        this.#count(mapped.why);
-        return;
-      }
-      if (mapped.unknown !== undefined) {
-        this.#count("unknownKind");
-        this.#host.log("unknown_message_kind", { kind: mapped.unknown });
-      }
-      if (this.#messages.isForgedEdit(mapped.item)) {
-        this.#count("forgedEdit");
-        return;
-      }
-      this.#lastActivity = this.#host.now();
-      this.#messages.take(mapped.item);
-    } catch (error) {
-      this.#count("failed");
-      this.#failed("message", error);
-    }
-  }
-  #droppedUnencrypted(): void {
-    this.#count("unencrypted");
-    this.#host.kv.put(UNENCRYPTED_AT, this.#host.now());
-    this.#host.log("unencrypted_message_dropped");
-    this.#host.changed();
-  }
-  /** For a week after the last one. */
-  #warning(): string | undefined {
-    const at = this.#host.kv.get<number>(UNENCRYPTED_AT);
-    if (at === undefined || this.#host.now() - at > WARN_MS) return undefined;
-    const count = this.#host.kv.get<Record<string, number>>("counts")?.["unencrypted"] ?? 1;
-    return `${count === 1 ? "A message" : `${count} messages`} came without encryption and ${count === 1 ? "was" : "were"} dropped: such a message can be in any name.`;
-  }
-  #groupName(chat: unknown): { readonly groupName?: string } {
-    const jid = parseJid(chat);
-    if (jid?.kind !== "group") return {};
-    const fetch = (): void =>
-      this.#background("group", async () => {
-        const sock = this.#link?.sock;
-        if (sock) this.#groups.keep(await sock.groupMetadata(jid.id));
-      });
-    const groupName = this.#groups.name(jid.id, fetch);
-    return groupName === undefined ? {} : { groupName };
-  }
-  /** Counts ignored messages by cause, for the status. */
-  #count(why: string): void {
-    const counts = this.#host.kv.get<Record<string, number>>("counts") ?? {};
-    this.#host.kv.put("counts", { ...counts, [why]: (counts[why] ?? 0) + 1 });
-  }
   async fetchFile(file: InboundFile): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly sizeBytes: number }> {
     const bytes = await fetchMedia(readReference(file.reference), this.#url, LIMITS.mediaBytes);
     return { body: new Blob([bytes]).stream(), sizeBytes: bytes.length };
@@ -396,72 +348,8 @@ export class WhatsApp implements Platform {
     // A receipt without an answer has arrived if its connection still holds.
     return (await answered) !== undefined || (this.#link === link && this.isConnected());
   }
-
-  // ---------------------------------------------------------------- outbound
-
   async send(part: OutboundPart): Promise<SendOutcome> {
-    const sock = this.#link?.sock;
-    if (!sock || !this.isConnected()) return { kind: "retry", error: "WhatsApp is not connected" };
-    const jid = peerJid(part.peer);
-    if (jid === undefined) return { kind: "failed", error: `${JSON.stringify(part.peer.id)} is not a ${part.peer.kind} on WhatsApp` };
-    const id = messageIdOf(part.nonce);
-    let message: proto.IMessage;
-    try {
-      // A retry sends the same bytes and uploads nothing again.
-      const kept = this.#messages.sentBytes(id);
-      const made = kept ? proto.Message.decode(kept) : await this.#prepare(sock, id, part);
-      if ("kind" in made) return made;
-      message = made;
-    } catch (error) {
-      this.#failed("send_prepare", error);
-      return { kind: "retry", error: "the message could not be prepared for WhatsApp" };
-    }
-    this.#messages.sent(id, jid, proto.Message.encode(proto.Message.fromObject(message)).finish(), part.text);
-    return this.#relay(sock, jid, id, message, part.replaces !== undefined);
-  }
-  async #prepare(sock: WASocket, id: string, part: OutboundPart): Promise<proto.IMessage | SendOutcome> {
-    const stored = part.file ? await this.#host.readFile(part, MAX_FILE_BYTES) : null;
-    // Baileys tells bytes from a path only by the class Buffer.
-    const bytes = stored?.bytes && Buffer.from(stored.bytes);
-    if (stored && bytes === undefined)
-      return { kind: "failed", error: `WhatsApp accepts files of up to ${MAX_FILE_BYTES / 1024 / 1024} MiB here` };
-    const quotable = part.replyToId === undefined ? undefined : this.#messages.quotable(part.peer.id, part.replyToId);
-    const mapped = mapOutbound(part, { ...(bytes ? { bytes } : {}), ...(quotable ? { quotable } : {}) });
-    if (mapped.kind === "refused") return { kind: "failed", error: mapped.error };
-    if (mapped.before !== undefined) {
-      const first = await this.send({ ...withoutFile(part), nonce: `${part.nonce}t` });
-      if (first.kind !== "sent") return first;
-    }
-    return this.#make(sock, id, mapped);
-  }
-  async #make(sock: WASocket, id: string, { jid, content, quoted }: Extract<ReturnType<typeof mapOutbound>, { kind: "send" }>) {
-    const { message } = await generateWAMessage(jid, content as Parameters<typeof generateWAMessage>[1], {
-      logger: silent,
-      userJid: sock.user?.id ?? "",
-      upload: sock.waUploadToServer,
-      messageId: id,
-      ...(quoted ? { quoted } : {}),
-    });
-    if (!message) throw new Error("Baileys returned no message");
-    return message;
-  }
-  /** Resolves when WhatsApp has acknowledged the message, or with an unknown outcome. */
-  async #relay(sock: WASocket, jid: string, id: string, message: proto.IMessage, edit: boolean): Promise<SendOutcome> {
-    const answered = sock.waitForMessage<{ readonly tag?: string; readonly attrs?: Readonly<Record<string, string>> }>(id, WAIT_FOR_ACK_MS);
-    // Handled early: it may reject before it is awaited.
-    answered.catch(() => {});
-    try {
-      await sock.relayMessage(jid, message, { messageId: id, ...(edit ? { additionalAttributes: { edit: "1" } } : {}) });
-      const answer = await answered;
-      if (!answer) return { kind: "unsure", error: "WhatsApp did not answer" };
-      const refusal = answer.tag === "ack" ? answer.attrs?.["error"] : undefined;
-      if (refusal !== undefined) return refused(refusal);
-      this.#lastActivity = this.#host.now();
-      return { kind: "sent", messageId: id };
-    } catch (error) {
-      this.#failed("send", error);
-      return { kind: "unsure", error: "the connection to WhatsApp broke during the send" };
-    }
+    return this.#outbound.send(part);
   }
   /** The number stays offline, so that the phone still rings. */
   async typing(peer: Peer, active: boolean): Promise<void> {
@@ -476,15 +364,4 @@ export class WhatsApp implements Platform {
       react: { text: emoji, key: { remoteJid: jid, id: messageId, fromMe: false, ...participant } },
     });
   }
-}
-
-const withoutFile = ({ file: _, ...part }: OutboundPart): OutboundPart => part;
-/** The outcome for a message that WhatsApp refuses. */
-function refused(number: string): SendOutcome {
-  if (number === "429" || number.startsWith("5")) return { kind: "retry", afterMs: 60_000, error: `WhatsApp asked to wait (${number})` };
-  const why =
-    number === "463"
-      ? "WhatsApp does not let this number start conversations now (463); the other person must write first"
-      : `WhatsApp refused the message (${number})`;
-  return { kind: "failed", error: why };
 }

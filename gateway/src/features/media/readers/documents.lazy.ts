@@ -2,9 +2,11 @@
 import type { DocumentKind } from "../document-kinds.ts";
 import { htmlText } from "./html.ts";
 import { mailText } from "./mail.ts";
-import { sheetsText, slidesText, wordText } from "./office.ts";
 import type { Reader } from "../../../ports/readers.ts";
 import { textOutcome, TextOut, Unreadable } from "./reading.ts";
+import { sheetsText } from "./sheets.ts";
+import { slidesText } from "./slides.ts";
+import { wordText } from "./word.ts";
 
 export const read: Reader["read"] = (bytes, { kind }) =>
   textOutcome(() => {
