@@ -53,16 +53,17 @@ impl Machine {
         self.home.root().join("work").to_str().unwrap().to_owned()
     }
 
-    /// The tier of this machine for the profile `workspace`; `None` is said aloud.
-    fn tier(&self) -> Option<String> {
-        let run = self
+    /// With the machine's tier for the profile `workspace`; a machine that has none is said aloud.
+    fn confining() -> Option<(Self, String)> {
+        let machine = Self::new();
+        let run = machine
             .home
-            .gsv(["node", "sandbox", "--json", "--workspace", &self.workspace()]);
+            .gsv(["node", "sandbox", "--json", "--workspace", &machine.workspace()]);
         let tier = run.json()["tier"].as_str().map(str::to_owned);
         if tier.is_none() {
             eprintln!("skipped: this machine has no tier: {}", run.json());
         }
-        tier
+        tier.map(|tier| (machine, tier))
     }
 
     fn start(&self) -> (Running, Connection) {
@@ -141,8 +142,9 @@ fn sb12_off_is_no_sandbox() {
 
 #[test]
 fn sb12_without_a_policy_commands_run_in_the_profile_workspace() {
-    let machine = Machine::new();
-    let Some(tier) = machine.tier() else { return };
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
     let (child, mut node) = machine.start();
     let reported = &node.hello["nodeRuntime"]["sandbox"];
     assert_eq!(
@@ -176,10 +178,9 @@ fn sb12_a_profile_that_nobody_named_and_that_cannot_be_had_is_reported_as_missin
 
 #[test]
 fn sb13_a_command_leaves_the_sandbox_only_when_its_call_says_so() {
-    let machine = Machine::new();
-    if machine.tier().is_none() {
+    let Some((machine, _)) = Machine::confining() else {
         return;
-    }
+    };
     let (child, mut node) = machine.start();
     let outside = json!({"command": "cat >~/elsewhere", "sandbox": "off", "background": true});
     let started = call(&mut node, "a/1", "Bash", &outside);
@@ -205,10 +206,9 @@ fn sb13_a_command_leaves_the_sandbox_only_when_its_call_says_so() {
 
 #[test]
 fn sb13_the_owner_of_the_machine_can_forbid_that() {
-    let machine = Machine::new();
-    if machine.tier().is_none() {
+    let Some((machine, _)) = Machine::confining() else {
         return;
-    }
+    };
     machine.policy("escalation = false\n", 0o600);
     let (child, mut node) = machine.start();
     let tools = node.hello["tools"].to_string();
@@ -222,8 +222,9 @@ fn sb13_the_owner_of_the_machine_can_forbid_that() {
 
 #[test]
 fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is_reported() {
-    let machine = Machine::new();
-    let Some(tier) = machine.tier() else { return };
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
     let root = machine.home.root();
     for folder in ["data", "cache", "elsewhere", ".ssh"] {
         fs::create_dir_all(root.join(folder)).unwrap();
@@ -270,10 +271,9 @@ fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is
 
 #[test]
 fn sb12_strict_reads_only_what_the_policy_names() {
-    let machine = Machine::new();
-    if machine.tier().is_none() {
+    let Some((machine, _)) = Machine::confining() else {
         return;
-    }
+    };
     let root = machine.home.root();
     for folder in ["reference", "other"] {
         fs::create_dir_all(root.join(folder)).unwrap();

@@ -15,9 +15,11 @@ use common::terminal::Terminal;
 use common::{Home, mode};
 use serde_json::json;
 
-/// A conversation at its prompt.
-fn at_the_prompt(gateway: &FakeGateway, home: &Home) -> (Terminal, Connection) {
-    let terminal = Terminal::gsv(home, &["chat"]);
+/// A conversation at its prompt, and the gateway and the home that it needs.
+fn at_the_prompt() -> (FakeGateway, Home, Terminal, Connection) {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let terminal = Terminal::gsv(&home, &["chat"]);
     let mut connection = gateway.accept();
     let follow = connection.expect("session.subscribe");
     connection.answer(
@@ -25,14 +27,12 @@ fn at_the_prompt(gateway: &FakeGateway, home: &Home) -> (Terminal, Connection) {
         &json!({"sessionKey": SESSION, "seq": 0, "events": [], "state": "idle"}),
     );
     terminal.shows("› ");
-    (terminal, connection)
+    (gateway, home, terminal, connection)
 }
 
 #[test]
 fn a_conversation_at_the_prompt() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("hello\r");
     let request = connection.expect("chat.send");
     assert_eq!(request.params["message"], "hello");
@@ -63,9 +63,7 @@ fn a_conversation_at_the_prompt() {
 
 #[test]
 fn commands_are_completed_at_the_prompt() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("/sta\t\r");
     let request = connection.expect("chat.send");
     assert_eq!(request.params["message"], "/status");
@@ -78,9 +76,7 @@ fn commands_are_completed_at_the_prompt() {
 
 #[test]
 fn ctrl_c_at_the_prompt_leaves_only_the_second_time() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, _connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, _connection) = at_the_prompt();
     terminal.types("\u{3}");
     terminal.shows("Ctrl-C again or Ctrl-D leaves");
     terminal.shows("› ");
@@ -90,9 +86,7 @@ fn ctrl_c_at_the_prompt_leaves_only_the_second_time() {
 
 #[test]
 fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("count\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "1 2 3\n\n4"));
@@ -112,9 +106,7 @@ fn p14_ctrl_c_during_a_run_stops_the_run_and_not_the_program() {
 
 #[test]
 fn th19_news_of_the_session_are_shown_above_the_prompt() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (gateway, _home, mut terminal, mut connection) = at_the_prompt();
     connection.chat(
         "of-another-client",
         &whole("final", 1, 1, 1, "An answer\u{1b}[2J to another client"),
@@ -173,9 +165,7 @@ fn stopped(connection: &mut Connection, run: &str, seq: u64) {
 
 #[test]
 fn f43_what_is_typed_during_an_answer_is_shown_as_it_is_typed_and_stays_after_it() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "One.\n\nTw"));
@@ -194,9 +184,7 @@ fn f43_what_is_typed_during_an_answer_is_shown_as_it_is_typed_and_stays_after_it
 
 #[test]
 fn f43_messages_that_are_typed_during_an_answer_are_sent_after_it_in_order_and_nothing_is_shown_twice() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "It begins.\n\nIt g"));
@@ -238,9 +226,7 @@ fn f43_messages_that_are_typed_during_an_answer_are_sent_after_it_in_order_and_n
 
 #[test]
 fn f43_stop_acts_during_the_answer() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
@@ -262,9 +248,7 @@ fn f43_stop_acts_during_the_answer() {
 
 #[test]
 fn f43_ctrl_c_stops_the_run_and_keeps_the_line_that_is_not_complete() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
@@ -285,9 +269,7 @@ fn f43_ctrl_c_stops_the_run_and_keeps_the_line_that_is_not_complete() {
 
 #[test]
 fn f43_leaving_during_an_answer_says_what_goes_on_and_what_was_not_sent() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
@@ -306,9 +288,7 @@ fn f43_leaving_during_an_answer_says_what_goes_on_and_what_was_not_sent() {
 
 #[test]
 fn f43_a_message_that_the_queue_has_no_place_for_stays_in_the_editor() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
@@ -328,9 +308,7 @@ fn f43_a_message_that_the_queue_has_no_place_for_stays_in_the_editor() {
 
 #[test]
 fn f43_at_a_high_rate_each_line_is_printed_once_and_keys_are_not_lost() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("many\r");
     let run = connection.started(1);
     let mut text = "```\n".to_owned();
@@ -373,9 +351,7 @@ fn f43_at_a_high_rate_each_line_is_printed_once_and_keys_are_not_lost() {
 
 #[test]
 fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("build\r");
     let run = connection.started(1);
     let entry = json!({
@@ -409,9 +385,7 @@ fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
 
 #[test]
 fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("/help\r");
     commanded(
         &mut connection,
@@ -428,9 +402,7 @@ fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
 
 #[test]
 fn f44_an_unknown_command_is_sent_only_after_a_yes() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     for answer in ["", "n"] {
         terminal.types("/stauts now\r");
         terminal.shows("There is no command `/stauts`. Did you mean `/status`? Send it as a message?");
@@ -454,9 +426,7 @@ fn f44_an_unknown_command_is_sent_only_after_a_yes() {
 
 #[test]
 fn f47_a_confirmation_is_shown_once() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     let text = "From now on: the model demo/demo.";
     let event = |seq: u64| json!({"sessionKey": SESSION, "kind": "settings", "text": text, "sessionSeq": seq});
     // The event of the change may come before the answer of the command, or after it.
@@ -484,9 +454,7 @@ fn f47_a_confirmation_is_shown_once() {
 
 #[test]
 fn f47_an_answer_to_another_terminal_is_shown_with_its_question_and_as_markdown() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let (mut terminal, mut connection) = at_the_prompt(&gateway, &home);
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     connection.chat("elsewhere", &whole("final", 3, 1, 1, "It is **blue**."));
     answers_preview(&mut connection, "What colour is the boat?");
     terminal.shows("What colour is the boat?");

@@ -3,29 +3,23 @@
 
 use std::path::PathBuf;
 
-use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, Attachment, ChatEvent};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, Attachment};
 use tokio::signal::unix::Signal;
 
-use super::assembler::message_text;
-use super::attach::{Chosen, choose, upload_all};
+use super::attach::{Chosen, upload_all};
 use super::complete::HELP_HERE;
 use super::conversation::{Answer, Conversation, answered};
-use super::files::{files_of, line};
 use super::followed::News;
-use super::headlines::headline;
+use super::picked;
 use super::prompt::{Prompt, Typed};
 use super::said::{MOST_QUEUED, Outgoing, Queue, Reader, Said};
 use super::turn::{Approve, Input, Request};
-use super::view::{View, asked};
+use super::view::View;
 use crate::clean::{clean, one_line};
 use crate::client::Account;
-use crate::commands::approval::told;
 use crate::commands::stop::stopped_words;
-use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
-use crate::markdown::{self, Look};
-use crate::output::{Output, Style};
-use crate::units::bytes;
+use crate::output::Output;
 
 /// What a conversation at the prompt needs beside the connection.
 pub struct Given<'a> {
@@ -100,7 +94,7 @@ impl Talk<'_> {
         if let Some(state) = conversation.stopped().await {
             out.warn(&format!("GSV is {}", stopped_words(&state)));
         }
-        self.list_files();
+        picked::list(&self.given.files, out);
         conversation.follow().await;
         loop {
             self.prompt.ask()?;
@@ -178,7 +172,7 @@ impl Talk<'_> {
         match self.reader.read(line, !self.waiting.is_empty()) {
             Said::Nothing => {}
             Said::Leave => return Some(None),
-            Said::Attach(path) => self.attach(&path),
+            Said::Attach(path) => picked::attach(&mut self.given.files, &path, self.out),
             Said::Unknown(question) => self.out.note(&question),
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => self.answer(conversation, decision).await,
@@ -297,7 +291,7 @@ impl Talk<'_> {
         match self.reader.read(&line, asks) {
             Said::Nothing => self.prompt.erase(&line),
             Said::Leave => return During::Leave,
-            Said::Attach(path) => self.attach(&path),
+            Said::Attach(path) => picked::attach(&mut self.given.files, &path, self.out),
             Said::Unknown(question) => self.out.note(&question),
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => return During::Answer(decision),
@@ -318,130 +312,7 @@ impl Talk<'_> {
         }
         During::Nothing
     }
-
-    /// Shows news. After a reconnect, asks for those that were missed.
-    async fn tell(&mut self, news: &News, missed: &mut Answer<Vec<News>>, conversation: &Conversation) {
-        if *news == News::Connected {
-            *missed = Some(Box::pin(conversation.missed()));
-        }
-        let text = self.told(news, conversation).await;
-        text.inspect(|text| self.out.note(text));
-    }
-
-    /// Unsolicited news as text. An answer that another client asked for is shown with its question.
-    async fn told(&mut self, news: &News, conversation: &Conversation) -> Option<String> {
-        let News::Chat(event) = news else { return headline(news) };
-        if let ChatEvent::Paused {
-            approval_id: Some(code),
-            ..
-        } = &**event
-        {
-            self.waiting = conversation.waiting(Some(code)).await;
-            let lines = asked(&self.waiting);
-            return (!lines.is_empty()).then(|| lines.join("\n"));
-        }
-        let ChatEvent::Final { message, .. } = &**event else {
-            return headline(news);
-        };
-        let look = Look {
-            width: self.out.size().0,
-            colour: self.out.colour(),
-        };
-        let question = conversation.question().await;
-        let question = question.map(|question| {
-            let question = one_line(&question, look.width.saturating_sub(2));
-            format!("{}\n", self.out.paint(Style::Dim, &format!("» {question}")))
-        });
-        let answer = markdown::render(&clean(&message_text(message)), look);
-        let layout = Layout::find().ok();
-        let files = files_of(message)
-            .into_iter()
-            .map(|file| format!("\n{}", line(&file, layout.as_ref())));
-        let text = format!(
-            "{}{}{}",
-            question.unwrap_or_default(),
-            answer.trim_end(),
-            files.collect::<String>()
-        );
-        Some(text).filter(|text| !text.is_empty())
-    }
-
-    /// Answers the question that was shown last, bound to what was shown.
-    async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
-        // The gateway may take its time; the next line can be typed meanwhile.
-        let _ = self.prompt.ask();
-        let entry = self.waiting.remove(0);
-        let params = ApprovalResolveParams {
-            code: entry.code.clone(),
-            decision,
-            word: None,
-            session_key: Some(entry.session_key),
-            hash: Some(entry.hash),
-        };
-        match conversation
-            .resolve(params)
-            .await
-            .and_then(|result| told(&entry.code, decision, &result))
-        {
-            Ok(words) => self.out.aside(&words),
-            Err(failure) => self.out.failure(&failure),
-        }
-        self.waiting = conversation.waiting(None).await;
-        for line in asked(&self.waiting) {
-            self.out.note(&line);
-        }
-    }
-
-    fn attach(&mut self, path: &str) {
-        let files = &mut self.given.files;
-        match path {
-            "" if files.is_empty() => self.out.aside("no files; /attach FILE sends one with the next message"),
-            "" => self.list_files(),
-            "none" => {
-                files.clear();
-                self.out.aside("no files");
-            }
-            path => {
-                let mut paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-                paths.push(typed_path(path));
-                match choose(&paths) {
-                    Ok(chosen) => {
-                        *files = chosen;
-                        self.list_files();
-                    }
-                    Err(failure) => self.out.failure(&failure),
-                }
-            }
-        }
-    }
-
-    fn list_files(&self) {
-        let files = self.given.files.iter();
-        let names = files.map(|file| format!("{} ({})", clean(&file.name), bytes(file.size)));
-        let names = names.collect::<Vec<_>>().join(", ");
-        if !names.is_empty() {
-            self.out
-                .aside(&format!("with the next message: {names} · /attach none removes them"));
-        }
-    }
 }
 
-/// A path as people type it: `~/` for their home, and quotes or backslashes around spaces, as completion writes them.
-fn typed_path(path: &str) -> PathBuf {
-    let bare = path.trim_matches('"').replace("\\ ", " ");
-    match (bare.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => PathBuf::from(bare),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_read_as_completion_writes_them() {
-        assert_eq!(typed_path("a\\ b.txt"), PathBuf::from("a b.txt"));
-        assert_eq!(typed_path("\"a b.txt\""), PathBuf::from("a b.txt"));
-    }
-}
+#[path = "told.rs"]
+mod told;

@@ -1,5 +1,6 @@
-//! Talking to the agent. `assembler` and `turn` decide and are pure; `conversation` drives a turn over the link; `view` and
-//! `live` draw; `interactive` and `prompt` are the conversation at a terminal; `attach` uploads files.
+//! Talking to the agent. `assembler` and `turn` decide and are pure (`turn_io` is what goes in and out); `conversation` drives a
+//! turn over the link; `view` and `live` draw; `interactive` and `prompt` are the conversation at a terminal; `picked` chooses
+//! files there and `attach` uploads them.
 
 pub mod assembler;
 pub mod attach;
@@ -13,8 +14,10 @@ pub mod interactive;
 mod lines;
 pub mod live;
 pub mod outcomes;
+mod picked;
 pub mod prompt;
 mod said;
 pub mod stable;
 pub mod turn;
+mod turn_io;
 pub mod view;

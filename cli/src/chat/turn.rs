@@ -1,25 +1,25 @@
 //! One message and its answer, across lost connections: the message is sent once by its id (SPEC.md C1), its answer is read
 //! from the session's events, and missed events are asked for after a reconnect (C5).
 //!
-//! PURE: time is an argument, counted from the beginning of the turn. `conversation` drives it: sends, waits and draws.
+//! PURE: time is an argument, counted from the beginning of the turn. `conversation` drives it: sends, waits and draws. `turn_io`
+//! has its inputs and effects, `catch_up` the missed events, `beside` what a person does meanwhile.
 
 use std::time::Duration;
 
-use gsv_link::LinkError;
-use gsv_protocol::errors;
 use gsv_protocol::types::{
-    ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, Attachment, ChatAbortParams,
-    ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, RunState, SessionEvent, SessionSubscribeParams,
-    SessionSubscribeResult, Usage,
+    ApprovalAnswerKind, ApprovalResolveParams, ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, RunId,
+    SessionEvent,
 };
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
 use super::outcomes;
+pub use super::turn_io::{Approve, Draw, Effect, Ids, Input, Request};
 use crate::client::link_failure;
 use crate::commands::approval::told;
 use crate::exit::{Failure, Outcome};
 use beside::Beside;
+use catch_up::CatchUp;
 
 /// Silence after which a person is told that the turn still waits.
 const NOTICE_AFTER: Duration = Duration::from_secs(15);
@@ -29,86 +29,6 @@ pub const LOST_PATIENCE: Duration = Duration::from_secs(300);
 const ABORT_PATIENCE: Duration = Duration::from_secs(5);
 /// Chat events that wait for a catch-up. Further ones are dropped; the log events among them can be asked for again.
 const MAX_STASH: usize = 20_000;
-
-pub struct Request {
-    pub message: String,
-    /// Uploaded already.
-    pub files: Vec<Attachment>,
-    pub timeout: Option<Duration>,
-    /// Show what the answer cost.
-    pub verbose: bool,
-    pub approve: Approve,
-}
-
-/// What becomes of a call that waits for a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approve {
-    /// The turn ends with the question, and the run waits.
-    Ask,
-    /// The question is shown, and the turn goes on: the answer is handed in.
-    Here,
-    Never,
-    All,
-}
-
-/// Ids of a new message; random, so the driver makes them.
-pub struct Ids {
-    pub run: RunId,
-    pub message: MessageId,
-}
-
-pub enum Input {
-    News(News),
-    Sent(Result<ChatSendResult, LinkError>),
-    Subscribed(Result<SessionSubscribeResult, LinkError>),
-    Aborted(Result<(), LinkError>),
-    /// The calls of the session that wait, after the question with this code was announced.
-    Looked(Option<String>, Vec<ApprovalEntry>),
-    Resolved(String, ApprovalAnswerKind, Result<ApprovalResolveResult, LinkError>),
-    /// The user pressed Ctrl-C.
-    Interrupted,
-    /// The user wrote a command that acts beside the run.
-    Command(String, MessageId),
-    /// Its answer.
-    Commanded(String, Result<ChatSendResult, LinkError>),
-    /// The user's word about the call that was shown last.
-    Decided(ApprovalAnswerKind),
-    /// The time of `wake_at` has come.
-    Wake,
-}
-
-/// What the driver does, in order. A new `Subscribe` replaces one that is not answered.
-#[derive(Debug, PartialEq)]
-pub enum Effect {
-    Send(ChatSendParams),
-    Subscribe(SessionSubscribeParams),
-    Abort(ChatAbortParams),
-    /// Send a command now, whatever else is under way.
-    Command(ChatSendParams),
-    /// Ask which calls wait: a question that was announced may have ended since. Without a code: which ones are left.
-    Look(Option<String>),
-    Resolve(ApprovalResolveParams),
-    Draw(Draw),
-    End(Outcome),
-}
-
-/// What the view shows.
-#[derive(Debug, PartialEq)]
-pub enum Draw {
-    Sent(ChatSendResult),
-    Event(Box<ChatEvent>),
-    Session(Box<SessionEvent>),
-    /// The connection is lost, with the reason, or is there again.
-    Lost(String),
-    Connected,
-    Show(Show),
-    /// The answer of a command, which is not part of a run.
-    Answer(String),
-    Note(String),
-    /// Calls that wait for a word, the first one shown last.
-    Question(Vec<ApprovalEntry>),
-    Usage(Option<Usage>, Duration),
-}
 
 pub struct Turn<'a> {
     followed: &'a mut Followed,
@@ -133,16 +53,6 @@ pub struct Turn<'a> {
     lost_since: Option<Duration>,
     notice_at: Duration,
     effects: Vec<Effect>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CatchUp {
-    Done,
-    /// As soon as the connection and the position allow it.
-    Due,
-    Asked,
-    /// The answer on its way leaves a gap, so it is asked again.
-    AskedAndDue,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -428,79 +338,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks for missed events, once the position to ask from is known.
-    fn ask_for_missed(&mut self) {
-        let knows_position = self.followed.last_seq.is_some() || self.accepted;
-        if self.catch_up != CatchUp::Due || !self.followed.connected || !knows_position {
-            return;
-        }
-        self.catch_up = CatchUp::Asked;
-        // Several events may share one position, and the connection may have broken between them.
-        let from = self.followed.last_seq.map(|seq| seq.saturating_sub(1));
-        self.asked_from = from.or(self.gap.then_some(0));
-        let params = self.followed.subscription(self.asked_from);
-        self.effects.push(Effect::Subscribe(params));
-    }
-
-    fn subscribed(&mut self, result: Result<SessionSubscribeResult, LinkError>, now: Duration) -> Outcome<Goes> {
-        self.catch_up = match self.catch_up {
-            CatchUp::Asked => CatchUp::Done,
-            CatchUp::AskedAndDue => CatchUp::Due,
-            // The connection has changed since the question.
-            CatchUp::Done | CatchUp::Due => return Ok(Goes::On),
-        };
-        let result = match result {
-            Ok(result) => result,
-            Err(error) if error.reason() == errors::SESSION_SNAPSHOT_REQUIRED.reason => {
-                return Err(outcomes::unreplayable(&self.followed.session));
-            }
-            // The connection broke again: the next one asks again.
-            Err(LinkError::Closed { .. } | LinkError::OutcomeUnknown { .. }) => {
-                self.catch_up = CatchUp::Due;
-                return Ok(Goes::On);
-            }
-            Err(error) if self.gap => return Err(link_failure(&error)),
-            // No event was missed; only the position in the log stays unknown.
-            Err(_) => return self.unstash(now),
-        };
-        for event in result.events {
-            let goes = match News::replayed(event) {
-                Some(News::Chat(event)) => self.chat(*event, now)?,
-                Some(News::Session(event)) => self.session_event(event),
-                _ => Goes::On,
-            };
-            if goes == Goes::Done {
-                return Ok(Goes::Done);
-            }
-        }
-        self.followed.note_seq(Some(result.seq));
-        let is_ours = result.run_id.as_ref() == Some(&self.run);
-        if let (true, Some(text)) = (is_ours, result.text.filter(|text| !text.is_empty())) {
-            let number = |value: Option<u64>| u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX);
-            let (step, attempt) = (number(result.step), number(result.attempt));
-            let shows = self.assembler.snapshot(step, attempt, &text);
-            self.show(shows, now)?;
-        }
-        if self.unstash(now)? == Goes::Done {
-            return Ok(Goes::Done);
-        }
-        // The log has no end of our run, and yet no run is under way.
-        let is_idle = result.state == Some(RunState::Idle) && result.run_id.is_none();
-        if self.accepted && is_idle && self.asked_from.is_some() {
-            return Err(outcomes::unreplayable(&self.followed.session));
-        }
-        Ok(Goes::On)
-    }
-
-    fn unstash(&mut self, now: Duration) -> Outcome<Goes> {
-        for event in std::mem::take(&mut self.stash) {
-            if self.chat(event, now)? == Goes::Done {
-                return Ok(Goes::Done);
-            }
-        }
-        Ok(Goes::On)
-    }
-
     fn interrupted(&mut self, now: Duration) -> Outcome<Goes> {
         if self.abort_deadline.is_some() {
             return Err(outcomes::left());
@@ -553,6 +390,8 @@ impl<'a> Turn<'a> {
 
 #[path = "beside.rs"]
 mod beside;
+#[path = "catch_up.rs"]
+mod catch_up;
 
 #[cfg(test)]
 #[path = "turn_tests.rs"]

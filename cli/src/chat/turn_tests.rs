@@ -1,4 +1,6 @@
 use super::*;
+use gsv_link::LinkError;
+use gsv_protocol::types::{ApprovalEntry, MessageId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

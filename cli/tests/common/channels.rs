@@ -49,3 +49,21 @@ pub fn strangers() -> Value {
         "discord:a": {"channel": "discord", "senderId": "100", "requestedAt": 1000, "code": "ZZZZZZ", "waiting": 1}
     }})
 }
+
+/// The accounts of channels and the pairing requests, as `status` and `doctor` ask for them.
+pub fn overview(connection: &mut Connection) {
+    let entries = json!([
+        {"channel": "whatsapp", "accountId": "default", "connectedAt": 1},
+        {"channel": "fax", "accountId": "default", "connectedAt": 1}
+    ]);
+    serve(
+        connection,
+        "channels.list",
+        &json!({}),
+        &json!({"channels": entries, "count": 2, "bound": ["fax", "idle", "whatsapp"]}),
+    );
+    let request = connection.expect("channel.status");
+    connection.error(&request, 542, "channel.failed", "The channel fax did not answer.");
+    looks(connection, &connected());
+    serve(connection, "pair.list", &json!({}), &strangers());
+}

@@ -1,17 +1,19 @@
-//! Bash and Process: results, limits, the end of process groups, background commands.
+//! Bash: results, limits, the end of process groups. `bash/background.rs` has the commands in the background.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a test that can't go on has failed"
 )]
 
+#[path = "bash/background.rs"]
+mod background;
 pub(crate) mod common;
 
 use std::time::Duration;
 
 use common::{Lab, is_running, tier, until};
 use gsv_sandbox::Tier;
-use gsv_tools::{CallContext, Cancel, ExecEventKind, Progress};
+use gsv_tools::{CallContext, Cancel, Progress};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -268,219 +270,6 @@ async fn p6_2_live_output_splits_no_character_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn p6_2_background_answers_at_once_and_its_end_is_an_event() {
-    let mut lab = Lab::new();
-    let running = lab
-        .call_with(
-            "Bash",
-            json!({"command": "echo hi; read line; echo got $line; exit 3", "background": true}),
-            CallContext::new("b/0"),
-        )
-        .await
-        .unwrap();
-    let mut keys: Vec<&str> = running.as_object().unwrap().keys().map(String::as_str).collect();
-    keys.sort_unstable();
-    assert_eq!(keys, ["pid", "sessionId", "startedAt", "status", "tail", "workdir"]);
-    assert_eq!(
-        (&running["status"], &running["sessionId"]),
-        (&json!("running"), &json!("b.0"))
-    );
-    let started = lab.event().await;
-    assert_eq!(
-        (started.event, started.event_id.as_str(), started.call_id.as_str()),
-        (ExecEventKind::Started, "b.0:started", "b/0")
-    );
-    let list = lab.ok("Process", json!({"action": "list"})).await;
-    assert_eq!(
-        (&list["count"], &list["sessions"][0]["status"]),
-        (&json!(1), &json!("running"))
-    );
-    assert!(list["sessions"][0]["command"].as_str().unwrap().starts_with("echo hi"));
-    assert_eq!(
-        lab.ok(
-            "Process",
-            json!({"action": "write", "sessionId": "b.0", "data": "some"})
-        )
-        .await["written"],
-        4
-    );
-    assert_eq!(
-        lab.ok(
-            "Process",
-            json!({"action": "submit", "sessionId": "b.0", "data": "thing"})
-        )
-        .await["written"],
-        6
-    );
-    let ended = lab.event().await;
-    assert_eq!(
-        (ended.event, ended.event_id.as_str(), ended.exit_code, ended.signal),
-        (ExecEventKind::Failed, "b.0:ended", Some(3), None)
-    );
-    assert_eq!(ended.output_tail.as_deref(), Some("hi\ngot something\n"));
-    let poll = lab.ok("Process", json!({"action": "poll", "sessionId": "b.0"})).await;
-    assert_eq!(
-        (&poll["status"], &poll["exitCode"], &poll["tail"]),
-        (&json!("failed"), &json!(3), &json!("hi\ngot something\n"))
-    );
-    assert_eq!(
-        lab.ok("Process", json!({"action": "poll", "sessionId": "b.0"})).await,
-        poll,
-        "polling again changes nothing"
-    );
-    let log = lab
-        .ok(
-            "Process",
-            json!({"action": "log", "sessionId": "b.0", "offset": 3, "limit": 3}),
-        )
-        .await;
-    let part = json!({
-        "sessionId": "b.0", "status": "failed", "output": "got", "offset": 3, "nextOffset": 6, "outputBytes": 17, "truncated": true,
-    });
-    assert_eq!(log, part);
-    let mut both = poll.as_object().unwrap().clone();
-    both.extend(part.as_object().unwrap().clone());
-    assert_eq!(
-        lab.ok(
-            "Process",
-            json!({"action": "poll", "sessionId": "b.0", "offset": 3, "limit": 3})
-        )
-        .await,
-        Value::Object(both),
-        "a poll from an offset also has the part"
-    );
-    assert_eq!(
-        lab.reason("Process", json!({"action": "submit", "sessionId": "b.0", "data": "x"}))
-            .await,
-        "tool.failed"
-    );
-    assert_eq!(
-        lab.reason("Process", json!({"action": "poll", "sessionId": "../b.0"}))
-            .await,
-        "process.unknown"
-    );
-    let json = serde_json::to_value(lab.tools.definitions()).unwrap();
-    assert!(json[0]["inputSchema"]["properties"]["yieldMs"].is_object());
-}
-
-#[tokio::test]
-async fn p6_2_input_waits_for_a_reader_and_is_bounded_by_the_pipe() {
-    let mut lab = Lab::new();
-    let start = |id: &'static str, command: &'static str| {
-        lab.call_with(
-            "Bash",
-            json!({"command": command, "background": true}),
-            CallContext::new(id),
-        )
-    };
-    start("r", "exec head -c 60000 | wc -c").await.unwrap();
-    start("n", "exec <&-; : >closed; until [ -e go ]; do sleep 0.02; done")
-        .await
-        .unwrap();
-    let data = "x".repeat(60_000);
-    let sent = lab
-        .ok("Process", json!({"action": "write", "sessionId": "r", "data": data}))
-        .await;
-    assert_eq!(sent["written"], 60_000);
-    until("it has closed its input", || lab.ws("closed").exists()).await;
-    // Bubblewrap keeps the input open as long as it runs.
-    if tier() != Some(Tier::Bubblewrap) {
-        let write = json!({"action": "write", "sessionId": "n", "data": "x"});
-        assert_eq!(lab.reason("Process", write).await, "tool.failed");
-    }
-    lab.put("go", "");
-    let mut tails = Vec::new();
-    while tails.len() < 2 {
-        let event = lab.event().await;
-        if event.event != ExecEventKind::Started {
-            tails.push((
-                event.session_id,
-                event.output_tail.unwrap_or_default().trim().to_owned(),
-            ));
-        }
-    }
-    tails.sort();
-    assert_eq!(
-        tails,
-        [("n".to_owned(), String::new()), ("r".to_owned(), "60000".to_owned())]
-    );
-    let big = json!({"action": "write", "sessionId": "r", "data": "x".repeat(65_537)});
-    assert_eq!(lab.reason("Process", big).await, "tool.bad_args");
-}
-
-#[tokio::test]
-async fn p6_2_yield_goes_to_the_background_only_when_it_takes_longer() {
-    let mut lab = Lab::new();
-    let quick = lab.ok("Bash", json!({"command": "echo quick", "yieldMs": 20000})).await;
-    assert_eq!(quick["status"], "completed");
-    let slow = lab
-        .ok(
-            "Bash",
-            json!({"command": "echo early; until [ -e go ]; do sleep 0.02; done; echo late", "yieldMs": 300}),
-        )
-        .await;
-    assert_eq!((&slow["status"], &slow["tail"]), (&json!("running"), &json!("early\n")));
-    assert_eq!(lab.event().await.event, ExecEventKind::Started);
-    let refused = lab
-        .call(
-            "Process",
-            json!({"action": "write", "sessionId": slow["sessionId"], "data": "x"}),
-        )
-        .await
-        .unwrap_err();
-    assert!(refused.to_string().contains("background: true"), "{refused}");
-    lab.put("go", "");
-    let ended = lab.event().await;
-    assert_eq!(
-        (ended.event, ended.exit_code, ended.output_tail.as_deref()),
-        (ExecEventKind::Finished, Some(0), Some("early\nlate\n"))
-    );
-    assert!(lab.events.try_recv().is_err(), "the quick one is no background command");
-}
-
-#[tokio::test]
-async fn p6_2_background_timeouts_and_kills_are_reported() {
-    let mut lab = Lab::new();
-    lab.call_with(
-        "Bash",
-        json!({"command": "sleep 60", "background": true, "timeout": 200}),
-        CallContext::new("t"),
-    )
-    .await
-    .unwrap();
-    assert_eq!(lab.event().await.event, ExecEventKind::Started);
-    assert_eq!(lab.event().await.event, ExecEventKind::TimedOut);
-    lab.call_with(
-        "Bash",
-        json!({"command": "trap '' TERM; echo $$ >pid; while :; do sleep 0.05; done", "background": true}),
-        CallContext::new("k"),
-    )
-    .await
-    .unwrap();
-    assert_eq!(lab.event().await.event, ExecEventKind::Started);
-    until("it runs", || lab.ws("pid").exists() && !lab.get("pid").is_empty()).await;
-    let killed = lab.ok("Process", json!({"action": "kill", "sessionId": "k"})).await;
-    // TERM ends bubblewrap itself, and all that runs in it.
-    let signal = if tier() == Some(Tier::Bubblewrap) {
-        "SIGTERM"
-    } else {
-        "SIGKILL"
-    };
-    assert_eq!(
-        (&killed["status"], &killed["signal"], &killed["timedOut"]),
-        (&json!("failed"), &json!(signal), &json!(false))
-    );
-    let ended = lab.event().await;
-    assert_eq!(
-        (ended.event, ended.signal.as_deref()),
-        (ExecEventKind::Failed, Some(signal))
-    );
-    assert!(!lab.is_running(&lab.get("pid")));
-    let again = lab.ok("Process", json!({"action": "kill", "sessionId": "k"})).await;
-    assert_eq!(again["signal"], signal, "killing twice is harmless");
-}
-
-#[tokio::test]
 async fn p6_one_call_id_starts_once() {
     let lab = Lab::new();
     let run = || {
@@ -533,29 +322,6 @@ async fn p6_k15_nothing_runs_before_the_start_is_recorded() {
         "refused starts leave nothing behind"
     );
     assert_eq!(std::fs::read_to_string(ran).unwrap(), "x\n");
-}
-
-#[tokio::test]
-async fn sessions_are_bounded_and_released_ones_are_removed_first() {
-    let lab = Lab::new();
-    for at in 0..66 {
-        let done = lab
-            .call_with("Bash", json!({"command": "true"}), CallContext::new(format!("n/{at}")))
-            .await
-            .unwrap();
-        lab.tools.release(done["sessionId"].as_str().unwrap()).await.unwrap();
-    }
-    let folders = std::fs::read_dir(lab.dir.path().join("spool")).unwrap().count();
-    assert!(folders <= 64, "{folders}");
-    assert_eq!(
-        lab.reason("Process", json!({"action": "poll", "sessionId": "n.0"}))
-            .await,
-        "process.unknown"
-    );
-    assert_eq!(
-        lab.ok("Process", json!({"action": "poll", "sessionId": "n.65"})).await["status"],
-        "completed"
-    );
 }
 
 #[tokio::test]

@@ -7,42 +7,7 @@
 
 #[path = "bash.rs"]
 mod bash;
+#[path = "bash/sandboxed.rs"]
+mod sandboxed;
 
-use bash::common::Lab;
-use serde_json::json;
-
-#[tokio::test]
-async fn sb9_a_command_that_the_sandbox_stops_says_so() {
-    let lab = Lab::new();
-    let stopped = lab.ok("Bash", json!({"command": "echo x >/etc/gsv-canary"})).await;
-    assert_eq!(stopped["status"], "failed");
-    let note = stopped["note"].as_str().expect("a note");
-    assert!(note.contains("sandbox") && note.contains("set to `off`"), "{note}");
-    let other = lab.ok("Bash", json!({"command": "exit 3"})).await;
-    assert_eq!(other.get("note"), None);
-    let tools = serde_json::to_value(lab.tools.definitions()).unwrap();
-    let description = tools[0]["description"].as_str().unwrap();
-    assert!(description.contains("in a sandbox"), "{description}");
-    let mut lab = lab;
-    lab.ok(
-        "Bash",
-        json!({"command": "cat <spool/x; echo x >/etc/gsv-canary", "background": true}),
-    )
-    .await;
-    lab.event().await;
-    let tail = lab.event().await.output_tail.unwrap_or_default();
-    assert!(tail.contains("[the sandbox of this node"), "{tail}");
-}
-
-#[tokio::test]
-async fn sb3_a_command_sees_no_folder_of_gsv() {
-    let lab = Lab::new();
-    let seen = lab
-        .ok(
-            "Bash",
-            json!({"command": "ls ../spool ../spool/*; cat \"$GSV_COMMAND/meta.json\""}),
-        )
-        .await;
-    assert!(!seen["output"].as_str().unwrap().contains("sessionId"), "{seen}");
-    assert!(!seen["output"].as_str().unwrap().contains("meta.json\n"), "{seen}");
-}
+use bash::common;

@@ -1,0 +1,91 @@
+//! News at the prompt as text, and the answers to questions that they bring.
+
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalResolveParams, ChatEvent};
+
+use super::Talk;
+use crate::chat::assembler::message_text;
+use crate::chat::conversation::{Answer, Conversation};
+use crate::chat::files::{files_of, line};
+use crate::chat::followed::News;
+use crate::chat::headlines::headline;
+use crate::chat::view::asked;
+use crate::clean::{clean, one_line};
+use crate::commands::approval::told;
+use crate::embedded::layout::Layout;
+use crate::markdown::{self, Look};
+use crate::output::Style;
+
+impl Talk<'_> {
+    /// Shows news. After a reconnect, asks for those that were missed.
+    pub(super) async fn tell(&mut self, news: &News, missed: &mut Answer<Vec<News>>, conversation: &Conversation) {
+        if *news == News::Connected {
+            *missed = Some(Box::pin(conversation.missed()));
+        }
+        let text = self.told(news, conversation).await;
+        text.inspect(|text| self.out.note(text));
+    }
+
+    /// Unsolicited news as text. An answer that another client asked for is shown with its question.
+    async fn told(&mut self, news: &News, conversation: &Conversation) -> Option<String> {
+        let News::Chat(event) = news else { return headline(news) };
+        if let ChatEvent::Paused {
+            approval_id: Some(code),
+            ..
+        } = &**event
+        {
+            self.waiting = conversation.waiting(Some(code)).await;
+            let lines = asked(&self.waiting);
+            return (!lines.is_empty()).then(|| lines.join("\n"));
+        }
+        let ChatEvent::Final { message, .. } = &**event else {
+            return headline(news);
+        };
+        let look = Look {
+            width: self.out.size().0,
+            colour: self.out.colour(),
+        };
+        let question = conversation.question().await;
+        let question = question.map(|question| {
+            let question = one_line(&question, look.width.saturating_sub(2));
+            format!("{}\n", self.out.paint(Style::Dim, &format!("» {question}")))
+        });
+        let answer = markdown::render(&clean(&message_text(message)), look);
+        let layout = Layout::find().ok();
+        let files = files_of(message)
+            .into_iter()
+            .map(|file| format!("\n{}", line(&file, layout.as_ref())));
+        let text = format!(
+            "{}{}{}",
+            question.unwrap_or_default(),
+            answer.trim_end(),
+            files.collect::<String>()
+        );
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// Answers the question that was shown last, bound to what was shown.
+    pub(super) async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
+        // The gateway may take its time; the next line can be typed meanwhile.
+        let _ = self.prompt.ask();
+        let entry = self.waiting.remove(0);
+        let params = ApprovalResolveParams {
+            code: entry.code.clone(),
+            decision,
+            word: None,
+            session_key: Some(entry.session_key),
+            hash: Some(entry.hash),
+        };
+        match conversation
+            .resolve(params)
+            .await
+            .and_then(|result| told(&entry.code, decision, &result))
+        {
+            Ok(words) => self.out.aside(&words),
+            Err(failure) => self.out.failure(&failure),
+        }
+        self.waiting = conversation.waiting(None).await;
+        for line in asked(&self.waiting) {
+            self.out.note(&line);
+        }
+    }
+}

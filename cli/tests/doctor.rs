@@ -1,0 +1,231 @@
+//! `gsv doctor` against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use common::channels::overview;
+use common::fake_gateway::Connection;
+use common::play::{played, played_all, serve};
+use serde_json::{Value, json};
+
+#[test]
+fn doctor_looks_at_the_gateway() {
+    let hour = 3_600_000;
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let stats = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "tokens": {"input": 1, "output": 1, "total": 2}, "createdAt": now - hour, "updatedAt": 2, "uptime": 2 * hour, "isProcessing": false, "queueSize": 0});
+    let run = played(&["doctor", "--json"], |connection| {
+        let request = connection.expect("sessions.list");
+        let session = json!({"sessionKey": "main", "createdAt": 1, "lastActiveAt": 2});
+        connection.answer(&request, &json!({"sessions": [session], "count": 1}));
+        let request = connection.expect("session.stats");
+        connection.answer(&request, &stats);
+        let request = connection.expect("nodes.list");
+        connection.answer(&request, &json!({"nodes": [], "count": 0}));
+        let request = connection.expect("config.get");
+        connection.answer(
+            &request,
+            &json!({"config": {"model": {"provider": "anthropic", "id": "x"}, "apiKeys": {}}}),
+        );
+        let request = connection.expect("model.test");
+        connection.error(&request, 450, "model.not_configured", "No key is set for Anthropic.");
+    });
+    let report = run.failed(1).json();
+    let level = |name: &str| {
+        report["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["name"] == name)
+            .unwrap()["level"]
+            .clone()
+    };
+    assert_eq!(level("token"), "ok");
+    assert_eq!(level("version"), "ok");
+    assert_eq!(level("clock"), "warn");
+    assert_eq!(level("machines"), "warn");
+    assert_eq!(level("model"), "fail");
+}
+
+fn model_of(run: &Value) -> &Value {
+    run["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "model")
+        .unwrap()
+}
+
+/// Everything that the doctor asks before the model; the model has a key.
+fn up_to_the_model(connection: &mut Connection) {
+    before_the_model(connection);
+    let config = json!({"model": {"provider": "anthropic", "id": "claude-x"}, "apiKeys": {"anthropic": "[redacted]"}});
+    let request = connection.expect("config.get");
+    connection.answer(&request, &json!({ "config": config }));
+}
+
+fn before_the_model(connection: &mut Connection) {
+    let serve = |connection: &mut Connection, method: &str, answer: &Value| {
+        let request = connection.expect(method);
+        connection.answer(&request, answer);
+    };
+    serve(connection, "sessions.list", &json!({"sessions": [], "count": 0}));
+    serve(connection, "nodes.list", &json!({"nodes": [], "count": 0}));
+}
+
+#[test]
+fn f5_the_doctor_calls_the_model_and_reports_a_refused_key() {
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        connection.error(&request, 452, "model.auth", "Anthropic refused the key (401).");
+    });
+    let report = run.failed(1).json();
+    assert_eq!(
+        (&model_of(&report)["level"], &model_of(&report)["found"]),
+        (
+            &json!("fail"),
+            &json!("anthropic/claude-x: Anthropic refused the key (401).")
+        )
+    );
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        let model = json!({"provider": "anthropic", "id": "claude-x"});
+        connection.answer(&request, &json!({"model": model, "tookMs": 1200}));
+    });
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x answered in 1.2 s"));
+}
+
+#[test]
+fn f5_the_doctor_lets_the_gateway_say_what_a_provider_without_a_key_needs() {
+    let run = played(&["doctor", "--json"], |connection| {
+        before_the_model(connection);
+        let config = json!({"model": {"provider": "cloudflare-workers-ai", "id": "@cf/x"}});
+        let request = connection.expect("config.get");
+        connection.answer(&request, &json!({ "config": config }));
+        let request = connection.expect("model.test");
+        connection.error(
+            &request,
+            450,
+            "model.not_configured",
+            "Cloudflare Workers AI needs the id of your account.",
+        );
+    });
+    let report = run.failed(1).json();
+    let found = model_of(&report)["found"].clone();
+    let said = "cloudflare-workers-ai/@cf/x: Cloudflare Workers AI needs the id of your account.";
+    assert_eq!(found, json!(said));
+}
+
+#[test]
+fn f5_the_doctor_calls_no_model_offline_or_on_an_older_gateway() {
+    let run = played(&["doctor", "--json", "--offline"], |connection| {
+        up_to_the_model(connection);
+        lists_models(connection, true, &["claude-x"]);
+    });
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x, not called (--offline)"));
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        connection.error(
+            &request,
+            404,
+            "protocol.unknown_method",
+            "There is no method model.test.",
+        );
+    });
+    let found = model_of(&run.json())["found"].clone();
+    assert_eq!(found, json!("anthropic/claude-x, not called: the gateway is older"));
+}
+
+#[test]
+fn f5_the_doctor_says_offline_that_a_key_is_missing_and_that_a_model_is_not_known() {
+    for (ready, models, level, says, next) in [
+        (
+            false,
+            &["claude-x"][..],
+            "fail",
+            "no key is set",
+            "gsv config set apiKeys.anthropic -",
+        ),
+        (
+            true,
+            &["claude-y"][..],
+            "warn",
+            "not a known model",
+            "gsv models anthropic",
+        ),
+        // A gateway that lists nothing.
+        (true, &[][..], "ok", "not called (--offline)", ""),
+    ] {
+        let run = played(&["doctor", "--json", "--offline"], |connection| {
+            up_to_the_model(connection);
+            lists_models(connection, ready, models);
+        });
+        let report = run.json();
+        let model = model_of(&report);
+        assert_eq!(model["level"], level, "{model}");
+        assert!(model["found"].as_str().unwrap().contains(says), "{model}");
+        assert!(model["next"].as_str().unwrap_or_default().contains(next), "{model}");
+    }
+}
+
+fn lists_models(connection: &mut Connection, ready: bool, ids: &[&str]) {
+    let provider = json!({"provider": "anthropic", "name": "Anthropic", "models": ids.len(), "ready": ready});
+    serve(connection, "models.list", &json!({}), &json!({"providers": [provider]}));
+    let models: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"id": id, "contextWindow": 1, "maxTokens": 1, "images": false, "thinking": false}))
+        .collect();
+    serve(
+        connection,
+        "models.list",
+        &json!({"provider": "anthropic"}),
+        &json!({"models": models}),
+    );
+}
+
+#[test]
+fn p9_the_doctor_reports_problems_of_channels() {
+    let run = played_all(
+        &["doctor", "--json"],
+        vec![Box::new(|connection| {
+            let request = connection.expect("sessions.list");
+            connection.answer(&request, &json!({"sessions": [], "count": 0}));
+            serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+            let request = connection.expect("config.get");
+            connection.answer(
+                &request,
+                &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
+            );
+            overview(connection);
+        })],
+    )
+    .failed(1)
+    .json();
+    let checks: Vec<(&str, &str)> = run["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|check| check["name"] == "channels")
+        .map(|check| (check["level"].as_str().unwrap(), check["found"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        checks,
+        [
+            ("fail", "fax: The channel fax did not answer."),
+            (
+                "warn",
+                "whatsapp: connected as +31612345678; 1 waiting for the agent; 2 undelivered or unknown; messages may have been missed"
+            ),
+            ("warn", "2 pairing requests"),
+        ]
+    );
+}
