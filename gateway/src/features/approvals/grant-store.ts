@@ -4,6 +4,7 @@
  */
 import type { Grant, GrantScope } from "../../ports/grants.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import { Version } from "../../storage/version-store.ts";
 
 export interface GrantRow extends Grant {
   readonly sessionKey: string;
@@ -28,28 +29,22 @@ type Row = {
   uses: number;
   last_used_at: number | null;
 };
-const VERSION = "grants-version";
 const KEPT_MS = 30 * 86_400_000;
 /** Grants that hold at once. The owner sees them as a list, and each model call reads them. */
 export const MAX_GRANTS = 200;
 
 export class GrantStore {
   readonly #db: Database;
-  #version: number | undefined;
+  readonly #version: Version;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#version = new Version(db, "grants-version");
   }
 
   /** Rises with every new and every revoked grant. */
   version(): number {
-    this.#version ??= this.#db.kv.get<number>(VERSION) ?? 0;
-    return this.#version;
-  }
-  #changed(): void {
-    const next = this.version() + 1;
-    this.#db.kv.put(VERSION, next);
-    this.#version = next;
+    return this.#version.get();
   }
 
   /** Part of the transaction in which the question ends. False: too many hold already. */
@@ -69,7 +64,7 @@ export class GrantStore {
       grant.createdAt,
       grant.expiresAt,
     );
-    this.#changed();
+    this.#version.raise();
     return true;
   }
 
@@ -109,7 +104,7 @@ export class GrantStore {
       if (row === undefined) return undefined;
       if (row.revoked_at !== null || row.expires_at <= now) return false;
       run(this.#db.sql, "UPDATE grants SET revoked_at = ? WHERE id = ?", now, id);
-      this.#changed();
+      this.#version.raise();
       return true;
     });
   }

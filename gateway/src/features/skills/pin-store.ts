@@ -5,6 +5,7 @@
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import { EMPTY_SHA256 } from "../../storage/skills/folder.ts";
+import { Version } from "../../storage/version-store.ts";
 
 export interface PinRecord extends SkillPin {
   readonly approvedAt: number;
@@ -24,23 +25,22 @@ type Row = {
 };
 /** Limit of pins per agent, and for the shared skills: several times the number of usable skills. */
 const MAX_PINS = 500;
-const VERSION = "skills-version";
 
 /** The agent's id; "" for shared skills. */
 export const ownerOf = (scope: "agent" | "global", agentId: string): string => (scope === "agent" ? agentId : "");
 
 export class SkillPins {
   readonly #db: Database;
-  #version: number | undefined;
+  readonly #version: Version;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#version = new Version(db, "skills-version");
   }
 
   /** Rises with every change. */
   version(): number {
-    this.#version ??= this.#db.kv.get<number>(VERSION) ?? 0;
-    return this.#version;
+    return this.#version.get();
   }
 
   /** Every pin that applies to an agent. */
@@ -88,7 +88,7 @@ export class SkillPins {
         owner,
         name,
       );
-      this.#changed();
+      this.#version.raise();
     });
     return true;
   }
@@ -98,7 +98,7 @@ export class SkillPins {
     if (this.find(owner, name) === undefined) return false;
     this.#db.transactionSync(() => {
       run(this.#db.sql, "DELETE FROM skill_pins WHERE agent_id = ? AND name = ?", owner, name);
-      this.#changed();
+      this.#version.raise();
     });
     return true;
   }
@@ -119,12 +119,8 @@ export class SkillPins {
         at,
         by.slice(0, 256),
       );
-      this.#changed();
+      this.#version.raise();
     });
-  }
-  #changed(): void {
-    this.#version = this.version() + 1;
-    this.#db.kv.put(VERSION, this.#version);
   }
 }
 

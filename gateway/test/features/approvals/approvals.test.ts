@@ -1,21 +1,10 @@
-/** The index of questions, and who may answer them. */
-import { reset } from "cloudflare:test";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApprovalEntry, AuditListResult } from "../../../../protocol/gen/types.ts";
-import type { ApprovalReport, WaitingQuestion } from "../../../src/ports/approvals.ts";
-import { client, connectParams, fakeSessions, node, open, type Peer, port, seed, token } from "../../support/gateway.ts";
+import type { WaitingQuestion } from "../../../src/ports/approvals.ts";
+import { client, connectParams, node, open, token } from "../../support/gateway.ts";
+import { asked, begin, peer, report } from "./support.ts";
 
-let peer: Peer;
-let asked: ReturnType<typeof fakeSessions>["asked"];
-beforeAll(async () => {
-  await reset();
-  asked = fakeSessions().asked;
-  await seed();
-  peer = await client();
-});
-afterAll(() => {
-  vi.restoreAllMocks();
-});
+begin();
 let serial = 0;
 const newKey = (): string => `agent:main:cli:dm:ap${++serial}`;
 const question = (code: string, more: Partial<WaitingQuestion> = {}): WaitingQuestion => ({
@@ -33,8 +22,6 @@ const question = (code: string, more: Partial<WaitingQuestion> = {}): WaitingQue
   expiresAt: 2,
   ...more,
 });
-const report = (sessionKey: string, revision: number, waiting: readonly WaitingQuestion[], ended: ApprovalReport["ended"] = []) =>
-  port().approvals({ sessionKey, agentId: "main", revision, waiting, ended });
 const list = async (sessionKey?: string): Promise<readonly ApprovalEntry[]> =>
   (await peer.ok<{ approvals: ApprovalEntry[] }>("approval.list", sessionKey === undefined ? {} : { sessionKey })).approvals;
 const codes = async (sessionKey: string): Promise<readonly string[]> => (await list(sessionKey)).map(({ code }) => code);

@@ -1,22 +1,13 @@
 /** Grants in the gateway: made by an answer, listed, used, revoked; and the rule that "always" saves. */
-import { reset, runInDurableObject } from "cloudflare:test";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
 import type { ApprovalEntry, ApprovalGrant, AuditListResult } from "../../../../protocol/gen/types.ts";
 import type { ApprovalReport, WaitingQuestion } from "../../../src/ports/approvals.ts";
 import type { GrantChoice } from "../../../src/ports/grants.ts";
-import { client, fakeSessions, gateway, node, type Peer, port, seed, token } from "../../support/gateway.ts";
+import { client, gateway, node, port, token } from "../../support/gateway.ts";
+import { asked, begin, peer, report } from "./support.ts";
 
-let peer: Peer;
-let asked: ReturnType<typeof fakeSessions>["asked"];
-beforeAll(async () => {
-  await reset();
-  asked = fakeSessions().asked;
-  await seed();
-  peer = await client();
-});
-afterAll(() => {
-  vi.restoreAllMocks();
-});
+begin();
 let serial = 0;
 const newKey = (): string => `agent:main:cli:dm:gr${++serial}`;
 const scope = (program: string) => ({
@@ -41,8 +32,6 @@ const question = (code: string, program = "python3", more: Partial<WaitingQuesti
   expiresAt: 2,
   ...more,
 });
-const report = (sessionKey: string, revision: number, waiting: readonly WaitingQuestion[], ended: ApprovalReport["ended"] = []) =>
-  port().approvals({ sessionKey, agentId: "main", revision, waiting, ended });
 const allowed = (code: string, choice: GrantChoice): ApprovalReport["ended"][number] => ({
   code,
   outcome: "allowed",
