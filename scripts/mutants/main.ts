@@ -9,9 +9,10 @@ import { transformSync } from "esbuild";
 import { isPure } from "../check/dependency-rules.ts";
 import { ROOT } from "../lib/root.ts";
 import { inTurn } from "./choose.ts";
-import { type Fate, judgeWith, type Verdict } from "./judge.ts";
+import { type Fate, judgeWith } from "./judge.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
 import { type Area, HELP, optionsOf } from "./options.ts";
+import { resultsOf, textOf } from "./results.ts";
 import { type Accepted, acceptedBy, entryProblems } from "./survivors.ts";
 import { importers, isTestFile, suitesOf } from "./tests-of.ts";
 import { treeAt } from "./tree.ts";
@@ -42,21 +43,10 @@ if (options.state === undefined) process.on("exit", () => rmSync(folder, { recur
 mkdirSync(folder, { recursive: true });
 const { sources, hash, runSuite } = await treeAt(join(folder, "tree"));
 
-/** The results so far. A result is true only for the files with which it was found. */
-interface Results {
-  readonly hash: string;
-  readonly controls: Record<string, number>;
-  readonly broken: Record<string, Verdict>;
-  readonly fates: Record<string, Fate>;
-}
 const resultsFile = join(folder, "results.json");
-const kept = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, "utf8")) as Results) : undefined;
-const results: Results = kept?.hash === hash ? kept : { hash, controls: {}, broken: {}, fates: {} };
-const controls = new Map(Object.entries(results.controls));
-const broken = new Map(Object.entries(results.broken));
-const save = (): void => {
-  writeFileSync(resultsFile, JSON.stringify({ ...results, controls: Object.fromEntries(controls), broken: Object.fromEntries(broken) }));
-};
+const results = resultsOf(existsSync(resultsFile) ? readFileSync(resultsFile, "utf8") : undefined, hash);
+const { controls, broken } = results;
+const save = (): void => writeFileSync(resultsFile, textOf(results));
 
 const importersOf = importers(sources);
 const accepted = JSON.parse(readFileSync(join(ROOT, "scripts", "mutants", "survivors.json"), "utf8")) as readonly Accepted[];
@@ -74,10 +64,10 @@ function isScript({ file, mutant }: Mutation): boolean {
 }
 async function fateOf(mutation: Mutation): Promise<Fate> {
   const key = [mutation.file, mutation.line, mutation.from, mutation.to].join("\n");
-  const known = results.fates[key];
+  const known = results.fates.get(key);
   if (known !== undefined) return known;
   const { fate } = isScript(mutation) ? await judge(mutation, suitesOf(mutation.file, importersOf)) : { fate: "not compiled" as const };
-  results.fates[key] = fate;
+  results.fates.set(key, fate);
   save();
   if (fate === "survived" && acceptedBy(mutation, accepted) === undefined) console.log(`  survived: ${named(mutation)}`);
   return fate;

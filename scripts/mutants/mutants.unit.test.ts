@@ -7,6 +7,7 @@ import { inTurn } from "./choose.ts";
 import { judgeWith, type Verdict } from "./judge.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
 import { optionsOf } from "./options.ts";
+import { type Results, resultsOf, textOf } from "./results.ts";
 import { type Accepted, acceptedBy, entryProblems } from "./survivors.ts";
 import { importers, isTestFile, type Suite, suitesOf } from "./tests-of.ts";
 
@@ -133,6 +134,28 @@ describe("the judgement", () => {
   });
   test("what does not compile is no mistake", async () => {
     assert.equal((await judged({ "one.unit.test.ts": ["not compiled"] })).fate, "not compiled");
+  });
+});
+
+describe("saved results", () => {
+  const results: Results = {
+    hash: "h1",
+    controls: new Map([["a", 5]]),
+    broken: new Map(),
+    fates: new Map([
+      ["one", "caught"],
+      ["two", "survived"],
+    ]),
+  };
+  test("are the same in the next run with the same files, and none with others", () => {
+    assert.deepEqual(resultsOf(textOf(results), "h1"), results);
+    const none = { controls: new Map(), broken: new Map(), fates: new Map() };
+    assert.deepEqual(resultsOf(textOf(results), "h2"), { hash: "h2", ...none });
+    assert.deepEqual(resultsOf(undefined, "h1"), { hash: "h1", ...none });
+  });
+  test("a suite that could not judge is tried again, with the mistakes that it might have noticed", () => {
+    const saved = textOf({ ...results, broken: new Map([["b", "failed"]]) });
+    assert.deepEqual(resultsOf(saved, "h1"), { ...results, fates: new Map([["one", "caught"]]) });
   });
 });
 
