@@ -86,7 +86,6 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined): De
   const { wanted } = grants ?? {};
   if (decision.verdict !== "ask" || grants === undefined || wanted === undefined) return decision;
   const command = unit?.words === undefined ? undefined : commandOf(unit.words, grants.sandbox);
-  if (unit !== undefined && command === undefined) return decision;
   const grant = grants.grants.find(({ scope }) => covers(scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }

@@ -148,6 +148,24 @@ describe("[PO7] the mode decides what no rule decides", () => {
     assert.equal(decided(bash("id"), { mode: "plan" }).rule, "mode:plan");
     assert.equal(decided(bash("id")).rule, "toolApproval.defaultDecision");
   });
+  test("the question says what the call would do, and where", () => {
+    const why = (call: PolicyCall, mode: PolicyMode): string => {
+      const decision = decided(call, undefined, { mode });
+      return decision.verdict === "ask" ? decision.why : decision.verdict;
+    };
+    const outside = onNode("Write", "write_files", { path: "/etc/passwd" });
+    assert.equal(why(outside, "auto"), "It changes a file on lap outside the workspace, or one that other programs run.");
+    assert.equal(why(outside, "ask"), "It changes a file on lap.");
+    assert.equal(why(bash("make"), "ask"), "It runs a program on lap.");
+    assert.equal(why(bash("make"), "auto"), "It runs a program on lap, which has no sandbox.");
+    const leaving = (tool: string): PolicyCall => ({ ...onNode(tool, "exec", { action: "write", sandbox: "off" }), sandbox: "workspace" });
+    assert.equal(why(leaving("Bash"), "auto"), "It runs a program on lap outside the sandbox.");
+    assert.equal(why(leaving("Process"), "auto"), "It gives input to a program on lap outside the sandbox.");
+  });
+  test("of several commands with the same verdict the first names its rule", () => {
+    const denied = (...names: string[]) => names.map((name) => rule("deny", "lap__Bash", command("equals", [name])));
+    assert.equal(decided(bash("a; b; c"), { rules: denied("c", "b") }).rule, "toolApproval.rules[1]");
+  });
   test("without a mode the default decision holds for what no rule decides", () => {
     for (const defaultDecision of ["allow", "ask", "deny"] as const)
       assert.equal(verdict(onNode("Read", "read_private", {}), { defaultDecision }), defaultDecision);

@@ -116,8 +116,7 @@ function filesOf(call: PolicyCall): GrantedWhat | undefined {
   if (policyClass !== "write_files" || call.target.kind !== "node" || call.tool === "Delete") return undefined;
   if (!isGrantablePath(path)) return undefined;
   const whole = normalPath(path);
-  const end = whole.lastIndexOf("/");
-  const folder = end < 0 ? "" : whole.slice(0, end);
+  const folder = whole.slice(0, Math.max(0, whole.lastIndexOf("/")));
   // `/` and `/etc` are too much for one answer.
   return whole.startsWith("/") && folder.split("/").length < 3 ? undefined : { kind: "files", folder };
 }

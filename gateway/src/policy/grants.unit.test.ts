@@ -5,7 +5,7 @@ import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
-import { scopeText } from "./grant-text.ts";
+import { choiceText, scopeText } from "./grant-text.ts";
 import type { Grant } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
@@ -93,6 +93,8 @@ describe("[GR3] what a command can be granted as", () => {
     ["curl -s https://example.org", [["curl", "-s", "https://example.org"]]],
     ["python3 run.py", undefined],
     ["python3.12 run.py", undefined],
+    ["Python3 run.py", undefined],
+    ["R -e x", undefined],
     ["node x.js", undefined],
     ["bash -c 'ls'", undefined],
     ["make test", undefined],
@@ -139,7 +141,8 @@ describe("[GR3] what a command can be granted as", () => {
     assert.equal(folder(write("src/a/b.ts")), "src/a");
     assert.equal(folder(write("a.ts")), "");
     assert.equal(folder(write("/home/me/notes/a.md")), "/home/me/notes");
-    for (const path of ["/etc/passwd", "../a", "a/.git/hooks/x", "~/.bashrc", "", 5, ".envrc", "a\\b", "C:/x"])
+    assert.equal(folder(write("/etc/app/a.conf")), "/etc/app");
+    for (const path of ["/etc/passwd", "/x", "../a", "a/.git/hooks/x", "~/.bashrc", "", 5, ".envrc", "a\\b", "C:/x"])
       assert.equal(folder(write(path)), undefined, String(path));
     assert.equal(scopeOf(write("src/a.ts", "Delete"), at()), undefined);
     assert.deepEqual(scopeOf(native("gsv__Message", { to: "discord/me", text: "x" }), at())?.what, {
@@ -148,6 +151,21 @@ describe("[GR3] what a command can be granted as", () => {
     });
     assert.equal(scopeOf(native("gsv__Message", { text: "x" }), at()), undefined);
     assert.equal(scopeOf({ ...native("gsv__Config", { to: "x" }), policyClass: "control" }, at()), undefined);
+    assert.equal(scopeOf(native("toString", { to: "x" }), at()), undefined);
+    assert.equal(scopeOf({ ...write("a.ts", "Read"), policyClass: "read_private" }, at()), undefined);
+    assert.equal(scopeOf({ ...native("gsv__SaveFile", { path: "a.ts" }), policyClass: "write_files" }, at()), undefined);
+    const message = native("gsv__Message", { to: "x" });
+    assert.equal(scopeOf({ ...message, target: { kind: "node", nodeId: "lap" } }, at()), undefined);
+  });
+  test("at most eight commands and 2,048 characters", () => {
+    const line = (count: number): string => Array.from({ length: count }, (_, index) => `tool${index}`).join("; ");
+    assert.equal((commands(line(8)) as readonly unknown[]).length, 8);
+    assert.equal(commands(line(9)), undefined);
+    // The same command again is one command.
+    assert.equal((commands(`${line(8)}; tool0`) as readonly unknown[]).length, 8);
+    const to = (length: number) => scopeOf(native("gsv__Message", { to: "x".repeat(length) }), at());
+    const room = 2_048 - JSON.stringify(to(1)).length + 1;
+    assert.ok(to(room) && to(room + 1) === undefined);
   });
 });
 
@@ -158,6 +176,19 @@ test("[GR4] nothing is offered when the conversation has read text of others; a 
     assert.ok(scopeOf(bash("ls"), heard));
   }
   assert.ok(offerOf(bash("ls"), at("workspace", { taint: { label: "self", source: "a file" } })));
+});
+test("[GR2] a message is covered where it goes to the same place, and a scope without commands covers none", () => {
+  const scope = (args: Record<string, unknown>) => {
+    const found = scopeOf(native("gsv__Message", args), at());
+    assert.ok(found);
+    return found;
+  };
+  const granted = scope({ to: "discord/me", text: "a" });
+  assert.ok(covers(granted, scope({ text: "b", to: "discord/me" })));
+  assert.ok(!covers(granted, scope({ to: "discord/eve", text: "a" })));
+  assert.ok(!covers(granted, scope({ to: "discord/me", account: "b", text: "a" })));
+  const none = { ...granted, what: { kind: "commands", sandbox: "off", folder: "", commands: [] } } as const;
+  assert.ok(!covers(none, none));
 });
 test("[GR4] nothing is offered and no grant counts in another person's session", () => {
   const guest = at("workspace", { isOwners: false });
@@ -299,6 +330,15 @@ describe("decide", () => {
   });
 });
 
+test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
+  const offer = offerOf(bash("git push"), at());
+  assert.ok(offer);
+  const shown = (text: string): string => `<${text}>`;
+  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["git","push"]}]}';
+  assert.equal(choiceText("always", offer.scope, offer.always, shown), `the rule <${rule}> in toolApproval.rules, until you remove it`);
+  for (const choice of ["session", "1h", "8h", "30d"] as const)
+    assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
+});
 test("[GR1] the text of a scope names everything that limits it", () => {
   const text = (call: PolicyCall, sandbox: SandboxProfile = "off"): string => {
     const scope = scopeOf(call, at(sandbox));

@@ -13,8 +13,7 @@ export function isHarmless(text: string): boolean {
   const read = readShell(text);
   return read.kind === "plain" && read.commands.every(({ words }) => isHarmlessCommand(words));
 }
-function isHarmlessCommand([name, ...words]: readonly string[]): boolean {
-  if (name === undefined) return false;
+function isHarmlessCommand([name = "", ...words]: readonly string[]): boolean {
   // Without words it shows the name, with words it sets it.
   if (name === "hostname") return words.length === 0;
   // On macOS it runs the command in its words.

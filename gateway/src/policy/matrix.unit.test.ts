@@ -6,6 +6,7 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import type { Taint, TaintLabel } from "../ports/taint.ts";
 import { decide, policyOf } from "./decide.ts";
 import { loadRegexEngine } from "./load.ts";
+import { isNotSpared } from "./matrix.ts";
 
 const engine = await loadRegexEngine();
 const SANDBOX = "workspace";
@@ -193,4 +194,11 @@ describe("[TA9] [S10] a change of a protected file", () => {
     const denying: ApprovalConfig = { rules: [{ id: "d", tool: "*", decision: "deny" }] };
     assert.match(verdict(write("SOUL.md"), { label: "world", config: denying }), /^deny/);
   });
+});
+
+test("[TA6] a rule that allows spares the question except about what cannot be taken back", () => {
+  const spared = PolicyClassValues.filter((name) => !isNotSpared(callOf(name), name));
+  assert.deepEqual(spared, ["read_private", "read_public", "write_workspace", "write_files"]);
+  const outside = { ...callOf("write_files"), args: { path: "/etc/passwd" } };
+  assert.ok(isNotSpared(outside, "write_files") && !isNotSpared(outside, "read_private"));
 });

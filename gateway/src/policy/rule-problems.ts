@@ -114,7 +114,7 @@ function shadowedBy(rule: ApprovalRule, earlier: readonly ApprovalRule[]): strin
       matches(tool, rule.tool) &&
       (when.length === 0 || JSON.stringify(when) === conditions) &&
       // A rule that allows leaves commands that it does not name to later rules.
-      (decision !== "allow" || !mayBeShell(rule.tool) || (when.length > 0 && when.some(isWholeCommand))),
+      (decision !== "allow" || !mayBeShell(rule.tool) || when.some(isWholeCommand)),
   );
   return index < 0
     ? undefined

@@ -23,7 +23,13 @@ const when = (path: string, op: "equals" | "contains" | "startsWith" | "regex", 
 describe("[PO6] a rule that can never apply", () => {
   for (const [what, more, text] of [
     ["names no native tool", { tool: "gsv__WritFile" }, /there is no tool gsv__WritFile\. Did you mean gsv__WriteFile\?/],
-    ["names no machine", { tool: "Bash" }, /names no tool\. Write machine__Tool, with \* for any characters, such as \*__Bash/],
+    ["names no machine", { tool: "Edit" }, /"Edit" names no tool\. Write machine__Tool, with \* for any characters, such as \*__Edit$/],
+    ["names nothing", { tool: "" }, /"" names no tool\. .* such as \*__Bash$/],
+    [
+      "allows a command and compares a part of it",
+      { tool: "lap__Bash", decision: "allow", when: [...when("command", "equals", ["ls"]), ...when("command", "contains", "l")] },
+      /^contains compares a part of a command/,
+    ],
     [
       "has a condition on an argument that a native tool does not have",
       { tool: "gsv__WriteFile", when: when("file", "equals", "x") },
@@ -70,6 +76,9 @@ describe("[PO6] a rule that can never apply", () => {
     assert.ok(!shadowed({ tool: "*", decision: "allow" }, { tool: "lap__Bash" }));
     assert.ok(!shadowed({ tool: "*", decision: "allow" }, { tool: "lap__*" }));
     assert.ok(shadowed({ tool: "*", decision: "allow" }, { tool: "lap__Read" }));
+    assert.ok(shadowed({ tool: "*", decision: "allow" }, { tool: "*__Read" }));
+    const whole = when("command", "equals", ["git", "status"]);
+    assert.ok(shadowed({ tool: "*__Bash", decision: "allow", when: whole }, { tool: "lap__Bash", when: whole }));
   });
   test("was stored before: it blocks no other change", () => {
     const before = problems({ rules: [rule({ tool: "Bash" })] }).map(({ problem }) => problem);
@@ -86,6 +95,7 @@ describe("[PO6] settings", () => {
     const rules = [
       rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", ["git", "status"]) }),
       rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", "npm test") }),
+      rule({ tool: "lap__Bash", decision: "allow", when: [...when("command", "equals", "ls"), ...when("workdir", "contains", "a")] }),
       rule({ tool: "*__Bash", when: when("command", "startsWith", ["rm"]) }),
       rule({ tool: "away__Read" }),
       rule({ tool: "gsv__Message", decision: "ask", when: when("to", "regex", "^discord/", "i") }),

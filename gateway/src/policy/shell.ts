@@ -81,7 +81,7 @@ const DEV_NULL = "/dev/null";
 function hiddenIn(code: number): Complexity | undefined {
   if (code === 0x0a) return "newline";
   if ((code < 0x20 && code !== 0x09) || code === 0x7f) return "control";
-  return code > 0x7e ? "unicode" : undefined;
+  return code >= 0x80 ? "unicode" : undefined;
 }
 /** Characters from U+00A1 on that show themselves and take no part in the order of others. Only in quotes. */
 const INVISIBLE: readonly (readonly [from: number, to: number])[] = [
@@ -168,7 +168,8 @@ class Reader {
   #skipBlanks(): void {
     while (this.#peek() === " " || this.#peek() === "\t") this.#at++;
   }
-  #operator(): ";" | "&&" | "||" | "|" | Complex {
+  /** `joined`: a further command must follow. */
+  #operator(): ";" | "joined" | Complex {
     const [first, second, third] = [this.#peek(), this.#peek(1), this.#peek(2)];
     if (first === ";") {
       if (second === ";" || second === "&") return new Complex("operator");
@@ -178,12 +179,12 @@ class Reader {
     if (first === second) {
       if (third === "&" || third === "|" || third === ">") return new Complex("operator");
       this.#at += 2;
-      return first === "&" ? "&&" : "||";
+      return "joined";
     }
     if (first === "&") return new Complex(second === ">" ? "redirection" : "background");
     if (second === "&") return new Complex("redirection");
     this.#at += 1;
-    return "|";
+    return "joined";
   }
   #endCommand(): Complex | undefined {
     const [name] = this.#words;
@@ -196,7 +197,8 @@ class Reader {
   }
   /** Whether a word or a redirection ends here. */
   #isBorder(): boolean {
-    return this.#at >= this.#text.length || " \t;&|".includes(this.#peek());
+    // At the end it is the empty text, which every text includes.
+    return " \t;&|".includes(this.#peek());
   }
   /** `>/dev/null`, `< /dev/null`, `2>&1`; `digit` before it was read. */
   #redirection(descriptor = ""): Complex | undefined {
@@ -251,7 +253,7 @@ class Reader {
   }
   #quoted(quote: string): { readonly text: string } | Complex {
     const end = this.#text.indexOf(quote, this.#at + 1);
-    if (end < 0) return new Complex("quote");
+    if (end === -1) return new Complex("quote");
     const text = this.#text.slice(this.#at + 1, end);
     for (const char of text) {
       const code = char.codePointAt(0) ?? 0;

@@ -139,16 +139,12 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
   const ids = (config.agents?.list ?? []).map((agent) => agent.id);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice !== undefined) return `There are two agents with the id ${twice}.`;
-  const badTool = Object.entries(config.channels ?? {}).flatMap(([name, { guestTools = [] }]) =>
+  return Object.entries(config.channels ?? {}).flatMap(([name, { guestTools = [] }]) =>
     guestTools.flatMap((pattern) => {
       const problem = guestToolProblem(pattern);
       return problem === undefined ? [] : [`channels.${name}.guestTools: ${problem}`];
     }),
   )[0];
-  if (badTool !== undefined) return badTool;
-  const mainKey = config.session?.mainKey;
-  if (mainKey !== undefined && !mainKey.isWellFormed()) return "session.mainKey is not valid text.";
-  return undefined;
 }
 
 /** A link that matches no one, unless it was set before: it must not block other changes. */

@@ -78,7 +78,7 @@ function findLeaves(): Leaves {
     const here = resolveCell(cell);
     if (notServedAt(path) !== undefined) return;
     if (here[0] === "struct") for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
-    else if (path.length > 0) found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
+    else found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
   };
   visit(ROOT, []);
   return found;
