@@ -1,7 +1,8 @@
 /** Tool calls: results, and nodes that come and go. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { CallTarget, ReplyCall } from "../event.ts";
+import type { MediaBlock } from "../../../ports/messages.ts";
+import type { CallTarget, EventOf, ReplyCall } from "../event.ts";
 import { LIMITS } from "../limits.ts";
 import { jsonBytes } from "../text.ts";
 import { Bench, CALL, call, LAP } from "../../../../test/session/machine-bench.ts";
@@ -310,5 +311,163 @@ describe("nodes that come and go", () => {
     assert.equal(b.state.run.phase, "acting");
     b.apply({ type: "Woke" });
     assert.equal(b.resultOf(CALL).reason, "tool.failed");
+  });
+});
+
+describe("what a result brings", () => {
+  const acting = (...calls: readonly ReplyCall[]): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", calls.length === 0 ? [call()] : calls);
+    return b;
+  };
+  const OTHER = "ref0000000/r1/1/1";
+  const report = (b: Bench, more: Partial<EventOf<"ToolResult">> = {}) =>
+    b.apply({ type: "ToolResult", callId: CALL, from: LAP, content: [], outcome: "ok", ...more });
+  const known = (b: Bench) => b.state.processes?.map(({ nodeId, processId, callId }) => `${nodeId} ${processId} ${callId}`);
+
+  test("its outcome, and the reason of a failure", () => {
+    const b = acting(call(), call());
+    report(b);
+    report(b, { callId: OTHER, outcome: "error", reason: "tool.failed" });
+    const [good, bad] = [b.resultOf(CALL), b.resultOf(OTHER)];
+    assert.deepEqual([good.message.isError, "reason" in good], [false, false]);
+    assert.deepEqual([bad.message.isError, bad.outcome, bad.reason], [true, "error", "tool.failed"]);
+  });
+  test("[EX3] a process that runs on, once for each machine and name", () => {
+    const b = acting(call(), call(), call({ nodeId: "box" }), call());
+    report(b, { processId: "p1" });
+    report(b, { callId: OTHER, processId: "p1" });
+    report(b, { callId: "ref0000000/r1/1/2", from: { kind: "node", nodeId: "box" }, processId: "p1" });
+    report(b, { callId: "ref0000000/r1/1/3", processId: "p2" });
+    assert.deepEqual(known(b), [`lap p1 ${CALL}`, "box p1 ref0000000/r1/1/2", "lap p2 ref0000000/r1/1/3"]);
+  });
+  test("[G1] [EX3] after the session has closed the call: from its own machine only, its process included", () => {
+    const b = acting();
+    b.apply({ type: "Abort" });
+    assert.deepEqual(report(b, { from: { kind: "node", nodeId: "evil" }, processId: "p1" }).answer, { type: "unknown" });
+    assert.deepEqual(known(b), []);
+    assert.deepEqual(report(b, { processId: "p1" }).answer, { type: "late" });
+    assert.deepEqual(known(b), [`lap p1 ${CALL}`]);
+  });
+  test("files for the answer: each once, and no more than a message can have", () => {
+    const file = (name: string): MediaBlock => ({ type: "document", r2Key: name, mimeType: "text/plain", size: 1 }) as MediaBlock;
+    const files = (b: Bench) =>
+      b.state.run.phase === "idle" ? [] : "files" in b.state.run ? b.state.run.files?.map(({ r2Key }) => r2Key) : undefined;
+    const b = acting(call(), call(), call());
+    report(b, { files: [file("f0"), file("f0")] });
+    report(b, { callId: OTHER });
+    assert.deepEqual(files(b), ["f0"]);
+    assert.equal(b.textOf(OTHER), "");
+    const most = Array.from({ length: LIMITS.attachments }, (_, index) => file(`f${index}`));
+    const full = acting(call(), call(), call());
+    report(full, { files: most });
+    assert.equal(full.textOf(CALL), "");
+    report(full, { callId: OTHER, files: [file("f0"), file("more")] });
+    assert.equal(full.textOf(OTHER), `[An answer can have ${LIMITS.attachments} files at most: 1 of these were left out.]`);
+    assert.deepEqual(
+      files(full),
+      most.map(({ r2Key }) => r2Key),
+    );
+  });
+  test("[G4] a text of exactly the limit is not kept as a file, too", () => {
+    const b = acting();
+    b.result(CALL, "x".repeat(LIMITS.toolResultChars));
+    assert.ok(b.state.outbox.every(({ type }) => type !== "StoreResult"));
+    assert.equal(b.results.size, 0);
+  });
+});
+
+describe("[G3] only what concerns a machine's own calls", () => {
+  const both = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call({}, "lap__Bash"), call({ nodeId: "box" }, "box__Bash"), call({ idempotent: true }, "lap__Read")]);
+    return b;
+  };
+  const BOX = "ref0000000/r1/1/1";
+  const statusOf = (b: Bench, callId: string): string | undefined =>
+    b.state.run.phase === "acting" ? b.state.run.calls.find((open) => open.callId === callId)?.status : undefined;
+  const cancels = (b: Bench) =>
+    b.state.outbox.flatMap((effect) => (effect.type === "CancelTool" ? [[effect.nodeId, ...effect.callIds]] : []));
+
+  test("changes when it goes, and the message names the calls that wait for it", () => {
+    const b = both();
+    const away = b.apply({ type: "NodeChanged", nodeId: "box", online: false });
+    assert.deepEqual([statusOf(b, CALL), statusOf(b, BOX)], ["dispatched", "in_grace"]);
+    const seconds = Math.round(LIMITS.nodeGraceMs / 1000);
+    assert.deepEqual(
+      away.status.map(({ text }) => text),
+      [`box disconnected during box__Bash. Waiting ${seconds} s for it.`],
+    );
+    const lap = b.apply({ type: "NodeChanged", nodeId: "lap", online: false });
+    assert.deepEqual(
+      lap.status.map(({ text }) => text),
+      [`lap disconnected during lap__Bash. Waiting ${seconds} s for it.`],
+    );
+    const back = b.apply({ type: "NodeChanged", nodeId: "box", online: true, calls: [{ callId: BOX, state: "started" }] });
+    assert.deepEqual(
+      back.status.map(({ text }) => text),
+      ["box is back."],
+    );
+  });
+  test("a machine without a call that waits is not waited for", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [call({ idempotent: true }), call({ nodeId: "box" })]);
+    assert.deepEqual(b.apply({ type: "NodeChanged", nodeId: "lap", online: false }).status, []);
+  });
+  test("a tick before the first deadline, and a machine of no call, write nothing", () => {
+    const b = both();
+    const { state } = b;
+    for (const event of [
+      { type: "Tick", inFlight: [] },
+      { type: "NodeChanged", nodeId: "other", online: true, calls: [] },
+      { type: "NodeChanged", nodeId: "other", online: false },
+    ] as const) {
+      const step = b.apply(event);
+      assert.deepEqual([step.append, step.transitions], [[], []], event.type);
+    }
+    assert.deepEqual(b.state, state);
+  });
+  test("[P14] of the calls that a machine reports, the session's own that run and are not wanted are cancelled, once", () => {
+    const b = both();
+    b.apply({ type: "Abort" });
+    for (const effect of b.state.outbox)
+      if (effect.type === "CancelTool" && effect.nodeId === "lap") b.apply({ type: "EffectDone", effectId: effect.id });
+    assert.deepEqual(cancels(b), [["box", BOX]]);
+    const ledger = [
+      { callId: CALL, state: "accepted" },
+      { callId: "ref0000000/r1/1/2", state: "finished" },
+      { callId: BOX, state: "started" },
+      { callId: "ref0000000/r9/1/0", state: "started" },
+      { callId: "other00000/r1/1/0", state: "started" },
+    ] as const;
+    b.apply({ type: "NodeChanged", nodeId: "lap", online: true, calls: [...ledger] as EventOf<"NodeChanged">["calls"] & object });
+    assert.deepEqual(cancels(b), [
+      ["box", BOX],
+      ["lap", CALL],
+    ]);
+    const again = b.apply({
+      type: "NodeChanged",
+      nodeId: "lap",
+      online: true,
+      calls: [...ledger] as EventOf<"NodeChanged">["calls"] & object,
+    });
+    assert.deepEqual([again.transitions, cancels(b).length], [[], 2]);
+  });
+  test("[ST2] background commands are ended when their machine comes back while everything is stopped, those that were to end", () => {
+    const at = (nodeId: string, stopped?: true) => ({ nodeId, processId: "p", callId: `c-${nodeId}`, ...(stopped ? { stopped } : {}) });
+    const back = (held: boolean, nodeId: string, ...processes: ReturnType<typeof at>[]) => {
+      const b = new Bench();
+      b.say("a");
+      b.reply("one");
+      b.state = { ...b.state, ...(held ? { held: true as const } : {}), processes };
+      const { transitions } = b.apply({ type: "NodeChanged", nodeId, online: true });
+      return [transitions.length, ...cancels(b)];
+    };
+    assert.deepEqual(back(true, "lap", at("lap", true), at("box", true)), [1, ["lap", "c-lap"]]);
+    assert.deepEqual(back(true, "lap", at("lap"), at("box", true)), [0]);
+    assert.deepEqual(back(false, "lap", at("lap", true)), [0]);
   });
 });

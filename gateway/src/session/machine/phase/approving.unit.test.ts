@@ -170,6 +170,64 @@ describe("an answer", () => {
   });
 });
 
+describe("what follows from an answer", () => {
+  const OFFER = {
+    scope: { agentId: "main", tool: "Bash", nodeId: "lap", what: { kind: "commands", sandbox: "off", folder: "", commands: [] } },
+  } as const;
+  const withOffer = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [{ ...call({ ask: { ...ASK, offer: OFFER } }), binding: BINDING }]);
+    return b;
+  };
+  test("[GR1] a grant is recorded only where one was offered and chosen", () => {
+    const recorded = (b: Bench, choice?: "1h") => {
+      answer(b, { code: code(b), ...(choice ? { choice } : {}) });
+      return b.state.questions?.map(({ choice: taken }) => taken);
+    };
+    assert.deepEqual(recorded(withOffer(), "1h"), ["1h"]);
+    assert.deepEqual(recorded(withOffer()), [undefined]);
+    assert.deepEqual(recorded(paused(), "1h"), [undefined]);
+  });
+  test("[AP6] asked again unless policy, arguments and machine are those of the question; the new question is shown", () => {
+    for (const present of [
+      { target: target({ ask: ASK }), binding: { ...BINDING, policy: "p2" }, args: {} },
+      { target: target({ ask: ASK }), binding: { ...BINDING, hash: "hash-2" }, args: {} },
+      { target: target({ ask: ASK, nodeId: "other" }), binding: BINDING, args: {} },
+    ]) {
+      const b = paused();
+      const step = b.apply({ type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x", present });
+      assert.deepEqual(step.answer, { type: "approval", ended: "asked_again", code: code(b) });
+      assert.deepEqual(step.transitions, ["approvalAskedAgain"]);
+      assert.deepEqual(b.notices(), ["paused:", "paused:"]);
+    }
+  });
+  test("[AP8] the last denial is a transition of its own", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let times = 1; times < LIMITS.approvalDenials; times++) {
+      b.reply("", [asked({ hash: `h${times}` })]);
+      assert.equal(answer(b, { code: code(b), answer: "deny" })?.type, "approval");
+    }
+    b.reply("", [asked({ hash: "last" })]);
+    const step = b.apply({ type: "ApprovalAnswered", code: code(b), answer: "deny", by: "x" });
+    assert.deepEqual(step.transitions, ["approvalDenied", "deniedTooOften", "nothingWaits"]);
+  });
+});
+
+test("a hand-over has what allowed the call, and the state of the file that the owner has seen", () => {
+  const handedOver = (more: object) => {
+    const b = new Bench();
+    b.say("a");
+    const native = { kind: "native", tool: "gsv__WriteFile", idempotent: false, timeoutMs: 1, deadlineMs: 1, ...more } as const;
+    b.reply("", [{ providerId: "x", name: "gsv__WriteFile", arguments: {}, target: native }]);
+    const { rule, expect } = b.effect("DispatchTool");
+    return { rule, expect, names: ["rule", "expect"].filter((name) => name in b.effect("DispatchTool")) };
+  };
+  assert.deepEqual(handedOver({ rule: "mode:auto", expect: "sha" }), { rule: "mode:auto", expect: "sha", names: ["rule", "expect"] });
+  assert.deepEqual(handedOver({}).names, []);
+});
+
 describe("questions that end with their run", () => {
   for (const event of [{ type: "Abort" }, { type: "Reset" }] as const)
     test(`[AP7] [R3] ${event.type}: the call is closed, no machine is told to stop it, and a late answer changes nothing`, () => {
