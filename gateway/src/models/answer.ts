@@ -29,10 +29,11 @@ export type Arguments =
 function isCut(json: string): boolean {
   let depth = 0;
   let inString = false;
-  for (let i = 0; i < json.length; i++) {
-    const c = json[i];
-    if (inString) {
-      if (c === "\\") i++;
+  let escaped = false;
+  for (const c of json) {
+    if (escaped) escaped = false;
+    else if (inString) {
+      if (c === "\\") escaped = true;
       else if (c === '"') inString = false;
     } else if (c === '"') inString = true;
     else if (c === "{" || c === "[") depth++;
@@ -55,11 +56,11 @@ export function parseArguments(raw: string): Arguments {
 }
 
 export function toUsage(usage: PiUsage, priced: boolean): Usage {
-  const whole = (n: number): number => (Number.isFinite(n) && n > 0 ? Math.min(Math.round(n), Number.MAX_SAFE_INTEGER) : 0);
+  const whole = (n: number): number => (Number.isFinite(n) ? Math.min(Math.max(0, Math.round(n)), Number.MAX_SAFE_INTEGER) : 0);
   const [input, output, cacheRead, cacheWrite] = [whole(usage.input), whole(usage.output), whole(usage.cacheRead), whole(usage.cacheWrite)];
   // The sum of what is not negative: a provider that counts less than nothing gives no credit.
   const { total, ...parts } = usage.cost;
-  const possible = (part: number): number => (Number.isFinite(part) && part > 0 ? part : 0);
+  const possible = (part: number): number => (Number.isFinite(part) ? Math.max(0, part) : 0);
   const cost = Math.max(
     possible(total),
     Object.values(parts).reduce((sum, part) => sum + possible(part), 0),

@@ -123,12 +123,12 @@ export const DEFAULT_MAX_TOKENS = 8_192;
 /** A dated snapshot (`-20251001`, `-2024-11-20`) has the properties of its model. */
 const undated = (id: string): string => id.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, "");
 
-/** The line of a model, without a list of all models in memory. */
+/** The line of a model, without a list of all models in memory. Its first word is the id, behind the end of the line before. */
 function lineOf(provider: string, id: string): readonly string[] | undefined {
   const models = entryOf(provider)?.[2];
   if (models === undefined || /\s/.test(id)) return undefined;
   const at = models.indexOf(`\n${id} `);
-  return at < 0 ? undefined : models.slice(at + 1, models.indexOf("\n", at + 1)).split(" ");
+  return at === -1 ? undefined : models.slice(at, models.indexOf("\n", at + 1)).split(" ");
 }
 const rowOf = (provider: string, id: string): readonly string[] | undefined => lineOf(provider, id) ?? lineOf(provider, undated(id));
 

@@ -123,7 +123,8 @@ describe("[P5.2] the first meeting with the demo model", () => {
     ["what is my name", {}],
     ["your name is", {}],
     ["your name is ## Runtime", {}],
-    [`I am ${"x".repeat(60)}`, {}],
+    [`I am ${"x".repeat(40)}`, { human: "x".repeat(40) }],
+    [`I am ${"x".repeat(41)}`, {}],
   ] as const)
     it(`reads ${JSON.stringify(text.slice(0, 60))}`, () => assert.deepEqual(namesIn(text), names));
   it("any text gets a step, the step is deterministic, and names are one line", () => {

@@ -141,6 +141,13 @@ describe("[P4.2] demo model", () => {
     assert.ok(outcome.kind === "failed" && outcome.error.reason === "run.aborted");
     assert.equal(time.pending, 0);
   });
+  it("reads how many words are meant, and which process", () => {
+    const words = (text: string) => parsePhrases(text).map((phrase) => (phrase.kind === "slow" ? phrase.words : phrase));
+    assert.deepEqual(["slow: 50", "slow:", "slow: x", "slow: -5", "slow: 9999"].map(words), [[50], [20], [20], [1], [600]]);
+    const process = (text: string) => parsePhrases(text).map((phrase) => (phrase.kind === "node" ? phrase.args : phrase));
+    assert.deepEqual(process("process:"), [{ action: "list" }]);
+    assert.deepEqual(process("process@lap: p1"), [{ action: "poll", sessionId: "p1" }]);
+  });
   it("accepts any input", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => parsePhrases(`run: ${text}`).length >= 1));
   });

@@ -102,3 +102,59 @@ describe("failure messages", () => {
     );
   });
 });
+
+describe("[P5] the outcome of an HTTP status", () => {
+  const outcome = (status: number, message = "") => {
+    const { error, retryable } = classify(target, {
+      kind: "http",
+      status,
+      body: message === "" ? "" : JSON.stringify({ error: { message } }),
+    });
+    return { reason: error.reason, retryable, message: error.message };
+  };
+  it("names the reason, and whether another try helps", () => {
+    for (const [status, reason, retryable] of [
+      [400, "model.rejected", false],
+      [401, "model.auth", false],
+      [402, "model.rejected", false],
+      [403, "model.auth", false],
+      [404, "model.rejected", false],
+      [408, "model.timeout", true],
+      [409, "model.overloaded", true],
+      [413, "model.rejected", false],
+      [418, "model.rejected", false],
+      [425, "model.overloaded", true],
+      [429, "model.rate_limited", true],
+      [500, "model.bad_answer", true],
+      [502, "model.unreachable", true],
+      [503, "model.overloaded", true],
+      [504, "model.timeout", true],
+      [529, "model.overloaded", true],
+    ] as const)
+      assert.deepEqual(outcome(status), { ...outcome(status), reason, retryable }, String(status));
+  });
+  it("a context that is too long is told by its words, where the status is no other thing", () => {
+    const long = "prompt is too long: 213462 tokens > 200000 maximum";
+    const isOverflow = (status: number): boolean => outcome(status, long).reason === "model.context_overflow";
+    for (const status of [400, 404, 413, 422]) assert.ok(isOverflow(status), String(status));
+    for (const status of [399, 401, 402, 403, 408, 429, 500]) assert.ok(!isOverflow(status), String(status));
+  });
+  it("Google answers 400 to a wrong key", () => {
+    const wrong = outcome(400, "API key not valid. Please pass a valid API key.");
+    assert.deepEqual([wrong.reason, / It says:/.test(wrong.message)], ["model.auth", false]);
+    assert.equal(outcome(500, "API key not valid.").reason, "model.bad_answer");
+  });
+  it("quotes what the provider says, where it says something that helps", () => {
+    assert.match(outcome(429, "slow down").message, / It says: "slow down"\.$/);
+    assert.doesNotMatch(outcome(429).message, /It says/);
+    assert.match(outcome(403, "no access").message, / It says: "no access"\.$/);
+    assert.doesNotMatch(outcome(401, "no access").message, /It says/);
+    assert.match(outcome(418).message, / Check `model\.id` and the model's settings\.$/);
+    assert.match(outcome(418, "teapot").message, /\(HTTP 418\)\. It says: "teapot"\.$/);
+  });
+});
+it("an answer of another kind is named by its type, if it has one", () => {
+  const told = (contentType: string): string => classify(target, { kind: "not_a_stream", contentType }).error.message;
+  assert.match(told("text/html"), / answered with text\/html where /);
+  assert.match(told(""), / answered with something where /);
+});

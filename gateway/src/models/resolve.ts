@@ -82,8 +82,8 @@ interface Place {
   readonly baseUrl: string;
   readonly wire: ModelWire;
   readonly name: string;
+  /** A server of one's own, which needs no key. */
   readonly custom: boolean;
-  readonly keyless: boolean;
   readonly images?: boolean;
   readonly contextWindow?: number;
   readonly maxTokens?: number;
@@ -107,7 +107,6 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
         wire: model.wire ?? mine?.wire ?? compatibleWire(ref.provider, known?.wire),
         name: known?.name ?? ref.provider,
         custom: true,
-        keyless: true,
         ...limits(mine),
       },
     };
@@ -115,7 +114,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
   if (mine)
     return {
       ok: true,
-      value: { baseUrl: mine.baseUrl, wire: mine.wire, name: ref.provider, custom: true, keyless: true, ...limits(mine) },
+      value: { baseUrl: mine.baseUrl, wire: mine.wire, name: ref.provider, custom: true, ...limits(mine) },
     };
   if (known)
     return {
@@ -124,7 +123,6 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
         ...(modelEndpoint(ref.provider, resolveModelId(ref)) ?? { baseUrl: known.baseUrl, wire: known.wire }),
         name: known.name,
         custom: known.keyless === true,
-        keyless: known.keyless === true,
       },
     };
   const advice = adviceFor(ref.provider);
@@ -197,16 +195,15 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (!at.ok) return at;
   const modelId = id(ref);
   if (!modelId.ok) return modelId;
-  const { wire, name, custom, keyless } = at.value;
+  const { wire, name, custom } = at.value;
   const info = describe(ref, modelId.value, at.value, config);
   const apiKey = own(access.apiKeys, ref.provider)?.trim();
   const common = { provider: ref.provider, providerName: name, id: modelId.value, wire, info, custom };
   if (ref.provider === WORKERS_AI && platform.workersAi === true && !custom && !apiKey)
     return { ok: true, value: { ...common, baseUrl: "https://workers-ai.invalid/v1", headers: {}, bound: true } };
-  const address =
-    custom || keyless
-      ? ({ ok: true, value: at.value.baseUrl } as const)
-      : cloudAddress(ref.provider, name, at.value.baseUrl, config.cloud, apiKey);
+  const address = custom
+    ? ({ ok: true, value: at.value.baseUrl } as const)
+    : cloudAddress(ref.provider, name, at.value.baseUrl, config.cloud, apiKey);
   if (!address.ok) return address;
   // An address of the catalogue is what the provider's client expects.
   const baseUrl = custom ? normalizeBaseUrl(address.value, wire) : address.value;
@@ -218,7 +215,7 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   // Headers are secrets of one server: they are only sent to the provider that they were set for.
   const headers = ref.provider === config.model.provider ? access.headers : {};
   const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
-  if (!apiKey && !keyless && !authenticated) {
+  if (!apiKey && !custom && !authenticated) {
     return failure(
       "model.not_configured",
       `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} -\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,

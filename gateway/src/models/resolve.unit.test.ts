@@ -66,6 +66,23 @@ describe("resolving a model's server", () => {
       ["anthropic-messages", "https://lab.example/anthropic", 5000, { input: 1, output: 2 }],
     );
   });
+  it("an own address of a known provider speaks what such servers speak, a cloud's own address its own wire", () => {
+    const wire = (provider: string): string =>
+      value(get({ provider, id: "m" }, { provider, id: "m", baseUrl: "https://lab.example/v1" }, none)).wire;
+    for (const provider of ["openai", "mistral", "google", "custom", "groq"]) assert.equal(wire(provider), "openai-completions", provider);
+    assert.equal(wire("anthropic"), "anthropic-messages");
+    assert.equal(wire("google-vertex"), "google-vertex");
+    assert.equal(wire("azure-openai-responses"), "azure-openai-responses");
+  });
+  it("the demo costs nothing, takes every file, and has a wide window", () => {
+    const demo = { provider: "demo", id: "demo" };
+    assert.deepEqual(modelLimits(demo, configWith({})), {
+      contextWindow: 1_000_000,
+      maxTokens: 100_000,
+      price: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    });
+    assert.equal(takesImages(demo, configWith({})), true);
+  });
   it("[S5] headers are only sent to the provider that they were set for", () => {
     const access = keys({ openai: "k", groq: "g" }, { "x-secret": "s" });
     assert.deepEqual(value(get({ provider: "openai", id: "m" }, { provider: "openai", id: "m" }, access)).headers, { "x-secret": "s" });

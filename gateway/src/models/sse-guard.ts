@@ -75,14 +75,13 @@ export class SseGuard {
     while (!this.#finished && this.#fault === undefined) {
       const end = chunk.indexOf("\n", from);
       if (end === -1) {
-        if (from < chunk.length) {
-          this.#rest.push(from === 0 ? chunk : chunk.slice(from));
-          this.#hold(chunk.length - from);
-        }
+        const left = chunk.slice(from);
+        if (left !== "") this.#rest.push(left);
+        this.#hold(left.length);
         break;
       }
       let line = chunk.slice(from, end);
-      if (this.#rest.length > 0) {
+      if (this.#rest.length !== 0) {
         this.#rest.push(line);
         line = this.#rest.join("");
         this.#rest = [];
@@ -96,7 +95,7 @@ export class SseGuard {
   /** The bytes ended. An event without its closing blank line still counts, as in pi-ai. */
   end(): string[] {
     if (!this.#finished && this.#fault === undefined) {
-      if (this.#rest.length > 0) this.#line(this.#rest.join("").replace(/\r$/, ""));
+      if (this.#rest.length !== 0) this.#line(this.#rest.join("").replace(/\r$/, ""));
       this.#line("");
     }
     return this.#take();
@@ -122,7 +121,7 @@ export class SseGuard {
       if (line.startsWith("\ufeff")) line = line.slice(1);
     }
     if (line === "") {
-      const data = this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n");
+      const data = this.#data.join("\n");
       const event = this.#event;
       const empty = this.#data.length === 0;
       this.#event = "";
@@ -215,7 +214,7 @@ export class SseGuard {
       this.#holdArgument(event);
       return;
     }
-    const parsed = RESPONSES_READ.has(type) || type === "" ? parseRecord(event) : undefined;
+    const parsed = RESPONSES_READ.has(type) ? parseRecord(event) : undefined;
     if (type === "" || (parsed === undefined && RESPONSES_READ.has(type))) {
       this.#fault = { kind: "garbage" };
       return;

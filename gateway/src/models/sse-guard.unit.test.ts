@@ -220,4 +220,116 @@ describe("sse guard", () => {
     for (let n = 0; n < 60; n++) guard.push("data: {}\n\n".repeat(10_000));
     assert.equal(guard.fault, undefined);
   });
+
+  const MOST = 8 * 1024 * 1024;
+  const DELTA = 'data: {"choices":[{"delta":{"content":"a"}}]}';
+  it("an event without its closing blank line counts at the end of the bytes, after a fault nothing does", () => {
+    for (const last of ["data: [DONE]", "data: [DONE]\r", "data: [DONE]\n", "data: [DONE]\r\n"]) {
+      const { out, guard } = run("openai-completions", [last]);
+      assert.deepEqual([out, guard.finished], ["data: [DONE]\n\n", true], JSON.stringify(last));
+    }
+    const guard = new SseGuard("openai-completions");
+    guard.push(`${DELTA}\n${"x".repeat(MOST + 1)}`);
+    assert.deepEqual([guard.fault, guard.end()], [{ kind: "too_large" }, []]);
+    const done = new SseGuard("openai-completions");
+    done.push(`data: [DONE]\n\n${DELTA}`);
+    assert.deepEqual(done.end(), []);
+  });
+  it("[F21] the limits of a line, of an event and of all arguments are exact", () => {
+    const isTooLarge = (wire: ModelWire, chunk: string): boolean => {
+      const guard = new SseGuard(wire);
+      guard.push(chunk);
+      return guard.fault?.kind === "too_large";
+    };
+    assert.deepEqual(
+      [0, 1].map((more) => isTooLarge("openai-completions", "x".repeat(MOST + more))),
+      [false, true],
+    );
+    const line = (length: number): string => `data:${"x".repeat(length - 5)}\n`;
+    assert.deepEqual(
+      [16, 15].map((less) => isTooLarge("openai-completions", line(MOST - less))),
+      [false, true],
+    );
+    const half = piece(0, "x".repeat(MOST / 2));
+    assert.deepEqual(
+      [half, half + piece(0, "x")].map((more) => isTooLarge("anthropic-messages", half + more)),
+      [false, true],
+    );
+  });
+  it("a byte order mark is taken off the first line only", () => {
+    assert.equal(run("openai-completions", ["\ufeffdata: [DONE]\n\n"]).guard.finished, true);
+    assert.equal(run("openai-completions", [`\n\ufeff${DELTA}\n\n`]).out, "");
+  });
+  it("an event may have several lines of data", () => {
+    assert.equal(run("google-generative-ai", ['data: {"a":\ndata: 1}\n\n']).out, 'data: {"a":1}\n\n');
+  });
+  it("Anthropic: only pieces of arguments are read; broken ones are a fault, other events pass as they are", () => {
+    const start = anthropic("message_start", { message: { id: "input_json_delta" } });
+    const broken = "event: content_block_delta\ndata: {broken\n\n";
+    const said = anthropic("content_block_delta", { index: 0, delta: { type: "text_delta", text: "input_json_delta" } });
+    assert.equal(run("anthropic-messages", [start, broken, said]).out, start + broken + said);
+    const cut = 'event: content_block_delta\ndata: {"delta":{"type":"input_json_delta"\n\n';
+    assert.equal(run("anthropic-messages", [cut]).guard.fault?.kind, "garbage");
+  });
+  it("OpenAI's responses: [DONE] is an end, and an event without a type is none", () => {
+    assert.equal(run("openai-responses", ["data: [DONE]\n\n"]).guard.finished, true);
+    assert.equal(run("openai-responses", ['data: {"a":1}\n\n']).guard.fault?.kind, "garbage");
+    assert.equal(run("openai-responses", ['data: {"type":"response.failed"\n\n']).guard.fault?.kind, "garbage");
+    assert.equal(run("openai-responses", ['data: {"type":"response.created"\n\n']).guard.fault, undefined);
+  });
+  it("OpenAI: invalid JSON is a fault before the stop reason, and is ignored after it", () => {
+    assert.equal(run("openai-completions", ["data: oops\n\n"]).guard.fault?.kind, "garbage");
+    assert.equal(run("openai-completions", ["data:  \n\n"]).guard.fault, undefined);
+    const stopped = openai({ content: "hi" }, { finish_reason: "stop" });
+    const { out, guard } = run("openai-completions", [`${stopped}data: oops\n\ndata: [DONE]\n\n`]);
+    assert.deepEqual([out, guard.fault], [`${stopped}data: [DONE]\n\n`, undefined]);
+  });
+  it("OpenAI: an error is an event of that name, an object or a text", () => {
+    const faultOf = (event: string): unknown => run("openai-completions", [`${event}\n\n`]).guard.fault?.kind;
+    assert.equal(faultOf('event: error\ndata: {"message":"no"}'), "in_band");
+    assert.equal(faultOf('data: {"error":"no"}'), "in_band");
+    assert.equal(faultOf('data: {"error":"","choices":[]}'), undefined);
+  });
+  it("Workers AI: only its own chunks are converted, and an empty one is left out", () => {
+    const usage = 'data: {"id":"x","usage":{"total_tokens":7}}\n\n';
+    assert.equal(run("openai-completions", [usage]).out, usage);
+    assert.equal(run("openai-completions", ['data: {"response":""}\n\n']).out, "");
+  });
+  it("OpenAI: of a chunk with calls the rest passes when it says something", () => {
+    const call = { tool_calls: [{ index: 0, id: "a", function: { name: "t", arguments: "{}" } }] };
+    const said = (delta: object, more: object = {}): readonly (object | undefined)[] =>
+      parsed(run("openai-completions", [openai({ ...delta, ...call }, more), "data: [DONE]\n\n"]).out).map(({ choices }) =>
+        choices[0]?.delta.tool_calls === undefined ? choices[0]?.delta : undefined,
+      );
+    for (const silent of [
+      {},
+      { role: "assistant" },
+      { content: null },
+      { content: "" },
+      { annotations: [] },
+      { role: "assistant", content: null },
+    ])
+      assert.deepEqual(said(silent), [undefined], JSON.stringify(silent));
+    assert.deepEqual(said({ reasoning: "hm" }), [undefined, { reasoning: "hm" }]);
+    assert.deepEqual(said({ annotations: [1] }), [undefined, { annotations: [1] }]);
+    assert.deepEqual(said({}, { finish_reason: "tool_calls" }), [undefined, {}]);
+    assert.deepEqual(said({ content: "hi", refusal: "no" }), [undefined, { content: "hi", refusal: "no" }]);
+    assert.deepEqual(said({ refusal: "", reasoning: "hm" }), [undefined, { refusal: "", reasoning: "hm" }]);
+  });
+  it("an answer has at most 1,024 calls, and a server's id names its call also without an index", () => {
+    const calls = (count: number): string =>
+      openai({ tool_calls: Array.from({ length: count }, (_, index) => ({ index, id: `c${index}`, function: { name: "t" } })) });
+    assert.equal(run("openai-completions", [calls(1024)]).guard.fault, undefined);
+    assert.equal(run("openai-completions", [calls(1025)]).guard.fault?.kind, "too_large");
+    const part = (id: string, args: string): string => openai({ tool_calls: [{ id, function: { name: "t", arguments: args } }] });
+    const { out } = run("openai-completions", [part("a", '{"x":'), part("b", "{}"), part("a", "1}"), "data: [DONE]\n\n"]);
+    const found = parsed(out)[0]?.choices[0]?.delta.tool_calls ?? [];
+    assert.deepEqual(
+      found.map((entry) => [entry.id, entry.function.arguments]),
+      [
+        ["a", '{"x":1}'],
+        ["b", "{}"],
+      ],
+    );
+  });
 });

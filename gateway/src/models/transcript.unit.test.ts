@@ -81,6 +81,8 @@ describe("transcript", () => {
     assert.equal(reads, counted.length - 4);
     const whole = writer.write("s", counted, []);
     assert.equal(reads, counted.length);
+    writer.write("s", counted, []);
+    assert.equal(reads, counted.length, "the same conversation again");
     assert.deepEqual(whole, new TranscriptWriter().write("s", long, []));
   });
   it("[F60] whatever becomes of the conversation, the transcript is the one that a new writer makes", () => {
@@ -96,6 +98,20 @@ describe("transcript", () => {
         }
       }),
     );
+  });
+  it("[W7] results follow their calls: each to its own, and two of one call to the same", () => {
+    const [, answer, result] = long;
+    assert.ok(answer?.role === "assistant" && result);
+    const [text, one] = answer.content;
+    assert.ok(text && one);
+    const idsOf = (calls: number): readonly string[] => {
+      const twice = { ...answer, content: [text, ...Array.from({ length: calls }, () => one)] };
+      const messages = [user("a"), answer, result, user("b"), twice, result, result];
+      const out = new TranscriptWriter().write("s", messages, []).messages;
+      return out.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []));
+    };
+    assert.deepEqual(idsOf(1), ["c0", "c0_2", "c0_2"]);
+    assert.deepEqual(idsOf(2), ["c0", "c0_2", "c0_3"]);
   });
   it("[P4.2] the order of tools does not depend on the order in which machines connect", () => {
     const write = (...names: readonly string[]): unknown =>
