@@ -65,7 +65,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[P10] [W9] waiting messages are forgotten when a run ends",
     file: machine("phase/queue"),
-    find: "if (d.atNext && d.state.queue.count > 0) startNext(d);",
+    find: "if (d.atNext) startNext(d);",
     put: "d.state.queue = { count: 0, bytes: 0 };",
   },
   {

@@ -334,7 +334,7 @@ describe("what a result brings", () => {
     assert.deepEqual([good.message.isError, "reason" in good], [false, false]);
     assert.deepEqual([bad.message.isError, bad.outcome, bad.reason], [true, "error", "tool.failed"]);
   });
-  test("[EX3] a process that runs on, once for each machine and name", () => {
+  test("[G8] a process that runs on, once for each machine and name", () => {
     const b = acting(call(), call(), call({ nodeId: "box" }), call());
     report(b, { processId: "p1" });
     report(b, { callId: OTHER, processId: "p1" });
@@ -342,7 +342,7 @@ describe("what a result brings", () => {
     report(b, { callId: "ref0000000/r1/1/3", processId: "p2" });
     assert.deepEqual(known(b), [`lap p1 ${CALL}`, "box p1 ref0000000/r1/1/2", "lap p2 ref0000000/r1/1/3"]);
   });
-  test("[G1] [EX3] after the session has closed the call: from its own machine only, its process included", () => {
+  test("[G1] [G8] after the session has closed the call: from its own machine only, its process included", () => {
     const b = acting();
     b.apply({ type: "Abort" });
     assert.deepEqual(report(b, { from: { kind: "node", nodeId: "evil" }, processId: "p1" }).answer, { type: "unknown" });
@@ -355,8 +355,11 @@ describe("what a result brings", () => {
     const files = (b: Bench) =>
       b.state.run.phase === "idle" ? [] : "files" in b.state.run ? b.state.run.files?.map(({ r2Key }) => r2Key) : undefined;
     const b = acting(call(), call(), call());
-    report(b, { files: [file("f0"), file("f0")] });
     report(b, { callId: OTHER });
+    assert.equal(files(b), undefined);
+    report(b, { files: [file("f0"), file("f0")] });
+    assert.deepEqual(files(b), ["f0"]);
+    report(b, { callId: "ref0000000/r1/1/2" });
     assert.deepEqual(files(b), ["f0"]);
     assert.equal(b.textOf(OTHER), "");
     const most = Array.from({ length: LIMITS.attachments }, (_, index) => file(`f${index}`));

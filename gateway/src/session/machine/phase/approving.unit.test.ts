@@ -265,6 +265,15 @@ describe("questions that end with their run", () => {
     const reports = b.state.outbox.filter(({ type }) => type === "ReportApprovals");
     assert.deepEqual([first?.id, reports.map(({ id }) => id)], ["approvals/1", ["approvals/2"]]);
   });
+  test("[AP9] a step with several questions makes one report", () => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("", [asked({ hash: "h1", argsHash: "a1" }), asked({ hash: "h2", argsHash: "a2" })]);
+    const reports = () => b.state.outbox.flatMap((effect) => (effect.type === "ReportApprovals" ? [effect.revision] : []));
+    assert.deepEqual([b.state.approvalRevision, reports()], [1, [1]]);
+    answer(b, { code: code(b), answer: "deny" });
+    assert.deepEqual([b.state.approvalRevision, reports()], [2, [2]]);
+  });
   test("[AP1] [R1] the time in which the owner is waited for does not count as the run's", () => {
     const b = paused();
     b.now = LIMITS.approvalMs - 1;

@@ -15,7 +15,7 @@ export function beginArchive(d: Draft, name: TransitionName, intent: ArchiveInte
     return nothingToCompact(d, intent, messageCount);
   }
   const run = archiveOf(d, intent);
-  if (intent.kind === "reset" && messageCount === 0 && !state.summary) {
+  if (messageCount === 0 && !state.summary) {
     take(d, "nothingToArchive");
     return freshStart(d, run, undefined);
   }

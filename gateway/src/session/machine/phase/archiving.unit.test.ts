@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Step } from "../draft.ts";
-import { ARCHIVE_ATTEMPTS, SUMMARY_ATTEMPTS } from "../limits.ts";
-import type { IncomingMessage } from "../state.ts";
+import { ARCHIVE_ATTEMPTS, LIMITS, SUMMARY_ATTEMPTS, WAITING_MEMORIES } from "../limits.ts";
+import type { CutPlan, IncomingMessage } from "../state.ts";
 import { Bench, call, IDENTITY } from "../../../../test/session/machine-bench.ts";
 
 /** The first message of a day. */
@@ -259,5 +259,164 @@ describe("reset, step by step", () => {
     b.archive();
     b.summarize();
     assert.deepEqual([b.state.summary, b.state.compactions], [undefined, 0]);
+  });
+});
+
+describe("how an archive begins and ends", () => {
+  const talked = (times = 1): Bench => {
+    const b = new Bench();
+    for (let n = 0; n < times; n++) {
+      b.say(`a${n}`);
+      b.reply("one");
+    }
+    return b;
+  };
+  const planned = (b: Bench, plan?: CutPlan): Step =>
+    b.apply({ type: "Planned", effectId: b.effect("Summarize").id, ...(plan ? { plan } : {}) });
+
+  test("[R6] a compaction that keeps all messages ends at once, one that keeps fewer does not", () => {
+    for (const [keep, phase] of [
+      [3, "idle"],
+      [2, "idle"],
+      [1, "archiving"],
+    ] as const) {
+      const b = talked();
+      const { ended } = b.apply({ type: "Compact", keep });
+      assert.deepEqual([b.state.run.phase, ended.length], [phase, phase === "idle" ? 1 : 0], String(keep));
+    }
+  });
+  test("[R6] a compaction that waited is dropped when nothing is left to archive", () => {
+    const after = (keep: number): Step => {
+      const b = new Bench();
+      b.say("a");
+      b.apply({ type: "Compact", keep });
+      return b.reply("one");
+    };
+    assert.deepEqual(after(2).transitions, ["answered", "waitingCompactionDropped", "nothingWaits"]);
+    assert.deepEqual(after(1).transitions, ["answered", "waitingCompactionBegins"]);
+    const b = talked();
+    assert.deepEqual(b.apply({ type: "Compact", keep: 2 }).transitions, []);
+  });
+  test("[R5] a reset of nothing is over at once; a summary alone is archived", () => {
+    const b = new Bench();
+    const { ended, transitions } = b.apply({ type: "Reset" });
+    assert.deepEqual([ended[0]?.ok, transitions, b.state.sessionId === "s1"], [true, ["nothingToArchive", "nothingWaits"], false]);
+    const c = talked();
+    c.apply({ type: "Compact" });
+    planned(c, c.plan(3));
+    c.summarize();
+    c.archive();
+    assert.equal(c.state.messageCount, 0);
+    c.apply({ type: "Reset" });
+    assert.equal(c.state.run.phase, "archiving");
+    // Nothing was said since, so there is nothing to remember of it.
+    assert.equal(c.archive().ended[0]?.ok, true);
+  });
+  test("[R6] a cut that is not in the conversation, or counts its messages wrongly, makes no compaction and says so", () => {
+    const good = { contextFrom: 3, count: 2, kept: 2, firstAt: 1, lastAt: 2 };
+    const after = (more: Partial<CutPlan> | undefined) => {
+      const b = talked(2);
+      b.apply({ type: "Compact" });
+      const { ended, transitions } = planned(b, more === undefined ? undefined : { ...good, ...more });
+      return {
+        phase: b.state.run.phase,
+        kept: ended[0]?.ok === true && ended[0].kind === "compact" ? ended[0].kept : undefined,
+        transitions,
+      };
+    };
+    const none = { phase: "idle", kept: 4, transitions: ["nothingToCut", "nothingWaits"] };
+    for (const bad of [undefined, { contextFrom: 1 }, { contextFrom: 6 }, { count: 0, kept: 4 }, { count: 5, kept: -1 }, { count: 1 }])
+      assert.deepEqual(after(bad), none, JSON.stringify(bad));
+    const cut = { phase: "archiving", kept: undefined, transitions: ["cutPlanned"] };
+    for (const fits of [{}, { contextFrom: 5, count: 4, kept: 0 }]) assert.deepEqual(after(fits), cut, JSON.stringify(fits));
+  });
+  test("[K25] each stage and chunk has an effect of its own", () => {
+    const b = talked(2);
+    b.apply({ type: "Compact" });
+    const ids = [b.effect("Summarize").id];
+    planned(b, b.plan(5));
+    ids.push(b.effect("Summarize").id);
+    b.summarize({ cursor: 3 });
+    ids.push(b.effect("Summarize").id);
+    b.summarize();
+    ids.push(b.effect("Archive").id);
+    assert.deepEqual(ids, ["s1/0", "s1/1", "s1/2", "a1/3"]);
+  });
+  test("[R8] the summary goes on until its cursor is behind the cut, and ends where it does not advance", () => {
+    const after = (cursor: number) => {
+      const b = talked(2);
+      b.apply({ type: "Compact" });
+      planned(b, b.plan(5));
+      b.summarize({ cursor });
+      const { run } = b.state;
+      return run.phase === "archiving" ? [run.stage, run.cursor, run.plain] : [];
+    };
+    assert.deepEqual(after(4), ["summarize", 4, false]);
+    assert.deepEqual(after(5), ["archive", 5, false]);
+    assert.deepEqual(after(9), ["archive", 5, false]);
+    assert.deepEqual(after(1), ["archive", 5, true]);
+  });
+  test("[R5] a reset drops a compaction that waits, and tells who asked for it", () => {
+    const b = new Bench();
+    b.say("a");
+    const asked = b.apply({ type: "Compact" }).answer;
+    const { ended } = b.apply({ type: "Reset" });
+    assert.deepEqual(
+      ended.map((end) => [end.ok, end.requestId]),
+      [[false, asked?.type === "archiving" ? asked.requestId : ""]],
+    );
+    assert.equal(b.state.afterRun, undefined);
+  });
+  test("[R3] a compaction that is stopped leaves a note for all", () => {
+    const b = talked();
+    b.apply({ type: "Compact" });
+    b.apply({ type: "Abort" });
+    const last = b.log.at(-1);
+    assert.match(last?.kind === "notice" ? last.text : "", /^The compaction was stopped, and nothing was removed: /);
+  });
+  test("[K27] memories are picked while few wait, and the people are told", () => {
+    const after = (waiting: number) => {
+      const b = talked();
+      const effects = Array.from(
+        { length: waiting },
+        (_, n) => ({ type: "AppendMemory", id: `memory/x${n}`, date: "2026-03-01" }) as const,
+      );
+      b.state = { ...b.state, outbox: [...b.state.outbox, ...effects] };
+      b.apply({ type: "Reset" });
+      const { status } = b.archive();
+      return [b.state.run.phase, status.map(({ text }) => text)];
+    };
+    const told = ["The old conversation is archived. Picking what to remember of it ..."];
+    assert.deepEqual(after(WAITING_MEMORIES - 1), ["archiving", told]);
+    assert.deepEqual(after(WAITING_MEMORIES), ["idle", []]);
+  });
+  test("[K26] an archive that is lost too often is given up, and the memories of one are skipped", () => {
+    const lost = (b: Bench, times: number): void => {
+      for (let n = 0; n < times; n++) b.apply({ type: "Woke" });
+    };
+    const b = talked();
+    b.apply({ type: "Reset" });
+    lost(b, LIMITS.recoveryAttempts);
+    assert.equal(b.state.run.phase, "archiving");
+    lost(b, 1);
+    const last = b.log.at(-1);
+    assert.match(last?.kind === "notice" ? last.text : "", /^The conversation was not reset: Archiving was interrupted too often/);
+    const c = talked();
+    c.apply({ type: "Compact", keep: 1 });
+    planned(c, { contextFrom: 2, count: 1, kept: 1, firstAt: 1, lastAt: 2 });
+    lost(c, LIMITS.recoveryAttempts + 1);
+    const end = c.log.at(-1);
+    assert.match(end?.kind === "notice" ? end.text : "", /^The conversation was not compacted: /);
+    const d = talked();
+    d.apply({ type: "Reset" });
+    d.archive();
+    lost(d, LIMITS.recoveryAttempts);
+    assert.equal(d.state.run.phase, "archiving");
+    lost(d, 1);
+    assert.deepEqual(
+      [d.state.run.phase, d.state.messageCount, d.state.outbox.some(({ type }) => type === "Summarize")],
+      ["idle", 0, false],
+    );
+    assert.match(JSON.stringify(d.log.at(-1)), /could not be picked out/);
   });
 });

@@ -140,7 +140,7 @@ export function startWaiting(d: Draft): void {
     delete d.state.afterRun;
     beginArchive(d, "waitingCompactionBegins", afterRun);
   }
-  if (d.atNext && d.state.queue.count > 0) startNext(d);
+  if (d.atNext) startNext(d);
   if (d.atNext) take(d, "nothingWaits");
 }
 function startNext(d: Draft): void {

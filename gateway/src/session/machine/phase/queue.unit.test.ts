@@ -1,6 +1,7 @@
 /** Messages: taken in, queued, and started in order. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { EventOf } from "../event.ts";
 import { LIMITS, WAKES_PER_HOUR } from "../limits.ts";
 import type { IncomingMessage } from "../state.ts";
 import { Bench, IDENTITY } from "../../../../test/session/machine-bench.ts";
@@ -138,6 +139,106 @@ describe("messages", () => {
     b.now += 3_600_000;
     end(names.at(-1) ?? "");
     assert.equal(b.state.run.phase, "thinking");
+  });
+});
+
+describe("a message", () => {
+  const incoming = (id: string, more: Partial<IncomingMessage> = {}): IncomingMessage => ({
+    messageId: id,
+    runId: `run-${id}`,
+    origin: { kind: "client", clientId: "t" },
+    message: { role: "user", content: "x", timestamp: 0 },
+    directives: {},
+    ...more,
+  });
+  const says = (b: Bench, id: string, more: Partial<EventOf<"UserMessage">> = {}) =>
+    b.apply({ type: "UserMessage", identity: IDENTITY, incoming: incoming(id), bytes: 10, ...more });
+  const talked = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    return b;
+  };
+  test("brings the identity as it is now, each part of it", () => {
+    for (const more of [{ key: "agent:main:other" }, { ref: "ref1111111" }, { agentId: "b" }, { isOwnersSession: false }]) {
+      const b = new Bench();
+      says(b, "a", { identity: { ...IDENTITY, ...more } });
+      assert.deepEqual(b.state.identity, { ...IDENTITY, ...more });
+    }
+  });
+  test("[P4] that is refused changes nothing, the identity's copy neither", () => {
+    const b = talked();
+    says(b, "b");
+    says(b, "c", { bytes: LIMITS.queueBytes });
+    const { state } = b;
+    const step = says(b, "d", { identity: { ...IDENTITY } });
+    assert.deepEqual([step.answer?.type, step.append, step.queue], ["refused", [], []]);
+    assert.equal(b.last?.state.queue.count, 1);
+    assert.deepEqual(b.state, state);
+  });
+  test("[P4] [P19] waits up to exactly the bytes of a queue", () => {
+    for (const [bytes, answer] of [
+      [LIMITS.queueBytes, "accepted"],
+      [LIMITS.queueBytes + 1, "refused"],
+    ] as const) {
+      const b = new Bench();
+      b.say("a");
+      assert.equal(says(b, "b", { bytes }).answer?.type, answer);
+    }
+  });
+  test("[R5] brings a reset that is due, from the time on at which one may be made again, and only where there is something to archive", () => {
+    const phaseOf = (b: Bench): string => {
+      says(b, "b", { resetDue: "daily" });
+      return b.state.run.phase;
+    };
+    const after = (ms: number): Bench => {
+      const b = talked();
+      b.state = { ...b.state, autoResetAfter: 1_000_000 + ms };
+      return b;
+    };
+    assert.deepEqual([phaseOf(new Bench()), phaseOf(after(0)), phaseOf(after(1))], ["thinking", "archiving", "thinking"]);
+  });
+  test("is written with its directives where it has some", () => {
+    const rowOf = (directives: IncomingMessage["directives"]) => {
+      const b = new Bench();
+      return says(b, "a", { incoming: incoming("a", { directives }) }).append[0];
+    };
+    assert.ok(!("directives" in (rowOf({}) ?? {})));
+    const row = rowOf({ thinkLevel: "high" } as IncomingMessage["directives"]);
+    assert.deepEqual(row?.kind === "user" && row.directives, { thinkLevel: "high" });
+  });
+  test("[P9] from no platform ends the route of the one before: the end of a process goes nowhere", () => {
+    const b = new Bench();
+    const reply = { channel: "test", accountId: "default", peer: { kind: "dm", id: "anna" } } as const;
+    b.say("a", { reply });
+    b.reply("one");
+    assert.deepEqual(b.state.lastRoute, reply);
+    b.say("b");
+    b.reply("two");
+    assert.equal(b.state.lastRoute, undefined);
+  });
+  test("[P2] quiet ones that waited enter before the next, as a transition of their own", () => {
+    const b = new Bench();
+    b.say("a");
+    b.say("b");
+    assert.deepEqual(b.reply("one").transitions, ["answered", "waitingMessageStartsRun"]);
+    b.say("q", { quiet: true });
+    assert.deepEqual(b.reply("two").transitions, ["answered", "waitingQuietMessagesEnter", "nothingWaits"]);
+    b.say("c");
+    assert.deepEqual(b.reply("three").transitions, ["answered", "nothingWaits"]);
+  });
+  test("[G8] of a process that ended during a run waits like any other", () => {
+    const b = new Bench();
+    b.say("a");
+    started(b, "p1");
+    const end = {
+      nodeId: "lap",
+      processId: "p1",
+      incoming: incoming("exec", { origin: { kind: "node_event", nodeId: "lap" } }),
+      bytes: 10,
+    };
+    assert.deepEqual(b.apply({ type: "ExecEnded", ...end }).transitions, ["processEndWaits"]);
+    assert.deepEqual([b.state.queue.count, b.notices()], [1, []]);
   });
 });
 

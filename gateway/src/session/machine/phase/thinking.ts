@@ -30,8 +30,8 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
     const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
     const { usage, spent, budget } = event;
-    const models = run.modelIndex + 1;
-    failed(d, run, { error, retryable: true, usage, ...(spent ? { spent } : {}), budget, models, streamed: false });
+    // How many models there are is not known here, so no further one is tried.
+    failed(d, run, { error, retryable: true, usage, ...(spent ? { spent } : {}), budget, models: 0, streamed: false });
     return;
   }
   settle(d, event.effectId);

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
 import type { AssistantMessage } from "../../../ports/messages.ts";
+import type { EventOf } from "../event.ts";
 import { LIMITS } from "../limits.ts";
+import { jsonBytes } from "../text.ts";
 import { Bench, BUDGET, CALL, call, USAGE } from "../../../../test/session/machine-bench.ts";
 
 describe("the model", () => {
@@ -205,4 +207,157 @@ describe("budgets", () => {
     });
     assert.deepEqual(b.notices(), ["error:budget.time"]);
   });
+});
+describe("limits of a run that are not reached yet", () => {
+  const going = (more: Partial<typeof BUDGET> & { tokens?: number }, spend?: number): Bench => {
+    const b = new Bench();
+    b.say("a");
+    const message: AssistantMessage = {
+      role: "assistant",
+      content: [],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: USAGE,
+      stopReason: "toolUse",
+      timestamp: 0,
+    };
+    const zero = { costUsd: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+    const spent = spend === undefined ? {} : { spent: { day: "2026-03-01", model: "p/m", calls: 1, tokens: spend, ...zero } };
+    const budget = { ...BUDGET, ...more };
+    b.apply({ type: "ModelReplied", effectId: "r1/t1/m0", message, calls: [call()], usage: USAGE, budget, ...spent });
+    return b;
+  };
+  const ends = (b: Bench): readonly string[] => {
+    b.result(CALL, "done");
+    return b.notices();
+  };
+  test("[R1] [W22] exactly the steps, the time and the tokens are allowed", () => {
+    assert.deepEqual([ends(going({ steps: 2 })), ends(going({ steps: 1 }))], [[], ["error:budget.steps"]]);
+    assert.deepEqual([ends(going({ tokens: 5 }, 5)), ends(going({ tokens: 5 }, 6))], [[], ["error:budget.cost"]]);
+    const b = going({ ms: 30_000 });
+    b.now = 30_000;
+    assert.deepEqual(ends(b), []);
+  });
+  test("[SP1] a budget that is used up ends the run, whatever a further try would do", () => {
+    const b = new Bench();
+    b.say("a");
+    const step = b.fail({ error: { reason: "budget.cost", message: "The day's money is used up." }, retryable: false });
+    assert.deepEqual([step.transitions, b.notices()], [["budgetUsedUp", "nothingWaits"], ["error:budget.cost"]]);
+  });
+});
+
+describe("recordings", () => {
+  const asked = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.apply({ type: "Reset" });
+    b.archive();
+    b.summarize();
+    b.say("b");
+    return b;
+  };
+  const row = (b: Bench, seq: number, chars = 5): EventOf<"Transcribed">["row"] => {
+    const found = b.log.findLast((candidate) => candidate.kind === "user");
+    assert.ok(found?.kind === "user");
+    return { ...found, seq, message: { role: "user", content: "x".repeat(chars), timestamp: 0 } };
+  };
+  const transcribed = (b: Bench, of: EventOf<"Transcribed">["row"]) =>
+    b.apply({ type: "Transcribed", effectId: b.effect("CallModel").id, row: of });
+  test("[R4] the transcripts of a message of this conversation are kept, and count as progress", () => {
+    const b = asked();
+    const { contextFrom, nextSeq } = b.state;
+    b.now = 1_000;
+    for (const seq of [contextFrom, nextSeq - 1]) {
+      const step = transcribed(b, row(b, seq));
+      assert.deepEqual([step.amend.map((each) => each.seq), step.transitions], [[seq], ["recordingTranscribed"]]);
+    }
+    assert.equal(b.thinking().progressAt, 1_000);
+  });
+  test("[W19] others, and rows that are too large, are not", () => {
+    const b = asked();
+    const { contextFrom, nextSeq } = b.state;
+    const room = LIMITS.rowBytes - jsonBytes(row(b, contextFrom, 0));
+    assert.equal(transcribed(b, row(b, contextFrom, room)).amend.length, 1);
+    for (const other of [row(b, contextFrom - 1), row(b, nextSeq), row(b, contextFrom, room + 1)]) {
+      const { state } = b;
+      const step = transcribed(b, other);
+      assert.deepEqual([step.amend, step.transitions], [[], []]);
+      assert.deepEqual(b.state, state);
+    }
+  });
+});
+
+describe("calls of an answer", () => {
+  const acted = (arguments_: unknown, content: AssistantMessage["content"] = []) => {
+    const b = new Bench();
+    b.say("a");
+    const message: AssistantMessage = {
+      role: "assistant",
+      content,
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage: USAGE,
+      stopReason: "toolUse",
+      timestamp: 0,
+    };
+    const calls = [0, 1].map(() => ({ ...call(), arguments: arguments_ as Record<string, unknown> }));
+    const step = b.apply({ type: "ModelReplied", effectId: "r1/t1/m0", message, calls, usage: USAGE, budget: BUDGET });
+    const row = b.log.find((candidate) => candidate.kind === "assistant");
+    return { b, step, blocks: row?.kind === "assistant" ? row.message.content : [] };
+  };
+  test("[G4] are kept with an object of arguments, whatever came, and only an object is run", () => {
+    for (const wrong of [null, [], "x", 5]) {
+      const { b, blocks } = acted(wrong);
+      assert.equal(b.resultOf(CALL).reason, "tool.bad_args", JSON.stringify(wrong));
+      assert.deepEqual(
+        blocks.map((block) => block.type === "toolCall" && block.arguments),
+        [{}, {}],
+      );
+    }
+    const { step, blocks } = acted({ a: 1 });
+    assert.deepEqual(step.transitions, ["callsMade"]);
+    assert.deepEqual(blocks[0]?.type === "toolCall" && blocks[0].arguments, { a: 1 });
+  });
+  test("[G1] have blocks of their own in the answer, behind its text, also those for which none came", () => {
+    const said = { type: "text", text: "let me look" } as const;
+    const { blocks } = acted({}, [said, { type: "toolCall", id: "x", name: "n", arguments: {} }]);
+    assert.deepEqual(
+      blocks.map((block) => (block.type === "toolCall" ? block.id : block.type)),
+      ["text", "call_1_1_0", "call_1_1_1"],
+    );
+  });
+  test("[SP9] the end of a loop names the tool", () => {
+    const b = new Bench();
+    b.say("a");
+    for (let step = 1; step <= 5; step++) {
+      b.reply("", [call({}, "lap__Loop")]);
+      if (step < 5) b.result(`ref0000000/r1/${step}/0`, "same");
+    }
+    const end = b.log.find((candidate) => candidate.kind === "notice" && candidate.reason === "budget.loop");
+    assert.match(end?.kind === "notice" ? end.text : "", /made the same call of lap__Loop with the same arguments 5 times/);
+  });
+  test("[AP1] a question is a transition of its own", () => {
+    const b = new Bench();
+    b.say("a");
+    const asked = { ...call({ ask: { rule: "r", why: "w" } }), binding: { hash: "h", argsHash: "a", policy: "p" } };
+    assert.deepEqual(b.reply("", [asked]).transitions, ["callsMade", "approvalAsked"]);
+  });
+});
+test("a provider that counts no input does not tell how full the context is", () => {
+  const b = new Bench();
+  b.say("a");
+  b.reply("one", [], { usage: { ...USAGE, input: 1 } });
+  assert.equal(b.state.context?.tokens, 6);
+  b.say("b");
+  b.reply("two", [], { usage: { ...USAGE, input: 0 } });
+  assert.equal(b.state.context, undefined);
+});
+test("[R7] a call with a shortened context is an attempt of its own", () => {
+  const b = new Bench();
+  b.say("a");
+  b.full({ contextFrom: 1, count: 0, kept: 1, firstAt: 0, lastAt: 0 });
+  assert.equal(b.effect("CallModel").id, "r1/t1/m1");
 });
