@@ -20,14 +20,13 @@ export function unifiedDiff(path: string, before: string | undefined, after: str
   return [`--- ${name(before)}`, `+++ ${name(after)}`, ...hunks(lines)].join("\n");
 }
 function linesOf(text: string): readonly string[] {
-  if (text === "") return [];
   const lines = text.split("\n");
   const last = lines.pop() ?? "";
   return last === "" ? lines : [...lines, last + NO_NEWLINE];
 }
 function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
+  const differs = before.findIndex((line, index) => line !== after[index]);
+  const head = differs === -1 ? before.length : differs;
   let tail = 0;
   const spare = Math.min(before.length, after.length) - head;
   while (tail < spare && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
@@ -43,11 +42,13 @@ function middle(before: readonly string[], after: readonly string[]): readonly L
   const removed = (text: string): Line => ({ mark: "-", text });
   const added = (text: string): Line => ({ mark: "+", text });
   const width = after.length + 1;
-  if ((before.length + 1) * width > MAX_CELLS) return [...before.map(removed), ...after.map(added)];
-  const common = new Uint32Array((before.length + 1) * width);
+  if (before.length * width > MAX_CELLS) return [...before.map(removed), ...after.map(added)];
+  // How many lines the rest from a row and the rest from a column have in common. Behind the last row: none.
+  const common = new Uint32Array(before.length * width);
   const at = (row: number, column: number): number => common[row * width + column] ?? 0;
-  for (let row = before.length - 1; row >= 0; row--)
-    for (let column = after.length - 1; column >= 0; column--)
+  const columns = [...after.keys()].reverse();
+  for (const row of [...before.keys()].reverse())
+    for (const column of columns)
       common[row * width + column] =
         before[row] === after[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
   const lines: Line[] = [];
@@ -60,7 +61,8 @@ function middle(before: readonly string[], after: readonly string[]): readonly L
       lines.push({ mark: " ", text: old });
       row += 1;
       column += 1;
-    } else if (old !== undefined && (fresh === undefined || at(row + 1, column) >= at(row, column + 1))) {
+      // Without the old line the rest has as much in common.
+    } else if (old !== undefined && (fresh === undefined || at(row + 1, column) === at(row, column))) {
       lines.push(removed(old));
       row += 1;
     } else {
@@ -74,10 +76,11 @@ function hunks(lines: readonly Line[]): readonly string[] {
   const shown: string[] = [];
   let old = 1;
   let fresh = 1;
-  for (let from = 0; from < lines.length; ) {
+  let from = 0;
+  for (;;) {
     const first = lines.findIndex(({ mark }, index) => index >= from && mark !== " ");
     if (first === -1) break;
-    let end = first + 1;
+    let end = first;
     // A next change that is near belongs to the same hunk.
     for (let index = end; index < lines.length && index <= end + 2 * CONTEXT_LINES; index++)
       if (lines[index]?.mark !== " ") end = index + 1;

@@ -46,6 +46,39 @@ describe("[TA10] the diff of a question", () => {
       { numRuns: 60 },
     );
   });
+  test("is the shortest one: as many lines as can stay, stay", () => {
+    const line = fc.constantFrom("a", "b", "c");
+    const lines = fc.array(line, { maxLength: 9 });
+    const common = ([first, ...rest]: readonly string[], other: readonly string[]): number => {
+      if (first === undefined) return 0;
+      const at = other.indexOf(first);
+      return Math.max(common(rest, other), at === -1 ? 0 : 1 + common(rest, other.slice(at + 1)));
+    };
+    const text = (of: readonly string[]): string => of.map((each) => `${each}\n`).join("");
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        fc.pre(before.join() !== after.join());
+        const body = unifiedDiff("f", text(before), text(after)).split("\n").slice(2);
+        const count = (mark: string): number => body.filter((each) => each.startsWith(mark)).length;
+        const stays = common(before, after);
+        assert.deepEqual([count("-"), count("+")], [before.length - stays, after.length - stays]);
+      }),
+      { numRuns: 2_000 },
+    );
+    assert.equal(unifiedDiff("f", "a\n", "a\na\n"), "--- f\n+++ f\n@@ -1,1 +1,2 @@\n a\n+a");
+    assert.equal(unifiedDiff("f", undefined, ""), "--- /dev/null\n+++ f");
+  });
+  test("compares up to a million pairs of lines, and only where the texts differ", () => {
+    const around = (inside: string): string => "same\n".repeat(1_500) + inside + "end\n".repeat(1_500);
+    assert.equal(unifiedDiff("f", around("a\n"), around("b\n")).split("\n").length, 11);
+    const numbered = (letter: string, count: number): string => {
+      const all = Array.from({ length: count }, (_, index) => `${letter}${index}\n`);
+      return [...all.slice(0, 500), "common\n", ...all.slice(501)].join("");
+    };
+    const isCompared = (before: number, after: number): boolean =>
+      unifiedDiff("f", numbered("o", before), numbered("n", after)).split("\n").includes(" common");
+    assert.deepEqual([isCompared(1_000, 999), isCompared(1_000, 1_000)], [true, false]);
+  });
   test("parts that are too large to compare are shown whole", () => {
     const before = Array.from({ length: 1_500 }, (_, index) => `o${index}\n`).join("");
     const diff = unifiedDiff("f", before, before.replaceAll("o", "n"));

@@ -50,12 +50,10 @@ export interface PromptFiles {
   readonly skills?: readonly PromptSkill[];
 }
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 /** The longest prefix that fits, never cut inside a character. */
 function cutBytes(text: string, maxBytes: number): string {
-  if (text.length * 3 <= maxBytes) return text;
-  const bytes = encoder.encode(text);
-  return bytes.length <= maxBytes ? text : decoder.decode(bytes.subarray(0, maxBytes), { stream: true });
+  // A decoder of its own: one that has seen the beginning of a character puts a mark before its next text.
+  return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(encoder.encode(text).subarray(0, maxBytes), { stream: true });
 }
 const sizeOf = (text: string): number => encoder.encode(text).length;
 

@@ -79,6 +79,17 @@ describe("[G4] names", () => {
       assert.equal(target.kind === "none" && target.reason, reason);
     });
   }
+  test("a name that is none is told what there is", () => {
+    const told = (name: string, nodes = table.nodes): string => {
+      const target = resolveCall(name, {}, { ...table, nodes });
+      return target.kind === "none" ? target.message : "";
+    };
+    assert.equal(told("lap__Nope"), "The machine lap has no tool Nope. It has: Bash.");
+    assert.equal(told("bare__Nope", [{ ...entry("bare", true), tools: [] }]), "The machine bare has no tool Nope. It has: none.");
+    assert.equal(told("gsv__Nope"), "There is no native tool gsv__Nope. Use one of the tools that you were given.");
+    assert.equal(told("Bash"), "There is no tool Bash. Names are machine__Tool; connected machines: lap.");
+    assert.equal(told("Bash", []), "There is no tool Bash. Names are machine__Tool; connected machines: none.");
+  });
   test("arguments that are not an object are refused", () => {
     for (const args of [null, [], "x", 3, undefined]) {
       const target = resolveCall("lap__Bash", args, table);
@@ -90,6 +101,39 @@ describe("[G4] names", () => {
 test("[G5] a call's time comes from its tool's entry and its arguments", () => {
   const target = resolveCall("lap__Bash", { timeout: 120_000 }, { ...table, toolMs: 7_000 });
   assert.deepEqual(target.kind === "node" && [target.timeoutMs, target.deadlineMs], [125_000, 130_000]);
+});
+
+describe("[PO7] [GR1] the policy's word about a call", () => {
+  const withSandbox = { ...entry("lap", true), sandbox: { profile: "workspace" } } as NodeEntry;
+  const asking = { policy: { rules: [], mode: "auto", defaultDecision: undefined } } as const;
+  const exec = new ToolRegistry(native, [{ ...machineEntry("lap", "Bash"), policyClass: "exec" }]);
+  test("knows the sandbox of the call's own machine", () => {
+    const ruleOf = (nodes: readonly NodeEntry[]) => {
+      const target = resolveCall("lap__Bash", { command: "make" }, { ...table, tools: exec, policy: asking, nodes });
+      return target.kind === "node" ? (target.rule ?? target.ask?.rule) : target.kind;
+    };
+    const isAsked = (nodes: readonly NodeEntry[]): boolean => {
+      const target = resolveCall("lap__Bash", { command: "make" }, { ...table, tools: exec, policy: asking, nodes });
+      return target.kind === "node" && target.ask !== undefined;
+    };
+    assert.equal(ruleOf([withSandbox]), "mode:auto");
+    assert.equal(isAsked([entry("other", true), withSandbox]), false);
+    assert.equal(isAsked([{ ...withSandbox, nodeId: asNodeId("other") }, entry("lap", true)]), true);
+  });
+  test("a question has an offer where one can be made, and a denial its reason", () => {
+    const askOf = (command: string) => {
+      const target = resolveCall("lap__Bash", { command }, { ...table, tools: exec, policy: asking });
+      return target.kind === "node" ? target.ask : undefined;
+    };
+    assert.ok(askOf("ls")?.offer);
+    assert.ok(!("offer" in (askOf("ls $HOME") ?? {})));
+    const denies = { policy: { rules: [], mode: "plan", defaultDecision: undefined } } as const;
+    const target = resolveCall("lap__Bash", { command: "make" }, { ...table, tools: exec, policy: denies });
+    assert.deepEqual(target.kind === "none" && [target.reason, target.rule], ["policy.denied", "mode:plan"]);
+    const failing = { ...table, tools: exec, policy: { policy: undefined as unknown as typeof asking.policy } };
+    const failed = resolveCall("lap__Bash", { command: "make" }, failing);
+    assert.deepEqual(failed.kind === "none" && [failed.reason, failed.rule], ["policy.error", "policy.error"]);
+  });
 });
 
 describe("tool results", () => {

@@ -10,9 +10,16 @@ import {
   mediaKey,
   mediaPrefix,
   parseFolder,
+  isOwnKey,
+  parseArchivePath,
   parsePath,
+  parseVersionId,
   partArchiveKey,
   resultPath,
+  versionId,
+  versionKey,
+  versionOfKey,
+  versionsPrefix,
 } from "./keys.ts";
 
 const key = (path: string): string | undefined => {
@@ -137,5 +144,62 @@ describe("[WF1][P5.4] paths stay in the agent's workspace", () => {
         },
       ),
     );
+  });
+});
+
+describe("[W20] names in the bucket", () => {
+  const refusal = (path: string): string => {
+    const parsed = parsePath(path);
+    return parsed.ok ? "accepted" : `${parsed.error.reason}: ${parsed.error.message}`;
+  };
+  it("a path that is refused says why", () => {
+    for (const [path, problem] of [
+      ["", "path.invalid: The path is empty. Name a file, such as `USER.md`."],
+      ["a/", "path.not_a_file: The path names a folder; name a file."],
+      ["a\0b", "path.invalid: The path contains a NUL character."],
+      ["a\nb", "path.invalid: The path contains control characters."],
+      ["a/@1708300000000-abc/b", "path.invalid: A part of the path has the form of a file version's name. Choose another name."],
+      ["%2e%2e/a", "path.invalid: The path must not contain `.` or `..`."],
+      ["a%2fb", "path.invalid: The path must not contain encoded separators."],
+      ["%25252e%25252e", "path.invalid: The path must not contain `.` or `..`."],
+    ] as const)
+      assert.equal(refusal(path), problem, path);
+    for (const path of ["./a.md", "%2525252e%2525252e", "50%.md", "@1-a"]) assert.equal(refusal(path), "accepted", path);
+  });
+  it("the lengths are exact, in bytes", () => {
+    const part = (bytes: number): string => "ü".repeat(bytes / 2);
+    const long = (bytes: number): string => `${part(200)}/${part(200)}/${part(200)}/${part(200)}/${"x".repeat(bytes - 804)}`;
+    assert.deepEqual(
+      [refusal(part(200)), refusal(`${part(200)}x`)],
+      ["accepted", "path.invalid: A part of the path is longer than 200 bytes."],
+    );
+    assert.deepEqual([refusal(long(880)), refusal(long(881))], ["accepted", "path.invalid: The path is longer than 880 bytes."]);
+  });
+  it("an archive's name has its session and, for a part, its time", () => {
+    assert.deepEqual(parseArchivePath("sessions/s-1.jsonl.gz"), { path: "sessions/s-1.jsonl.gz", sessionId: "s-1" });
+    assert.deepEqual(parseArchivePath("sessions/s-1-part5.jsonl.gz"), { path: "sessions/s-1-part5.jsonl.gz", sessionId: "s-1", part: 5 });
+    for (const none of ["sessions/.jsonl.gz", "sessions/a/b.jsonl.gz", "x/s.jsonl.gz", "sessions/a\u0001.jsonl.gz"])
+      assert.equal(parseArchivePath(none), undefined, none);
+  });
+  it("a version's name has its time and its etag", () => {
+    const id = versionId(1_708_300_000_000, 'W/"ab-c"');
+    assert.equal(id, "1708300000000-W__ab_c_");
+    assert.deepEqual(parseVersionId(id), { id, at: 1_708_300_000_000, etag: "W__ab_c_" });
+    const path = parsePath("a/b.md");
+    assert.ok(path.ok);
+    const key = versionKey("main", path.value, id);
+    assert.equal(key, `versions/main/a/b.md/@${id}`);
+    assert.equal(versionOfKey(key), id);
+    for (const none of ["", "1-a", "1708300000000", "170830000000x-a"]) assert.equal(parseVersionId(none), undefined, none);
+    assert.equal(versionOfKey("versions/main/a/b.md"), undefined);
+    assert.throws(() => versionsPrefix("../x", path.value), /agent ids/);
+  });
+  it("a session's files have a folder of their own, also when its key is longer than a name", () => {
+    const folder = (key: string): string => mediaPrefix(key);
+    assert.equal(folder("k".repeat(200)), `media/${"k".repeat(200)}/`);
+    assert.match(folder("k".repeat(201)), /^media\/k{150}~[0-9a-f]+\/$/);
+    assert.notEqual(folder("k".repeat(201)), folder("k".repeat(202)));
+    for (const bad of ["", ".", "..", "a/b", "a\\b", "a b", "a\u0001"]) assert.throws(() => folder(bad), /not canonical/, bad);
+    assert.ok(isOwnKey("s", "media/s/0b0e.jpg") && !isOwnKey("s", "media/s2/0b0e.jpg") && !isOwnKey("s", "media/s/x.jpg"));
   });
 });

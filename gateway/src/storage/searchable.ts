@@ -27,7 +27,7 @@ export function searchable(message: unknown): SearchableMessage | undefined {
   const parts = typeof content === "string" ? [content] : Array.isArray(content) ? content.flatMap(blockText) : [];
   return {
     role,
-    at: typeof timestamp === "number" && Number.isSafeInteger(timestamp) && timestamp >= 0 ? timestamp : 0,
+    at: typeof timestamp === "number" && Number.isSafeInteger(timestamp) ? Math.max(0, timestamp) : 0,
     text: parts.join("\n").slice(0, MAX_MESSAGE_CHARS).toWellFormed(),
   };
 }

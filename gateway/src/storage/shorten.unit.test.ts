@@ -34,6 +34,15 @@ test("[P19] a message that stays too large is replaced by a note with its role",
   assert.deepEqual(note, { role: "toolResult", content: `[A message of ${size(message)} bytes is left out here]` });
   assert.ok(bytes <= 1_000);
 });
+test("[P19] nesting is kept to 32 levels", () => {
+  const nested = (levels: number): object => {
+    let value: object = { leaf: "x" };
+    for (let level = 1; level < levels; level++) value = { value };
+    return { ...value, text: "x".repeat(100_000) };
+  };
+  const isWhole = (levels: number): boolean => JSON.stringify(fitting(nested(levels), 80_000).message).includes('"leaf":"x"');
+  assert.deepEqual([isWhole(32), isWhole(33)], [true, false]);
+});
 test("[P19] nesting without end is cut", () => {
   let deep: object = { text: "x".repeat(3_000) };
   for (let depth = 0; depth < 100; depth++) deep = { deep };

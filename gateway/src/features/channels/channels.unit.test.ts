@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound } from "../../../../protocol/gen/types.ts";
-import { type Access, accessOf, type Known } from "./access.ts";
+import { type Access, accessOf, isKnownSender, type Known } from "./access.ts";
 import { envelope } from "./envelope.ts";
 
 const dm = (id: string, more: Partial<ChannelInbound> = {}): ChannelInbound => ({
@@ -299,4 +299,16 @@ test("[P19] a text up to the limit is whole, and a longer one says how much is l
   assert.equal(told({ text: "a".repeat(most) }), "a".repeat(most));
   assert.match(told({ text: "a".repeat(most + 1) }).slice(0, 200), /its last 1 characters are left out/);
   assert.equal(told({ text: "\u20ac".repeat(Math.floor(most / 3)) }), "\u20ac".repeat(Math.floor(most / 3)));
+});
+
+test("[S6] a sender is known who was let in by name, or is the owner in the account's own chat where that is configured", () => {
+  const isKnown = (inbound: ChannelInbound, config: ChannelConfig = {}, known?: Known): boolean =>
+    isKnownSender({ channel: "whatsapp", inbound, config, known });
+  const own = dm(PHONE, { fromOwner: true });
+  assert.ok(isKnown(own, { selfChat: true }));
+  assert.ok(!isKnown(own, { selfChat: false }) && !isKnown(own) && !isKnown(dm(PHONE), { selfChat: true }));
+  assert.ok(isKnown(dm(PHONE), {}, "owner") && isKnown(dm(PHONE), {}, "guest") && isKnown(dm(PHONE), { allowFrom: [PHONE] }));
+  assert.ok(!isKnown(dm(PHONE)) && !isKnown(dm(PHONE), {}, "rejected") && !isKnown(group("g", undefined)));
+  // A policy for everyone makes no one known.
+  assert.ok(!isKnown(dm(PHONE), { dmPolicy: "open" }) && !isKnown(dm(PHONE), { allowFrom: ["*"] }));
 });

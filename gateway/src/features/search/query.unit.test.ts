@@ -51,6 +51,7 @@ describe("[SE1] the query language", () => {
   test("a query without a word is search.bad_query", () => {
     for (const query of ["", "   ", "!!!", '""', "OR", "AND", "-pie", "apple OR -pie", "*", "-", "+", "\u{1f600}"])
       assert.equal(match(query), "! search.bad_query", query);
+    assert.notEqual(match(Array.from({ length: MAX_TERMS }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
     assert.equal(match(Array.from({ length: MAX_TERMS + 1 }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
   });
   test("in scripts without spaces each character is a word, and a run of characters is a phrase", () => {

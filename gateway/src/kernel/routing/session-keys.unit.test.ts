@@ -190,3 +190,10 @@ describe("[S7][X15] session keys", () => {
     assert.equal(normaliseId("x".repeat(100), "main").length, 64);
   });
 });
+
+test("[S7] a key with an empty part, or with a part that can't be decoded, says so", () => {
+  for (const raw of ["agent:main:", "agent:main:dm:", "agent:main::x", "agent:main:dm:%", "agent:main:dm:%zz"]) {
+    const found = canonicalKey(raw, "main");
+    assert.match(found.ok ? "" : JSON.stringify(found), /a part of the key is empty, or has a `%`/, raw);
+  }
+});

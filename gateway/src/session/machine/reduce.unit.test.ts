@@ -1,9 +1,9 @@
 /** Events that belong to no phase, settings, and steps that break an invariant. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { EventBody } from "./event.ts";
+import type { EventBody, EventOf } from "./event.ts";
 import { checkStep, InvariantError } from "./invariants.ts";
-import type { IncomingMessage, State } from "./state.ts";
+import type { CutPlan, IncomingMessage, State } from "./state.ts";
 import { Bench, CALL, call } from "../../../test/session/machine-bench.ts";
 
 describe("events and settings", () => {
@@ -132,5 +132,129 @@ describe("[ST2] everything is stopped", () => {
     });
     b.apply({ type: "Held", held: false });
     assert.deepEqual(b.state.run, { phase: "idle" });
+  });
+});
+
+describe("events in any phase", () => {
+  const talked = (): Bench => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    return b;
+  };
+  const texts = (b: Bench): readonly string[] => b.log.flatMap((row) => (row.kind === "notice" ? [row.text] : []));
+  test("[C3] clients can't have received more than the log", () => {
+    const b = talked();
+    const { transitions } = b.apply({ type: "Delivered", upto: 99 });
+    assert.deepEqual([transitions, b.state.deliveredSeq], [["delivered"], b.state.nextSeq - 1]);
+  });
+  test("a note is for people, and for the model where it says so", () => {
+    const b = talked();
+    b.apply({ type: "Noted", text: "one" });
+    b.apply({ type: "Noted", text: "two", forModel: true });
+    const notes = b.log.flatMap((row) => (row.kind === "notice" ? [[row.text, row.forModel]] : []));
+    assert.deepEqual(notes, [
+      ["one", undefined],
+      ["two", "two"],
+    ]);
+  });
+  test("[SP2] a call that was stopped counts as what it may have cost", () => {
+    const b = talked();
+    const zero = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+    const spent = { day: "2026-03-01", model: "p/m", calls: 1, costUsd: 0.5, tokens: 0, ...zero };
+    assert.deepEqual(b.apply({ type: "Spent", spent }).transitions, ["stoppedCallCounted"]);
+    assert.equal(b.state.spend?.count, 1);
+  });
+  test("an effect that fails again and again is told about while it is open, and stays open", () => {
+    const b = talked();
+    b.state = { ...b.state, outbox: [...b.state.outbox, { type: "DeleteMedia", id: "media/1", before: 0, from: 1 }] };
+    const { transitions } = b.apply({ type: "Parked", effectId: "media/1", text: "It fails." });
+    assert.deepEqual([transitions, texts(b), b.effect("DeleteMedia").id], [["effectParked"], ["It fails."], "media/1"]);
+    const { state } = b;
+    assert.deepEqual(b.apply({ type: "Parked", effectId: "media/2", text: "It fails." }).transitions, []);
+    assert.deepEqual(b.state, state);
+  });
+  test("[P9] [P10] a waiting message that is stopped is answered on its platform", () => {
+    const b = talked();
+    b.say("b");
+    b.say("c", { reply: { channel: "test", accountId: "default", peer: { kind: "dm", id: "anna" } } });
+    b.apply({ type: "Abort", runId: "run-c" });
+    assert.deepEqual(
+      b.state.outbox.flatMap((effect) => (effect.type === "Reply" ? [effect.id] : [])),
+      [`reply/q${b.state.nextSeq - 1}`],
+    );
+  });
+  test("[R3] a stop ends a compaction when it names the run behind it, or no run", () => {
+    const compacting = (): Bench => {
+      const b = talked();
+      b.say("b");
+      b.full(b.plan(3));
+      return b;
+    };
+    for (const [runId, phase] of [
+      [undefined, "idle"],
+      ["run-b", "idle"],
+      ["run-x", "archiving"],
+    ] as const) {
+      const b = compacting();
+      const { answer } = b.apply({ type: "Abort", ...(runId === undefined ? {} : { runId }) });
+      assert.deepEqual([b.state.run.phase, answer?.type === "aborted" && answer.wasRunning], [phase, phase === "idle"], runId);
+    }
+  });
+  test("[ST2] a stop of everything ends a compaction, and leaves a reset that goes on", () => {
+    const b = talked();
+    b.apply({ type: "Compact" });
+    const { answer } = b.apply({ type: "Held", held: true });
+    assert.deepEqual([b.state.run.phase, answer?.type === "aborted" && answer.wasRunning], ["idle", true]);
+    const c = talked();
+    c.apply({ type: "Reset" });
+    c.apply({ type: "Held", held: true });
+    assert.equal(c.state.run.phase, "archiving");
+    const d = talked();
+    assert.ok(!("processes" in d.state && d.state.processes?.length));
+    const { processes } = d.state;
+    assert.deepEqual(d.apply({ type: "Held", held: true }).state.processes, processes);
+    assert.deepEqual(d.apply({ type: "Held", held: false }).transitions, ["holdEnds", "heldWorkGoesOn", "nothingWaits"]);
+    assert.deepEqual(d.apply({ type: "Held", held: false }).transitions, []);
+  });
+  test("[PO8] a mode ends the time of the mode before it; what is cleared is as configured", () => {
+    const b = talked();
+    const patched = (event: Partial<EventOf<"SettingsPatched">>) => {
+      b.apply({ text: "x", ...event, type: "SettingsPatched" });
+      return b.state.settings;
+    };
+    patched({ settings: { mode: "full", modeUntil: 5 } });
+    assert.deepEqual(patched({ settings: { maxTokens: 7 } }), { mode: "full", modeUntil: 5, maxTokens: 7 });
+    assert.deepEqual(patched({ settings: { mode: "plan" } }), { mode: "plan", maxTokens: 7 });
+    assert.deepEqual(patched({ settings: { mode: "full", modeUntil: 9 } }), { mode: "full", modeUntil: 9, maxTokens: 7 });
+    assert.deepEqual(patched({ clear: ["mode", "maxTokens"] }), {});
+    patched({ settings: { model: { provider: "p", id: "m" }, systemPrompt: "s", thinkingLevel: "high" } });
+    assert.deepEqual(patched({ clear: ["model"] }), { systemPrompt: "s", thinkingLevel: "high" });
+    assert.deepEqual(patched({ clear: ["systemPrompt"] }), { thinkingLevel: "high" });
+    assert.deepEqual(patched({ clear: ["thinkingLevel"] }), {});
+  });
+  test("[R6] [R8] a compaction says what left and what stays, and quotes a task without a summary", () => {
+    const done = (keep: number | undefined, plan: (b: Bench) => CutPlan, summary = "what was said"): string => {
+      const b = talked();
+      b.say("b");
+      b.reply("two");
+      b.apply({ type: "Compact", ...(keep === undefined ? {} : { keep }) });
+      b.apply({ type: "Planned", effectId: b.effect("Summarize").id, plan: plan(b) });
+      if (keep === undefined) b.summarize({ summary });
+      b.archive();
+      return `${texts(b).at(-1)} ${b.state.summary?.task ?? "-"}`;
+    };
+    assert.equal(
+      done(undefined, (b) => b.plan(4)),
+      "3 earlier messages were archived and left the context; a summary stands for them; 1 stays. -",
+    );
+    assert.equal(
+      done(3, (b) => b.plan(2)),
+      "1 earlier message was archived and left the context; 3 stay. -",
+    );
+    assert.match(
+      done(undefined, (b) => b.plan(3, { task: "the task" }), ""),
+      /; 2 stay\. the task$/,
+    );
   });
 });

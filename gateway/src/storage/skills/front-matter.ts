@@ -2,7 +2,7 @@
  * Parses the head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. PURE; never throws, and must not
  * follow an alias or run anything. Problems name the line, never the value.
  */
-import { isMap, isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFrontMatter } from "../../../../protocol/gen/types.ts";
 import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/checks.js";
@@ -74,7 +74,6 @@ function readYaml(head: string): SkillHead {
     if (flaws.length > 0) return refused(...new Set(flaws));
     const odd = oddNode(document.contents, lines);
     if (odd !== undefined) return refused(odd);
-    if (!isMap(document.contents)) return refused("The front matter must be keys and values, such as `name: mail`.");
     const value: unknown = document.toJS({ maxAliasCount: 0 });
     const lineOf = (path: readonly string[]): string => {
       for (let depth = path.length; depth > 0; depth--) {

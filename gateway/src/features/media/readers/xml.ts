@@ -66,7 +66,7 @@ export function attribute(attributes: string, name: string): string | undefined 
 const TAG = /(\/?)([A-Za-z_][\w.:-]*)/y;
 /** Tags and texts in order. Comments, declarations and processing instructions are left out. Linear in the size of the input. */
 export function* xmlParts(source: string): Generator<XmlPart> {
-  for (let at = 0; at < source.length; ) {
+  for (let at = 0; ; ) {
     const tag = source.indexOf("<", at);
     const end = tag < 0 ? source.length : tag;
     if (end > at) yield { kind: "text", text: unescaped(source.slice(at, end)) };
@@ -74,7 +74,7 @@ export function* xmlParts(source: string): Generator<XmlPart> {
     const skip = (from: string, to: string): number | undefined => {
       if (!source.startsWith(from, tag)) return undefined;
       const found = source.indexOf(to, tag + from.length);
-      return found < 0 ? source.length : found + to.length;
+      return found === -1 ? source.length : found + to.length;
     };
     const data = skip("<![CDATA[", "]]>");
     if (data !== undefined) yield { kind: "text", text: source.slice(tag + 9, Math.max(tag + 9, data - 3)) };
