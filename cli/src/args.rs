@@ -30,7 +30,7 @@ pub use self::gateway::{
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;
 pub use self::session::{
-    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow, Stop,
+    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow, Stop, Undo,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::workspace::{

@@ -95,6 +95,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Up(args) => commands::gateway::up(&context, &args),
         Command::Down => commands::gateway::down(&context),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
+        Command::Undo(args) => block_on(commands::undo::run(&context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(&context, args)),
         Command::Resume => block_on(commands::stop::resume(&context)),
         Command::Status => block_on(commands::status::run(&context)),

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 51] = [
+    let commands: [&[&str]; 52] = [
         &[],
         &["chat"],
         &["up"],
@@ -63,6 +63,7 @@ fn help_texts() {
         &["why"],
         &["audit"],
         &["stop"],
+        &["undo"],
         &["resume"],
         &["doctor"],
         &["usage"],

@@ -1141,6 +1141,15 @@ export const ERRORS = {
     text: "The recording could not be transcribed.",
     hint: "Check the settings: `gsv config get transcription`.",
   },
+  "undo.nothing": {
+    code: 618,
+    blame: "caller",
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no change of a file to undo: none is known by this name, or it is older than 7 days.",
+    hint: "Name a run, a call or an undo, or the conversation: `gsv undo --session KEY`. `gsv audit --action tool.call` lists calls.",
+  },
   "workspace.conflict": {
     code: 530,
     blame: "caller",

@@ -216,6 +216,10 @@ export const LIMITS = {
   unauthSockets: 64,
   /** Sockets without hello-ok at once from one address. */
   unauthSocketsPerAddress: 8,
+  /** Bytes of the files that an undo lists; further ones are counted. */
+  undoAnswerBytes: 524288,
+  /** How long changes of files can be undone. */
+  undoMs: 604800000,
   /** Earlier versions of a workspace file that are kept. */
   versionsKept: 30,
   /** Time for the body of a request to a channel to arrive. */

@@ -147,6 +147,12 @@ import type {
   TransferReceiveEvent,
   TransferSendEvent,
   TransferStartEvent,
+  UndoApplyParams,
+  UndoPlanParams,
+  UndoReportParams,
+  UndoReportResult,
+  UndoRequestEvent,
+  UndoResult,
   UsageGetParams,
   UsageGetResult,
   WorkspaceDeleteParams,
@@ -164,7 +170,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "85540b91491b2717";
+export const PROTOCOL_FINGERPRINT = "74d7799c541fc600";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1000,6 +1006,39 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
+  /** Undoes what a run, a call or an earlier undo changed through file tools. A file that was changed since is left alone unless `force`. Repeat an interrupted undo: files that are done are left alone. */
+  "undo.apply": {
+    params: "UndoApplyParams",
+    result: "UndoResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["session.bad_key", "storage.failed", "undo.nothing"],
+    deferred: true,
+    idempotent: true,
+  },
+  /** Says what undoing a run, a call or an earlier undo would do, file by file. Changes nothing. */
+  "undo.plan": {
+    params: "UndoPlanParams",
+    result: "UndoResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["session.bad_key", "storage.failed", "undo.nothing"],
+    deferred: true,
+    idempotent: true,
+  },
+  /** A node reports an undo. */
+  "undo.report": {
+    params: "UndoReportParams",
+    result: "UndoReportResult",
+    callers: ["node"],
+    scope: "node",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
   /** Returns what model calls used, by day, agent, session, model or guest, and how far the limits are used up. Days are those of the owner's time zone. */
   "usage.get": {
     params: "UsageGetParams",
@@ -1104,6 +1143,8 @@ export const EVENTS = {
   "transfer.send": { payload: "TransferSendEvent", to: ["node"] },
   /** Asks a node to send. */
   "transfer.start": { payload: "TransferStartEvent", to: ["node"] },
+  /** The gateway asks a node to undo calls of its file tools, or to say what an undo would do. */
+  "undo.request": { payload: "UndoRequestEvent", to: ["node"] },
 } as const satisfies Record<string, EventInfo>;
 
 /** The types behind the table; `undefined` params mean that the method takes none. */
@@ -1181,6 +1222,9 @@ export interface MethodTypes {
   "transfer.complete": { params: TransferCompleteParams; result: TransferCompleteResult };
   "transfer.done": { params: TransferDoneParams; result: TransferDoneResult };
   "transfer.meta": { params: TransferMetaParams; result: TransferMetaResult };
+  "undo.apply": { params: UndoApplyParams; result: UndoResult };
+  "undo.plan": { params: UndoPlanParams; result: UndoResult };
+  "undo.report": { params: UndoReportParams; result: UndoReportResult };
   "usage.get": { params: UsageGetParams; result: UsageGetResult };
   "workspace.delete": { params: WorkspaceDeleteParams; result: WorkspaceDeleteResult };
   "workspace.list": { params: WorkspaceListParams; result: WorkspaceListResult };
@@ -1202,6 +1246,7 @@ export interface EventTypes {
   "transfer.receive": TransferReceiveEvent;
   "transfer.send": TransferSendEvent;
   "transfer.start": TransferStartEvent;
+  "undo.request": UndoRequestEvent;
 }
 export type MethodName = keyof MethodTypes;
 export type ParamsOf<M extends MethodName> = MethodTypes[M]["params"];

@@ -3023,6 +3023,106 @@ export type TransferStartEvent = {
 export type Unanswered = "late" | "event";
 export const UnansweredValues = ["late", "event"] as const satisfies readonly Unanswered[];
 
+/** What an undo does to a file. `rewrite`: restores its earlier content. `bring_back`: restores a deleted file. `remove`: removes a file that the calls made. */
+export type UndoAction = "rewrite" | "bring_back" | "remove";
+export const UndoActionValues = ["rewrite", "bring_back", "remove"] as const satisfies readonly UndoAction[];
+
+/** Parameters of `undo.apply`. */
+export type UndoApplyParams = {
+  /** At most 256 characters. */
+  target?: string;
+  sessionKey?: SessionKey;
+  force?: boolean;
+};
+
+/** A command, whose changes an undo does not know. */
+export type UndoCommand = {
+  callId: CallId;
+  nodeId: NodeId;
+  tool: ToolName;
+};
+
+/** A file of an undo. */
+export type UndoFile = {
+  /** At most 8192 characters. */
+  path: string;
+  action: UndoAction;
+  outcome: UndoOutcome;
+  /** At most 8192 characters. */
+  problem?: string;
+};
+
+/** What became of a file in an undo. `planned`: it would be undone. `unchanged`: it has its earlier content already. `conflict`: it was changed since, and is left alone. `no_copy`: its earlier content was not kept, or not for so long. */
+export type UndoOutcome = "planned" | "undone" | "unchanged" | "conflict" | "no_copy" | "failed";
+export const UndoOutcomeValues = ["planned", "undone", "unchanged", "conflict", "no_copy", "failed"] as const satisfies readonly UndoOutcome[];
+
+/** What an undo does, or did, on one machine or in one agent's files. */
+export type UndoPlace = {
+  nodeId?: NodeId;
+  agentId?: AgentId;
+  /** At most 8192 characters. */
+  problem?: string;
+  /** At most 10000 items. */
+  files: UndoFile[];
+  unlisted: number;
+  counts: Record<string, number>;
+};
+
+/** Parameters of `undo.plan`. */
+export type UndoPlanParams = {
+  /** At most 256 characters. */
+  target?: string;
+  sessionKey?: SessionKey;
+  force?: boolean;
+};
+
+/** Parameters of `undo.report`. */
+export type UndoReportParams = {
+  callId: CallId;
+  /** At most 1000 items. */
+  files?: UndoFile[];
+  next?: number;
+  error?: string;
+};
+
+/** Result of `undo.report`. */
+export type UndoReportResult = {
+  ok: true;
+  dropped?: boolean;
+};
+
+/** Payload of the `undo.request` event. */
+export type UndoRequestEvent = {
+  callId: CallId;
+  /** At most 256 characters. */
+  calls: string;
+  /** At most 256 characters. */
+  undoId: string;
+  dryRun: boolean;
+  force: boolean;
+  beforeSeq?: number;
+};
+
+/** What an undo does, or did. */
+export type UndoResult = {
+  kind: UndoTargetKind;
+  /** At most 256 characters. */
+  target: string;
+  sessionKey?: SessionKey;
+  /** Epoch ms. */
+  at?: number;
+  /** At most 256 characters. */
+  undoId?: string;
+  /** At most 1000 items. */
+  places: UndoPlace[];
+  /** At most 1000 items. */
+  commands: UndoCommand[];
+};
+
+/** What is undone: all calls of a run, one call, or an earlier undo. */
+export type UndoTargetKind = "run" | "call" | "undo";
+export const UndoTargetKindValues = ["run", "call", "undo"] as const satisfies readonly UndoTargetKind[];
+
 /** Tokens and their price. `input` excludes tokens from the provider's cache. */
 export type Usage = {
   input: number;

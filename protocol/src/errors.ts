@@ -347,6 +347,12 @@ row(
   "List your grants: `gsv approval grants`.",
 );
 row(
+  "undo.nothing",
+  { code: 618, blame: "caller", http: 404, exit: 1 },
+  "There is no change of a file to undo: none is known by this name, or it is older than 7 days.",
+  "Name a run, a call or an undo, or the conversation: `gsv undo --session KEY`. `gsv audit --action tool.call` lists calls.",
+);
+row(
   "approval.too_many",
   { code: 612, blame: "policy", http: 429, exit: 1 },
   "Too many calls needed an approval at once.",

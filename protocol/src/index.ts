@@ -27,6 +27,7 @@ import "./skill.ts";
 import "./transfer.ts";
 import "./spend.ts";
 import "./stop.ts";
+import "./undo.ts";
 import "./health.ts";
 
 export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";

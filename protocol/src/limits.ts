@@ -108,6 +108,8 @@ limit("approvalsOpen", 20, "Questions that one conversation has open at once; wi
 limit("approvalDenials", 3, "Denials of the same call in one run; then the run is ended.");
 limit("approvalTextBytes", 4096, "Bytes of a call's arguments that a question shows; of the rest it shows size and sha256.");
 limit("approvalWordChars", 500, "Longest word to the model with a denial.");
+limit("undoMs", 604800000, "How long changes of files can be undone.");
+limit("undoAnswerBytes", 524288, "Bytes of the files that an undo lists; further ones are counted.");
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");
 limit("auditVerifyEntries", 1000, "Entries that one audit.verify checks.");

@@ -11,6 +11,7 @@ import { compaction, concurrent, diskCalls, fill, messages, streamBytes, textSea
 import { BenchModel } from "./model.ts";
 import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
 import { median, quantile, run, start, stop, usageOf } from "./process.ts";
+import { undoOfRun } from "./undo.ts";
 import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
 
 interface Row {
@@ -197,6 +198,7 @@ async function main(): Promise<void> {
       await toolRoundTrip(system, model, "agent:main:cli:dm:write", 'bench__Write {"path":"bench-out.txt","content":"x"}', 20),
       "ms",
     );
+    atMost("undo of 1,000 files of a run", await undoOfRun(system, model, { id: "bench", workspace: tree }, 1000), "ms", 2000);
     const bash = await toolRoundTrip(system, model, "agent:main:cli:dm:bash", 'bench__Bash {"command":"true"}', 20);
     atMost("tool round trip, Bash on a node, without the login shell's own time", bash - (await loginShell()), "ms", 25);
     say(`search in ${quick ? 20_000 : 200_000} files ...`);

@@ -3,6 +3,7 @@
  * clock. It answers at once. The marker in the last user message decides the answer:
  *   `[text N]`   N chunks of 32 characters
  *   `[tool NAME JSON]`   one call of that tool, then, when its result is there, `done`
+ * Calls that are queued come before, one list an answer.
  * It never fails on purpose (test/fakes does that) and never looks at anything but the last messages.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,6 +15,10 @@ export interface ModelMark {
   firstByteAt: number;
   endAt: number;
   requestBytes: number;
+}
+export interface QueuedCall {
+  readonly name: string;
+  readonly args: object;
 }
 interface Waiter {
   resolve: (mark: ModelMark) => void;
@@ -30,6 +35,7 @@ export class BenchModel {
   requests = 0;
   /** Milliseconds between text chunks; 0 writes all at once. */
   gapMs = 0;
+  readonly queued: (readonly QueuedCall[])[] = [];
   #server: Server;
   #waiters: Waiter[] = [];
 
@@ -70,7 +76,16 @@ export class BenchModel {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.socket?.setNoDelay(true);
     const firstByteAt = performance.now();
-    if (marker?.[1] === "tool" && !afterTool) {
+    const queued = this.queued.shift();
+    if (queued !== undefined) {
+      const calls = queued.map(({ name, args }, index) => ({
+        index,
+        id: `call_${this.marks.length}_${index}`,
+        type: "function",
+        function: { name, arguments: JSON.stringify(args) },
+      }));
+      response.end(sse({ role: "assistant", tool_calls: calls }, null) + sse({}, "tool_calls") + usage);
+    } else if (marker?.[1] === "tool" && !afterTool) {
       const [, name = "", args = "{}"] = /^(\S+) (.*)$/s.exec(marker[2] ?? "") ?? [];
       const call = { index: 0, id: `call_${this.marks.length}`, type: "function", function: { name, arguments: args } };
       response.end(sse({ role: "assistant", tool_calls: [call] }, null) + sse({}, "tool_calls") + usage);

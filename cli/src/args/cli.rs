@@ -9,7 +9,7 @@ use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::nodes::NodesCommand;
-use super::session::{Chat, Search, SessionCommand, Stop};
+use super::session::{Chat, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
 use super::values::one_of;
 use super::workspace::WorkspaceCommand;
@@ -76,6 +76,8 @@ pub enum Command {
     Stop(Stop),
     /// Start again after `gsv stop --all`: waiting messages are answered
     Resume,
+    /// Restore the files that a run or a call of the agent changed
+    Undo(Undo),
     /// Show the gateway, machines, channels and recent conversations
     Status,
     /// Let the agent use this machine
@@ -222,7 +224,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 28);
+        assert_eq!(commands.len(), 29);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

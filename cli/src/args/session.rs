@@ -52,6 +52,25 @@ pub struct Stop {
     pub all: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct Undo {
+    /// Run, call or earlier undo [default: the last run of the conversation that changed files]
+    #[arg(value_name = "RUN|CALL")]
+    pub target: Option<String>,
+    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
+    #[arg(short, long, value_name = "KEY")]
+    pub session: Option<SessionKey>,
+    /// Show what would be undone, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Undo files too that were changed since: their present content is kept, and can be had back
+    #[arg(long)]
+    pub force: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List all conversations, the last active first

@@ -34,6 +34,7 @@ pub mod stop;
 pub mod token;
 pub mod tools;
 mod transcript;
+pub mod undo;
 pub mod usage;
 mod versions;
 pub mod why;

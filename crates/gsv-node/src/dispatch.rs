@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::NodeError;
 use crate::log::{Level, now_ms};
 use crate::report::Reporter;
+use crate::undo::{answer_undo, refuse_undo};
 
 const SWEEP: Duration = Duration::from_secs(3600);
 /// When the node is asked to stop, calls without a process get this long to end.
@@ -47,6 +48,7 @@ pub async fn dispatch(
             _ = sweep.tick() => {
                 // Its notes go to the log; there is nothing else to fail.
                 let _ = context.ledger.with(|ledger| { ledger.sweep(now_ms()); Ok(()) }).await;
+                sweep_undo(context);
             }
             event = events.recv() => match event {
                 Some(LinkEvent::Connected(hello)) => connected(context, reporter, &online, &hello),
@@ -100,6 +102,7 @@ fn on_event(context: &Arc<Context>, event: Event) {
         Event::ToolInvoke(event) => context.invoked(*event),
         Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
         Event::LogsGet(event) => send_log(context, event.call_id, event.lines),
+        Event::UndoRequest(event) => context.tasks.spawn(answer_undo(Arc::clone(context), *event)),
         Event::Malformed(event) => malformed(context, &event),
         // For clients, or of a newer gateway (FR2).
         _ => {}
@@ -118,8 +121,23 @@ fn malformed(context: &Arc<Context>, event: &MalformedEvent<EventName>) {
         (EventName::ToolInvoke, call_id) => context.refuse_malformed(call_id, &event.problem),
         (EventName::ToolCancel, Some(call_id)) => context.cancelled(call_id.as_str(), ""),
         (EventName::LogsGet, Some(call_id)) => send_log(context, call_id, None),
+        (EventName::UndoRequest, Some(call_id)) => {
+            let problem = event.problem.clone();
+            context.tasks.spawn(refuse_undo(Arc::clone(context), call_id, problem));
+        }
         _ => {}
     }
+}
+
+/// Copies that are too old are removed, also on a node without further changes.
+fn sweep_undo(context: &Arc<Context>) {
+    let swept = Arc::clone(context);
+    context.tasks.spawn(async move {
+        let tools = Arc::clone(&swept.tools);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || tools.sweep_undo()).await {
+            swept.log.write(Level::Warn, &error.to_string(), &[]);
+        }
+    });
 }
 
 fn send_log(context: &Arc<Context>, call_id: CallId, lines: Option<u16>) {

@@ -30,6 +30,7 @@ mod scrub;
 mod service;
 mod shared_ledger;
 mod tasks;
+mod undo;
 
 pub use error::NodeError;
 pub use gsv_tools::{Supervisor, supervise_main};

@@ -29,6 +29,8 @@ use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
 
+/// The node keeps what its file tools change, and answers `undo.request`.
+const UNDO: &str = "filesystem.undo";
 /// Events of background commands that wait to be stored.
 const EVENTS: usize = 16;
 
@@ -43,7 +45,7 @@ pub struct NodeConfig {
     pub token: Option<String>,
     /// Must exist. Paths are relative to it and stay in it.
     pub workspace: PathBuf,
-    /// For this node alone: `ledger/`, `calls/` and `node.log` are made in it.
+    /// For this node alone: `ledger/`, `calls/`, `undo/` and `node.log` are made in it.
     pub state_dir: PathBuf,
     /// Folders that file tools can't reach besides `state_dir`, and that the workspace must not overlap.
     pub private: Vec<PathBuf>,
@@ -149,6 +151,7 @@ async fn start(
         sandbox,
         events: Some(exec_sink),
         private: private_folders(&config),
+        undo: Some(config.state_dir.join("undo")),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
     let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
@@ -289,8 +292,10 @@ fn options(config: &NodeConfig, tools: &ToolBox, sandbox: NodeSandbox, ledger: S
             .collect::<Vec<_>>()
     };
     let by_tool = tools.tool_capabilities();
+    let mut host = tools.capabilities();
+    host.extend(tools.can_undo().then_some(UNDO));
     let runtime = NodeRuntime {
-        host_capabilities: capabilities(&tools.capabilities()),
+        host_capabilities: capabilities(&host),
         tool_capabilities: by_tool
             .into_iter()
             .map(|(tool, names)| (tool, capabilities(names)))

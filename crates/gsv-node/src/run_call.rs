@@ -79,11 +79,11 @@ impl RunCall {
         // The entry is dropped only now: until the result is stored, a repeated invocation must find the call active.
     }
 
-    /// The call id that the tool gets. It differs after a restart: the supervisor of the earlier start may still write into the
+    /// The call id that the tool gets. That of a command differs after a restart: the supervisor of the earlier start may still write into the
     /// folder that the call id itself names.
     fn attempt_name(&self) -> String {
         let call_id = &self.invocation.call_id;
-        if self.is_accepted {
+        if self.is_accepted && self.has_process() {
             format!("{call_id}{AGAIN}{}", now_ms())
         } else {
             call_id.clone()

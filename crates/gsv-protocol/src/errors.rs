@@ -1504,6 +1504,18 @@ pub const TRANSCRIPTION_FAILED: ErrorReason = ErrorReason {
     hint: "Check the settings: `gsv config get transcription`.",
 };
 
+/// There is no change of a file to undo: none is known by this name, or it is older than 7 days.
+pub const UNDO_NOTHING: ErrorReason = ErrorReason {
+    reason: "undo.nothing",
+    code: 618,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no change of a file to undo: none is known by this name, or it is older than 7 days.",
+    hint: "Name a run, a call or an undo, or the conversation: `gsv undo --session KEY`. `gsv audit --action tool.call` lists calls.",
+};
+
 /// The file changed in the meantime.
 pub const WORKSPACE_CONFLICT: ErrorReason = ErrorReason {
     reason: "workspace.conflict",
@@ -1655,6 +1667,7 @@ pub const ERRORS: &[ErrorReason] = &[
     TOOL_TOO_LARGE,
     TOOL_UNKNOWN,
     TRANSCRIPTION_FAILED,
+    UNDO_NOTHING,
     WORKSPACE_CONFLICT,
     WORKSPACE_PROTECTED,
 ];

@@ -35,8 +35,10 @@ pub enum EventName {
     TransferSend,
     #[serde(rename = "transfer.start")]
     TransferStart,
+    #[serde(rename = "undo.request")]
+    UndoRequest,
 }
-impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start" });
+impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start", UndoRequest => "undo.request" });
 
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,8 @@ pub enum Event {
     TransferSend(Box<types::TransferSendEvent>),
     /// Asks a node to send.
     TransferStart(Box<types::TransferStartEvent>),
+    /// The gateway asks a node to undo calls of its file tools, or to say what an undo would do.
+    UndoRequest(Box<types::UndoRequestEvent>),
     /// The payload does not fit the contract that this program knows.
     Malformed(MalformedEvent<EventName>),
     /// A newer peer knows this event.
@@ -87,6 +91,7 @@ impl Event {
             EventName::TransferReceive => Self::TransferReceive(payload.read()?),
             EventName::TransferSend => Self::TransferSend(payload.read()?),
             EventName::TransferStart => Self::TransferStart(payload.read()?),
+            EventName::UndoRequest => Self::UndoRequest(payload.read()?),
         })
     }
 }

@@ -323,6 +323,12 @@ pub const UNAUTH_SOCKETS: u64 = 64;
 /// Sockets without hello-ok at once from one address.
 pub const UNAUTH_SOCKETS_PER_ADDRESS: u64 = 8;
 
+/// Bytes of the files that an undo lists; further ones are counted.
+pub const UNDO_ANSWER_BYTES: u64 = 524_288;
+
+/// How long changes of files can be undone.
+pub const UNDO_MS: u64 = 604_800_000;
+
 /// Earlier versions of a workspace file that are kept.
 pub const VERSIONS_KEPT: u64 = 30;
 

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "85540b91491b2717";
+pub const PROTOCOL_FINGERPRINT: &str = "74d7799c541fc600";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,6 +167,12 @@ pub enum Request {
     TransferDone(types::TransferDoneParams),
     #[serde(rename = "transfer.meta")]
     TransferMeta(types::TransferMetaParams),
+    #[serde(rename = "undo.apply")]
+    UndoApply(types::UndoApplyParams),
+    #[serde(rename = "undo.plan")]
+    UndoPlan(types::UndoPlanParams),
+    #[serde(rename = "undo.report")]
+    UndoReport(types::UndoReportParams),
     #[serde(rename = "usage.get")]
     UsageGet(types::UsageGetParams),
     #[serde(rename = "workspace.delete")]
@@ -261,6 +267,9 @@ impl Request {
             Self::TransferComplete(_) => "transfer.complete",
             Self::TransferDone(_) => "transfer.done",
             Self::TransferMeta(_) => "transfer.meta",
+            Self::UndoApply(_) => "undo.apply",
+            Self::UndoPlan(_) => "undo.plan",
+            Self::UndoReport(_) => "undo.report",
             Self::UsageGet(_) => "usage.get",
             Self::WorkspaceDelete(_) => "workspace.delete",
             Self::WorkspaceList(_) => "workspace.list",
@@ -1379,6 +1388,51 @@ impl Method for TransferMeta {
 
     fn request(params: Self::Params) -> Request {
         Request::TransferMeta(params)
+    }
+}
+
+/// Undoes what a run, a call or an earlier undo changed through file tools. A file that was changed since is left alone unless `force`. Repeat an interrupted undo: files that are done are left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoApply;
+impl Method for UndoApply {
+    const NAME: &'static str = "undo.apply";
+    const DEFERRED: bool = true;
+    const IDEMPOTENT: bool = true;
+    type Params = types::UndoApplyParams;
+    type Result = types::UndoResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::UndoApply(params)
+    }
+}
+
+/// Says what undoing a run, a call or an earlier undo would do, file by file. Changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoPlan;
+impl Method for UndoPlan {
+    const NAME: &'static str = "undo.plan";
+    const DEFERRED: bool = true;
+    const IDEMPOTENT: bool = true;
+    type Params = types::UndoPlanParams;
+    type Result = types::UndoResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::UndoPlan(params)
+    }
+}
+
+/// A node reports an undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoReport;
+impl Method for UndoReport {
+    const NAME: &'static str = "undo.report";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::UndoReportParams;
+    type Result = types::UndoReportResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::UndoReport(params)
     }
 }
 

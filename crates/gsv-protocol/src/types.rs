@@ -4613,6 +4613,172 @@ pub enum Unanswered {
 }
 impl_string_enum!(Unanswered { Late => "late", Event => "event" });
 
+/// What an undo does to a file. `rewrite`: restores its earlier content. `bring_back`: restores a deleted file. `remove`: removes a file that the calls made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum UndoAction {
+    #[serde(rename = "rewrite")]
+    Rewrite,
+    #[serde(rename = "bring_back")]
+    BringBack,
+    #[serde(rename = "remove")]
+    Remove,
+}
+impl_string_enum!(UndoAction { Rewrite => "rewrite", BringBack => "bring_back", Remove => "remove" });
+
+/// Parameters of `undo.apply`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoApplyParams {
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// A command, whose changes an undo does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoCommand {
+    pub call_id: CallId,
+    pub node_id: NodeId,
+    pub tool: ToolName,
+}
+
+/// A file of an undo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoFile {
+    /// At most 8192 characters.
+    pub path: String,
+    pub action: UndoAction,
+    pub outcome: UndoOutcome,
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What became of a file in an undo. `planned`: it would be undone. `unchanged`: it has its earlier content already. `conflict`: it was changed since, and is left alone. `no_copy`: its earlier content was not kept, or not for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum UndoOutcome {
+    #[serde(rename = "planned")]
+    Planned,
+    #[serde(rename = "undone")]
+    Undone,
+    #[serde(rename = "unchanged")]
+    Unchanged,
+    #[serde(rename = "conflict")]
+    Conflict,
+    #[serde(rename = "no_copy")]
+    NoCopy,
+    #[serde(rename = "failed")]
+    Failed,
+}
+impl_string_enum!(UndoOutcome { Planned => "planned", Undone => "undone", Unchanged => "unchanged", Conflict => "conflict", NoCopy => "no_copy", Failed => "failed" });
+
+/// What an undo does, or did, on one machine or in one agent's files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoPlace {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// At most 10000 items.
+    pub files: Vec<UndoFile>,
+    pub unlisted: u64,
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// Parameters of `undo.plan`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoPlanParams {
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// Parameters of `undo.report`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoReportParams {
+    pub call_id: CallId,
+    /// At most 1000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<UndoFile>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Result of `undo.report`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoReportResult {
+    pub ok: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<bool>,
+}
+
+/// Payload of the `undo.request` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoRequestEvent {
+    pub call_id: CallId,
+    /// At most 256 characters.
+    pub calls: String,
+    /// At most 256 characters.
+    pub undo_id: String,
+    pub dry_run: bool,
+    pub force: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before_seq: Option<u64>,
+}
+
+/// What an undo does, or did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoResult {
+    pub kind: UndoTargetKind,
+    /// At most 256 characters.
+    pub target: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub undo_id: Option<String>,
+    /// At most 1000 items.
+    pub places: Vec<UndoPlace>,
+    /// At most 1000 items.
+    pub commands: Vec<UndoCommand>,
+}
+
+/// What is undone: all calls of a run, one call, or an earlier undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum UndoTargetKind {
+    #[serde(rename = "run")]
+    Run,
+    #[serde(rename = "call")]
+    Call,
+    #[serde(rename = "undo")]
+    Undo,
+}
+impl_string_enum!(UndoTargetKind { Run => "run", Call => "call", Undo => "undo" });
+
 /// Tokens and their price. `input` excludes tokens from the provider's cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

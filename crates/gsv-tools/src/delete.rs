@@ -10,11 +10,13 @@ use crate::beneath::Beneath;
 use crate::error::ToolError;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
 use crate::tool_output::ToolOutput;
-use crate::write::WriteLock;
+use crate::undo::{Keeper, Kept};
+use crate::write::{WriteLock, with_note};
 
 pub(crate) struct Delete {
     pub(crate) files: Arc<Beneath>,
     pub(crate) write_lock: Arc<WriteLock>,
+    pub(crate) keeper: Keeper,
 }
 
 #[derive(Deserialize)]
@@ -48,10 +50,21 @@ impl Tool for Delete {
         Box::pin(async move {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
-            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
+            let (files, write_lock, keeper) = (
+                Arc::clone(&self.files),
+                Arc::clone(&self.write_lock),
+                self.keeper.clone(),
+            );
+            let call = context.call_id.clone();
             mutating(&context, move || {
-                write_lock.run(|| files.remove_file(&rel))?;
-                Ok(json!({"path": files.show(&rel), "deleted": true}))
+                let mut kept = Kept::Yes;
+                write_lock.run(|| {
+                    files.remove_after(&rel, &mut |target| {
+                        kept = keeper.keep(&files, &call, target, None)?;
+                        Ok(())
+                    })
+                })?;
+                Ok(with_note(json!({"path": files.show(&rel), "deleted": true}), kept))
             })
             .await
             .map(ToolOutput::Json)

@@ -13,11 +13,13 @@ use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
 use crate::tool_output::ToolOutput;
-use crate::write::{WriteLock, check_size};
+use crate::undo::{Keeper, Kept};
+use crate::write::{WriteLock, check_size, with_note};
 
 pub(crate) struct Edit {
     pub(crate) files: Arc<Beneath>,
     pub(crate) write_lock: Arc<WriteLock>,
+    pub(crate) keeper: Keeper,
 }
 
 #[derive(Deserialize)]
@@ -74,9 +76,14 @@ impl Tool for Edit {
                     "it is the same as oldString, so nothing would change",
                 ));
             }
-            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
+            let (files, write_lock, keeper) = (
+                Arc::clone(&self.files),
+                Arc::clone(&self.write_lock),
+                self.keeper.clone(),
+            );
+            let call = context.call_id.clone();
             mutating(&context, move || {
-                write_lock.run(|| Draft::new(&files, &rel, &args)?.save(&files, &rel))
+                write_lock.run(|| Draft::new(&files, &rel, &args)?.save(&files, &rel, &keeper, &call))
             })
             .await
             .map(ToolOutput::Json)
@@ -138,9 +145,14 @@ impl Draft {
     }
 
     /// Writes the content, unless the file was changed after the draft was made.
-    fn save(&self, files: &Beneath, rel: &RelPath) -> Result<Value, ToolError> {
-        files.write_file(rel, &self.content, Some(&self.made_from))?;
-        Ok(json!({"path": files.show(rel), "replacements": self.replacements}))
+    fn save(&self, files: &Beneath, rel: &RelPath, keeper: &Keeper, call: &str) -> Result<Value, ToolError> {
+        let mut kept = Kept::Yes;
+        files.write_after(rel, &self.content, Some(&self.made_from), &mut |target| {
+            kept = keeper.keep(files, call, target, Some(&self.content))?;
+            Ok(())
+        })?;
+        let result = json!({"path": files.show(rel), "replacements": self.replacements});
+        Ok(with_note(result, kept))
     }
 }
 
@@ -276,11 +288,14 @@ mod tests {
         std::fs::write(&file, "one two").unwrap();
         let draft = Draft::new(&files, &rel, &args("one", "1", false)).unwrap();
         std::fs::write(&file, "another program's longer text").unwrap();
-        assert!(matches!(draft.save(&files, &rel), Err(ToolError::Changed { .. })));
+        assert!(matches!(
+            draft.save(&files, &rel, &Keeper::default(), "c"),
+            Err(ToolError::Changed { .. })
+        ));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "another program's longer text");
         std::fs::write(&file, "one two").unwrap();
         Draft::new(&files, &rel, &args("one", "1", false))
-            .and_then(|draft| draft.save(&files, &rel))
+            .and_then(|draft| draft.save(&files, &rel, &Keeper::default(), "c"))
             .unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1 two");
     }

@@ -32,6 +32,7 @@ mod text;
 mod tool;
 mod tool_output;
 mod toolbox;
+pub mod undo;
 mod write;
 
 pub use error::ToolError;

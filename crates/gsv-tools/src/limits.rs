@@ -59,3 +59,13 @@ pub const STDIN_BYTES: usize = 64 * 1024;
 pub const STDIN_TIME: Duration = Duration::from_secs(2);
 pub const LOG_BYTES: usize = 50_000;
 pub const LOG_MAX_BYTES: usize = 200_000;
+
+/// Copies that undo keeps: all of them together, one of them, their age and their number (UN2).
+pub const UNDO_BYTES: u64 = 1024 * 1024 * 1024;
+pub const UNDO_FILE_BYTES: u64 = 256 * 1024 * 1024;
+pub const UNDO_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+pub const UNDO_CHANGES: usize = 100_000;
+/// Files that one request of an undo changes.
+pub const UNDO_FILES: usize = 200;
+/// Files whose earlier states are recorded together; each holds its copy open.
+pub const UNDO_BATCH: usize = 50;

@@ -19,6 +19,7 @@ use crate::read::Read;
 use crate::search::{Glob, Grep};
 use crate::tool::{CallContext, Effect, Tool, ToolDefinition};
 use crate::tool_output::ToolOutput;
+use crate::undo::{Keeper, Undo, UndoReply, UndoRequest, UndoStore};
 use crate::write::{Write, WriteLock};
 
 /// How a node's tools are set up.
@@ -34,6 +35,8 @@ pub struct Config {
     pub private_entries: usize,
     /// The folder for the output and exit of commands. Created if missing, readable by this user only.
     pub spool: PathBuf,
+    /// The folder for what file tools overwrite and delete, for this node alone. `None`: nothing is kept, and nothing can be undone.
+    pub undo: Option<PathBuf>,
     pub supervisor: Supervisor,
     /// Confines every command. `None`: commands may do what the user of the node may do.
     pub sandbox: Option<Sandbox>,
@@ -53,6 +56,7 @@ impl Config {
             private: Vec::new(),
             private_entries: limits::PRIVATE_ENTRIES,
             spool: spool.into(),
+            undo: None,
             supervisor: Supervisor::Shell,
             sandbox: None,
             shell: None,
@@ -66,6 +70,7 @@ pub struct ToolBox {
     tools: Vec<Box<dyn Tool>>,
     sessions: Arc<Sessions>,
     files: Arc<Beneath>,
+    undo: Option<Undo>,
 }
 
 impl ToolBox {
@@ -92,6 +97,13 @@ impl ToolBox {
         })?;
         let sessions = Arc::new(sessions);
         let write_lock = Arc::new(WriteLock::default());
+        let undo = match &config.undo {
+            Some(folder) => Some(open_undo(folder, &files, &write_lock)?),
+            None => None,
+        };
+        let keeper = undo
+            .as_ref()
+            .map_or_else(Keeper::default, |undo| Keeper::new(Arc::clone(&undo.store)));
         let tools: Vec<Box<dyn Tool>> = vec![
             Box::new(Bash {
                 files: Arc::clone(&files),
@@ -105,15 +117,18 @@ impl ToolBox {
             }),
             Box::new(Write {
                 files: Arc::clone(&files),
-                write_lock: Arc::clone(&write_lock),
+                lock: Arc::clone(&write_lock),
+                keeper: keeper.clone(),
             }),
             Box::new(Edit {
                 files: Arc::clone(&files),
                 write_lock: Arc::clone(&write_lock),
+                keeper: keeper.clone(),
             }),
             Box::new(Delete {
                 files: Arc::clone(&files),
                 write_lock,
+                keeper,
             }),
             Box::new(Glob {
                 files: Arc::clone(&files),
@@ -122,7 +137,12 @@ impl ToolBox {
                 files: Arc::clone(&files),
             }),
         ];
-        Ok(Self { tools, sessions, files })
+        Ok(Self {
+            tools,
+            sessions,
+            files,
+            undo,
+        })
     }
 
     pub fn definitions(&self) -> Vec<ToolDefinition> {
@@ -194,8 +214,41 @@ impl ToolBox {
         self.sessions.end_background(call_id)
     }
 
+    /// Whether changes of files can be undone.
+    pub fn can_undo(&self) -> bool {
+        self.undo.is_some()
+    }
+
+    /// Undoes calls of the file tools (rules UN3 and UN4). Blocks.
+    pub fn undo(&self, request: &UndoRequest) -> Result<UndoReply, ToolError> {
+        match &self.undo {
+            Some(undo) => undo.run(request),
+            None => Err(ToolError::Failed(
+                "this node keeps no copies, so nothing can be undone".into(),
+            )),
+        }
+    }
+
+    /// Removes copies that are older than 7 days. Blocks.
+    pub fn sweep_undo(&self) -> Result<(), ToolError> {
+        match &self.undo {
+            Some(undo) => undo.sweep(),
+            None => Ok(()),
+        }
+    }
+
     /// The confined file access, for transfers.
     pub fn files(&self) -> &Arc<Beneath> {
         &self.files
     }
+}
+
+fn open_undo(folder: &Path, files: &Arc<Beneath>, write_lock: &Arc<WriteLock>) -> Result<Undo, ToolError> {
+    let opened = UndoStore::open(folder, crate::undo::now_ms());
+    let failed = |error| ToolError::io(format!("open the folder {}", quote(&folder.to_string_lossy())), error);
+    Ok(Undo {
+        files: Arc::clone(files),
+        store: Arc::new(opened.map_err(failed)?),
+        write_lock: Arc::clone(write_lock),
+    })
 }

@@ -11,11 +11,16 @@ use crate::error::{ToolError, quote};
 use crate::limits;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, mutating};
 use crate::tool_output::ToolOutput;
+use crate::undo::{Keeper, Kept};
 
 pub(crate) struct Write {
     pub(crate) files: Arc<Beneath>,
-    pub(crate) write_lock: Arc<WriteLock>,
+    pub(crate) lock: Arc<WriteLock>,
+    pub(crate) keeper: Keeper,
 }
+
+/// How often a file is written that other programs change at the same time.
+const TRIES: usize = 3;
 
 /// Serialises changes of files, so that two edits of one file do not overwrite each other.
 #[derive(Default)]
@@ -65,15 +70,40 @@ impl Tool for Write {
             let args: Args = args::parse(args)?;
             let rel = self.files.parse(&args.path)?;
             check_size(&args.path, args.content.len())?;
-            let (files, write_lock) = (Arc::clone(&self.files), Arc::clone(&self.write_lock));
+            let (files, write_lock, keeper) = (Arc::clone(&self.files), Arc::clone(&self.lock), self.keeper.clone());
+            let call = context.call_id.clone();
             mutating(&context, move || {
-                write_lock.run(|| files.write_file(&rel, args.content.as_bytes(), None))?;
-                Ok(json!({"path": files.show(&rel), "bytes": args.content.len()}))
+                let bytes = args.content.as_bytes();
+                let mut kept = Kept::Yes;
+                let mut attempt = || {
+                    files.write_after(&rel, bytes, None, &mut |target| {
+                        kept = keeper.keep(&files, &call, target, Some(bytes))?;
+                        Ok(())
+                    })
+                };
+                write_lock.run(|| {
+                    for _ in 1..TRIES {
+                        match attempt() {
+                            Err(ToolError::Changed { .. }) => {}
+                            done => return done,
+                        }
+                    }
+                    attempt()
+                })?;
+                Ok(with_note(json!({"path": files.show(&rel), "bytes": bytes.len()}), kept))
             })
             .await
             .map(ToolOutput::Json)
         })
     }
+}
+
+/// The result of a change, with a note when it can't be undone.
+pub(crate) fn with_note(mut result: Value, kept: Kept) -> Value {
+    if let Some(note) = kept.note() {
+        result["undo"] = note.into();
+    }
+    result
 }
 
 pub(crate) fn check_size(path: &str, size: usize) -> Result<(), ToolError> {

@@ -6,6 +6,7 @@ import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { agentsFeature } from "../features/agents/index.ts";
 import { approvalsFeature } from "../features/approvals/index.ts";
 import { auditFeature } from "../features/audit/index.ts";
+import { changesFeature } from "../features/changes/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
@@ -16,6 +17,7 @@ import { sessionsFeature } from "../features/sessions/index.ts";
 import { skillsFeature } from "../features/skills/index.ts";
 import { spendFeature } from "../features/spend/index.ts";
 import { tokensFeature } from "../features/tokens/index.ts";
+import { undoFeature } from "../features/undo/index.ts";
 import { workspaceFeature } from "../features/workspace/index.ts";
 import type { Admission } from "../kernel/admission.ts";
 import { FeatureList } from "../kernel/feature.ts";
@@ -48,11 +50,13 @@ export interface BasePorts extends KernelPorts {
 export const FEATURES = FeatureList.over<BasePorts>()
   .add(sessionsFeature)
   .add(approvalsFeature)
+  .add(changesFeature)
   .add(nodesFeature)
   .add(channelsFeature)
   .add(skillsFeature)
   .add(agentsFeature)
   .add(workspaceFeature)
+  .add(undoFeature)
   .add(searchFeature)
   .add(mediaFeature)
   .add(configFeature)

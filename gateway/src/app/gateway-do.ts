@@ -27,6 +27,7 @@ import type { SearchableSessions, SearchAnswer, SearchInput } from "../ports/sea
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
+import type { SessionFileChanging } from "../ports/changes.ts";
 import { composeGateway } from "./compose.ts";
 import { FEATURES } from "./features.ts";
 import { problemResponse } from "./http/problem.ts";
@@ -192,6 +193,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async reserveSpend(ask: SpendAsk): Promise<SpendAnswer> {
     return this.#ports.spendRpc.reserve(ask);
+  }
+  async fileChanging(change: SessionFileChanging): Promise<void> {
+    this.#ports.changesRpc.fileChanging(change);
   }
   async skillWriting(writing: SkillWriting): Promise<Result<void>> {
     return this.#ports.skillApprovals.writing(writing);

@@ -12,6 +12,8 @@ export interface ToolDispatch {
   readonly timeoutMs: number;
   /** What allowed the call, for the audit. */
   readonly rule?: string;
+  /** The run that made the call. */
+  readonly runId?: string;
   /** Who caused the run, for the audit. */
   readonly origin?: Origin;
   /** What the conversation had read, for the audit. Absent: nothing of others. */

@@ -2,6 +2,7 @@
 import type { ChatEvent, SessionEvent } from "../../../protocol/gen/types.ts";
 import type { ApprovalReport } from "./approvals.ts";
 import type { SessionAudit } from "./audit.ts";
+import type { SessionFileChanging } from "./changes.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "./channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "./dispatch.ts";
 import type { Origin } from "./origin.ts";
@@ -65,4 +66,6 @@ export interface GatewayPort {
    * its approval now.
    */
   skillWriting(writing: SkillWriting): Promise<Result<void>>;
+  /** Records a change of an agent's file before it is made, so that it can be undone. */
+  fileChanging(change: SessionFileChanging): Promise<void>;
 }

@@ -10,6 +10,8 @@ import type { ToolEntry } from "./tool-entry.ts";
 export interface NativeToolContext {
   readonly identity: SessionIdentity;
   readonly callId: string;
+  /** The run that made the call; absent when a client called the tool itself. */
+  readonly runId?: string;
   /** Who caused the run; absent when a client called the tool itself. */
   readonly origin?: Origin;
   /** What the conversation has read. Absent: nothing of others. */

@@ -41,10 +41,14 @@ export type Step =
 export type Decide = (current: Current | undefined) => Result<Step>;
 
 /**
- * Called right before a file is changed, with the new content (undefined for a deletion). An error stops the change. The skills
- * feature uses it to announce a change of a skill.
+ * Called right before a file is changed, with the new content (undefined for a deletion) and the present file. An error stops the
+ * change. The skills feature uses it to announce a change of a skill, and undo to record what the file was.
  */
-export type BeforeChange = (path: WorkspacePath, content: Uint8Array<ArrayBuffer> | undefined) => Promise<Result<void>>;
+export type BeforeChange = (
+  path: WorkspacePath,
+  content: Uint8Array<ArrayBuffer> | undefined,
+  current: Current | undefined,
+) => Promise<Result<void>>;
 
 export interface Replacer {
   /** `once`: a concurrent change is a conflict and is not retried. */
@@ -58,7 +62,7 @@ export interface Replacer {
     maxBytes?: number,
   ): Promise<Result<FileWritten>>;
   /** False when there was no such file. */
-  remove(agentId: string, path: WorkspacePath): Promise<Result<boolean>>;
+  remove(agentId: string, path: WorkspacePath, before?: BeforeChange): Promise<Result<boolean>>;
 }
 
 export const conflict = (path: string): { ok: false; error: GsvError } =>
@@ -180,7 +184,7 @@ export function createReplacer(
     const { bytes, calls, by } = step.value;
     if (bytes.length > maxBytes)
       return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${maxBytes}.`);
-    const allowed = await before?.(path, bytes);
+    const allowed = await before?.(path, bytes, current);
     if (allowed?.ok === false) return allowed;
     let kept = 0;
     if (found.object && current) {
@@ -219,7 +223,7 @@ export function createReplacer(
       return conflict(path);
     },
 
-    async remove(agentId, path) {
+    async remove(agentId, path, before) {
       for (let attempt = 0; attempt < CAS_TRIES; attempt++) {
         const found = await look(agentId, path);
         if (!found.ok) return found;
@@ -229,6 +233,8 @@ export function createReplacer(
         if (object) {
           const loaded = await load(path, object, LIMITS.workspaceFileBytes);
           if (!loaded.ok) return loaded;
+          const allowed = await before?.(path, undefined, loaded.value);
+          if (allowed?.ok === false) return allowed;
           const away = await keep(agentId, path, object, loaded.value.bytes);
           if (!away.ok) return away;
         }

@@ -210,6 +210,7 @@ export class Stage {
       },
       skillsSeen: () => Promise.resolve([]),
       skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
+      fileChanging: () => Promise.resolve(),
       reply: (call) => {
         this.replies.push(call);
         return this.reply(call);

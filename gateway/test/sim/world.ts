@@ -370,6 +370,7 @@ export class World {
       message: () => remote(() => ({ ok: true as const, value: { status: "queued" as const, deliveryId: "none", to: "none" } })),
       skillsSeen: () => remote(() => []),
       skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
+      fileChanging: () => remote(() => undefined),
       reply: (call) =>
         remote(() => {
           if (this.channelGone)

@@ -317,6 +317,18 @@ import type {
   TransferSendEvent,
   TransferStartEvent,
   Unanswered,
+  UndoAction,
+  UndoApplyParams,
+  UndoCommand,
+  UndoFile,
+  UndoOutcome,
+  UndoPlace,
+  UndoPlanParams,
+  UndoReportParams,
+  UndoReportResult,
+  UndoRequestEvent,
+  UndoResult,
+  UndoTargetKind,
   Usage,
   UsageBy,
   UsageCap,
@@ -655,6 +667,18 @@ export function checkTransferReceiveEvent(value: unknown): value is TransferRece
 export function checkTransferSendEvent(value: unknown): value is TransferSendEvent;
 export function checkTransferStartEvent(value: unknown): value is TransferStartEvent;
 export function checkUnanswered(value: unknown): value is Unanswered;
+export function checkUndoAction(value: unknown): value is UndoAction;
+export function checkUndoApplyParams(value: unknown): value is UndoApplyParams;
+export function checkUndoCommand(value: unknown): value is UndoCommand;
+export function checkUndoFile(value: unknown): value is UndoFile;
+export function checkUndoOutcome(value: unknown): value is UndoOutcome;
+export function checkUndoPlace(value: unknown): value is UndoPlace;
+export function checkUndoPlanParams(value: unknown): value is UndoPlanParams;
+export function checkUndoReportParams(value: unknown): value is UndoReportParams;
+export function checkUndoReportResult(value: unknown): value is UndoReportResult;
+export function checkUndoRequestEvent(value: unknown): value is UndoRequestEvent;
+export function checkUndoResult(value: unknown): value is UndoResult;
+export function checkUndoTargetKind(value: unknown): value is UndoTargetKind;
 export function checkUsage(value: unknown): value is Usage;
 export function checkUsageBy(value: unknown): value is UsageBy;
 export function checkUsageCap(value: unknown): value is UsageCap;

@@ -9,6 +9,7 @@ mod calls;
 mod connection;
 mod delivery;
 mod recovery;
+mod undo;
 
 use std::path::Path;
 

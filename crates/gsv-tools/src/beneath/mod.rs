@@ -26,6 +26,8 @@ pub use path::RelPath;
 pub(crate) use private::FileId;
 pub use private::overlaps;
 use private::{Held, LinkedFiles, Private};
+pub use write::{BeforeChange, Target};
+pub(crate) use write::{Content, mode_of};
 
 use crate::error::{ToolError, quote};
 

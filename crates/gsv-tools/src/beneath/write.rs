@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Write as _;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, PathBuf};
@@ -12,14 +12,76 @@ use rustix::io::Errno;
 
 #[cfg(not(target_vendor = "apple"))]
 use super::fd_path;
-use super::{Beneath, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
+use super::{Beneath, Held, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
 use crate::error::{ToolError, quote};
 
+/// The name that a change is about, as it is right before the change.
+pub struct Target<'a> {
+    dir: &'a OwnedFd,
+    name: &'a OsStr,
+    /// `None`: there is no such file.
+    pub(crate) stat: Option<&'a Stat>,
+    /// Absolute, without links.
+    pub(crate) path: PathBuf,
+}
+
+impl Target<'_> {
+    /// Only for a regular file.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(self.dir, self.name, flags, Mode::empty())?;
+        Ok(File::from(fd))
+    }
+
+    /// The target of a symlink, when it is text.
+    pub(crate) fn read_link(&self) -> Option<String> {
+        let target = rustix::fs::readlinkat(self.dir, self.name, Vec::new()).ok()?;
+        target.into_string().ok()
+    }
+}
+
+/// Called before a change; when it fails, nothing is changed.
+pub type BeforeChange<'a> = &'a mut dyn FnMut(&Target<'_>) -> Result<(), ToolError>;
+
+/// What a name gets back.
+pub(crate) enum Content {
+    File { from: File, mode: u32 },
+    Link { target: String },
+    Nothing,
+}
+
 impl Beneath {
+    pub(crate) fn target<'a>(&self, rel: &RelPath, spot: &'a Spot) -> Target<'a> {
+        let folder = rel.split_last().map_or_else(PathBuf::new, |(parent, _)| parent);
+        let folder = path_now(&spot.dir).unwrap_or_else(|| self.root_path.join(folder));
+        Target {
+            dir: &spot.dir,
+            name: &spot.name,
+            stat: spot.stat.as_ref(),
+            path: folder.join(&spot.name),
+        }
+    }
+
+    /// Whether a file is not, and has no other name, in a private folder.
+    pub(crate) fn is_public_file(&self, stat: &Stat) -> bool {
+        self.private.holds_file(stat) == Held::No
+    }
+
     /// Replaces or creates a file: temporary file beside it, fsync, rename, fsync of the directory. An existing file keeps its
     /// mode; a symlink is written through when it stays beneath the root. `expected` is the state that the new content
     /// was made from: when the file has changed since, nothing is written.
     pub fn write_file(&self, rel: &RelPath, content: &[u8], expected: Option<&Stat>) -> Result<(), ToolError> {
+        self.write_after(rel, content, expected, &mut |_| Ok(()))
+    }
+
+    /// As `write_file`, with `before` called when everything else is ready. A file that changes after `before` has seen it is left alone.
+    pub fn write_after(
+        &self,
+        rel: &RelPath,
+        content: &[u8],
+        expected: Option<&Stat>,
+        before: BeforeChange<'_>,
+    ) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Follow, Parents::Create)?;
         if let Some(stat) = &spot.stat {
             self.require_regular(rel, kind_of(stat))?;
@@ -28,9 +90,16 @@ impl Beneath {
         }
         self.require_named(rel, &spot)?;
         let temp = format!(".gsv-{:016x}.tmp", fastrand::u64(..));
+        let mode = spot.stat.as_ref().map(|stat| mode_of(stat) & 0o777);
         let written = self
-            .write_temp(&spot, &temp, content)
-            .and_then(|()| self.put(rel, &spot, &temp, expected));
+            .write_temp(&spot, &temp, &mut &*content, mode)
+            .and_then(|()| match expected {
+                // `before` must see the file that the content was made from.
+                Some(expected) => self.require_same(rel, &spot, Some(expected)),
+                None => Ok(()),
+            })
+            .and_then(|()| before(&self.target(rel, &spot)))
+            .and_then(|()| self.put(rel, &spot, &temp, spot.stat.as_ref()));
         if written.is_err() {
             // Best effort: the first error is the one that matters.
             let _ = rustix::fs::unlinkat(&spot.dir, temp.as_str(), AtFlags::empty());
@@ -65,37 +134,88 @@ impl Beneath {
         })
     }
 
-    fn write_temp(&self, spot: &Spot, temp: &str, content: &[u8]) -> Result<(), ToolError> {
+    /// Gives a name back what it had, when it still is as it was `seen`. Links are not followed. `temp`: the name of the temporary
+    /// file, for this path alone: one that an interrupted call has left there is replaced.
+    pub(crate) fn put_back(
+        &self,
+        rel: &RelPath,
+        seen: Option<&Stat>,
+        content: Content,
+        temp: &str,
+    ) -> Result<(), ToolError> {
+        let spot = self.locate(rel, Links::Keep, Parents::Create)?;
+        self.require_named(rel, &spot)?;
+        self.require_same(rel, &spot, seen)?;
+        let failed = |errno: Errno| ToolError::io(format!("restore {}", quote(&self.show(rel))), errno);
+        let _ = rustix::fs::unlinkat(&spot.dir, temp, AtFlags::empty());
+        let written = match content {
+            Content::Nothing => match rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {
+                    sync_dir(&spot.dir);
+                    return Ok(());
+                }
+                Err(errno) => return Err(failed(errno)),
+            },
+            Content::File { mut from, mode } => self.write_temp(&spot, temp, &mut from, Some(mode)),
+            Content::Link { target } => rustix::fs::symlinkat(target.as_str(), &spot.dir, temp).map_err(failed),
+        };
+        let put = written.and_then(|()| {
+            self.require_same(rel, &spot, seen)?;
+            rustix::fs::renameat(&spot.dir, temp, &spot.dir, &spot.name).map_err(failed)?;
+            sync_dir(&spot.dir);
+            Ok(())
+        });
+        if put.is_err() {
+            let _ = rustix::fs::unlinkat(&spot.dir, temp, AtFlags::empty());
+        }
+        put
+    }
+
+    /// `mode`: `None` leaves it to the system.
+    fn write_temp(
+        &self,
+        spot: &Spot,
+        temp: &str,
+        content: &mut dyn io::Read,
+        mode: Option<u32>,
+    ) -> Result<(), ToolError> {
         let failed = |errno: std::io::Error| {
             ToolError::io(
                 format!("write a file in {}", quote(&self.workspace.to_string_lossy())),
                 errno,
             )
         };
-        let mode = if spot.stat.is_some() { 0o600 } else { 0o666 };
+        let first = if mode.is_some() { 0o600 } else { 0o666 };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&spot.dir, temp, flags, Mode::from_raw_mode(mode))
+        let fd = rustix::fs::openat(&spot.dir, temp, flags, Mode::from_raw_mode(first))
             .map_err(|errno| failed(errno.into()))?;
         let mut file = File::from(fd);
-        file.write_all(content).map_err(failed)?;
-        if let Some(stat) = &spot.stat {
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode as rustix::fs::RawMode & 0o777))
+        io::copy(content, &mut file).map_err(failed)?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(&file, Mode::from_bits_truncate(mode as rustix::fs::RawMode))
                 .map_err(|errno| failed(errno.into()))?;
         }
         file.sync_all().map_err(failed)
     }
 
-    fn put(&self, rel: &RelPath, spot: &Spot, temp: &str, expected: Option<&Stat>) -> Result<(), ToolError> {
+    /// `None`: there was no such file.
+    fn require_same(&self, rel: &RelPath, spot: &Spot, expected: Option<&Stat>) -> Result<(), ToolError> {
         let now = stat_name(&spot.dir, &spot.name).map_err(|errno| self.error(rel, errno))?;
-        let changed = || ToolError::Changed {
-            path: quote(&self.show(rel)),
+        let is_unchanged = match (&now, expected) {
+            (Some(now), Some(expected)) => is_same(now, expected),
+            (None, None) => true,
+            _ => false,
         };
-        if expected.is_some_and(|expected| now.as_ref().is_none_or(|now| !is_same(now, expected))) {
-            return Err(changed());
+        if is_unchanged {
+            return Ok(());
         }
-        if now.as_ref().is_some_and(|now| kind_of(now) != FileType::RegularFile) {
-            return Err(changed());
-        }
+        Err(ToolError::Changed {
+            path: quote(&self.show(rel)),
+        })
+    }
+
+    fn put(&self, rel: &RelPath, spot: &Spot, temp: &str, expected: Option<&Stat>) -> Result<(), ToolError> {
+        self.require_same(rel, spot, expected)?;
         rustix::fs::renameat(&spot.dir, temp, &spot.dir, &spot.name).map_err(|errno| self.error(rel, errno))?;
         sync_dir(&spot.dir);
         Ok(())
@@ -103,6 +223,11 @@ impl Beneath {
 
     /// Removes one regular file or one symlink (the link, never its target).
     pub fn remove_file(&self, rel: &RelPath) -> Result<(), ToolError> {
+        self.remove_after(rel, &mut |_| Ok(()))
+    }
+
+    /// As `remove_file`, with `before` called right before. A file that changes after `before` has seen it is left alone.
+    pub fn remove_after(&self, rel: &RelPath, before: BeforeChange<'_>) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Keep, Parents::MustExist)?;
         self.require_named(rel, &spot)?;
         let not_found = || ToolError::NotFound {
@@ -117,6 +242,8 @@ impl Beneath {
                 });
             }
         }
+        before(&self.target(rel, &spot))?;
+        self.require_same(rel, &spot, spot.stat.as_ref())?;
         match rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::empty()) {
             Ok(()) => {
                 sync_dir(&spot.dir);
@@ -152,6 +279,11 @@ fn sync_dir(dir: &OwnedFd) {
     ) {
         let _ = rustix::fs::fsync(dir);
     }
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
+pub(crate) fn mode_of(stat: &Stat) -> u32 {
+    stat.st_mode as u32
 }
 
 fn is_same(one: &Stat, other: &Stat) -> bool {

@@ -18,7 +18,7 @@ export type Waiter =
 export interface ClientCall {
   readonly call: OpenCall;
   /** How the call is handed to its node, and the shape of its answer. */
-  readonly kind: "tool" | "logs";
+  readonly kind: "tool" | "logs" | "undo";
   readonly origin: Origin;
   /** The client's own name for the call; its answer carries it. */
   readonly ownName?: string;

@@ -4,7 +4,7 @@
  */
 import { asCallId } from "../../../../protocol/gen/types.ts";
 import type { PayloadOf } from "../../../../protocol/gen/methods.ts";
-import type { Connections } from "../../kernel/connections.ts";
+import type { Connection, Connections } from "../../kernel/connections.ts";
 
 export interface DispatchPorts {
   readonly connections: Connections;
@@ -15,7 +15,8 @@ export interface DispatchPorts {
 /** The event that asks a machine to run a call. */
 export type CallEvent =
   | { readonly event: "tool.invoke"; readonly payload: PayloadOf<"tool.invoke"> }
-  | { readonly event: "logs.get"; readonly payload: PayloadOf<"logs.get"> };
+  | { readonly event: "logs.get"; readonly payload: PayloadOf<"logs.get"> }
+  | { readonly event: "undo.request"; readonly payload: PayloadOf<"undo.request"> };
 
 const MAX_CANCELS = 512;
 /** A call whose end was never reported is remembered with its link for this much longer than the call may take. */
@@ -35,13 +36,21 @@ export class NodeDispatch {
     if (node === undefined) return false;
     // Noted first: if the link breaks during the hand-over, the caller must hear of it.
     this.remember(nodeId, callId, timeoutMs);
-    // Both branches are the same: the compiler needs one event with its own payload.
-    const sent =
-      frame.event === "tool.invoke"
-        ? connections.event(node, frame.event, frame.payload)
-        : connections.event(node, frame.event, frame.payload);
+    const sent = this.#send(node, frame);
     this.#ports.arm();
     return sent;
+  }
+  /** All branches are the same: the compiler needs one event with its own payload. */
+  #send(node: Connection, frame: CallEvent): boolean {
+    const { connections } = this.#ports;
+    switch (frame.event) {
+      case "tool.invoke":
+        return connections.event(node, frame.event, frame.payload);
+      case "logs.get":
+        return connections.event(node, frame.event, frame.payload);
+      case "undo.request":
+        return connections.event(node, frame.event, frame.payload);
+    }
   }
   /** The machine has the call: until the call ends, its caller must hear when the link breaks. */
   remember(nodeId: string, callId: string, timeoutMs = 0): void {

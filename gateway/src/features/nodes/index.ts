@@ -2,10 +2,11 @@
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { ChangesPort } from "../../ports/changes.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
-import type { NodesPort } from "../../ports/nodes.ts";
+import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
@@ -24,9 +25,11 @@ import { ProcessStore } from "./process-store.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { TOOL_FRAME_RULES, toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
+import { NodeUndos, undoMethods } from "./undo.ts";
 
 export interface NodePorts
   extends SessionsPort,
+    ChangesPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions"> {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
@@ -46,7 +49,7 @@ const RESTART_SETTLED_MS = 100;
 /** A node without a ledger may begin to listen for calls only after hello-ok: until then calls wait for it. */
 const LISTENING_MS = 300;
 
-export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly nodesRpc: NodesRpc }> = {
+export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort & { readonly nodesRpc: NodesRpc }> = {
   name: "nodes",
   history: NODE_HISTORY,
   migrations: NODE_MIGRATIONS,
@@ -70,6 +73,8 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
     };
     const sessionCalls = new SessionCalls({
       dispatch,
+      changes: ports.changes,
+      now,
       sessions,
       ask,
       audit: ports.audit,
@@ -83,6 +88,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       arrival: (nodeId) => links.arrival(nodeId),
     });
     const logs = new NodeLogs({ calls, connections, nodes, arrival: (nodeId) => links.arrival(nodeId) });
+    const undos = new NodeUndos({ calls, arrival: (nodeId) => links.arrival(nodeId) });
     if (links.returning().length > 0) {
       // The first event after a restart may be the end of a link: it comes before this and settles its machine.
       ports.after(RESTART_SETTLED_MS, () => links.tellRestart());
@@ -91,6 +97,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
     return {
       offers: {
         nodes: { list: () => links.known(), tools: () => links.tools() },
+        nodeUndo: { ask: (nodeId, request) => undos.ask(nodeId, request) },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),
           cancel: (nodeId, callIds, reason) => dispatch.cancel(nodeId, callIds, reason),
@@ -100,6 +107,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & { readonly n
       methods: {
         ...nodeMethods({ connections, nodes, processes, hide, links, sessions, ask }),
         ...logMethods(logs, hide),
+        ...undoMethods(calls),
         ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
       },
       frameRules: TOOL_FRAME_RULES,

@@ -5,6 +5,7 @@
 import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
+import type { ChangesPort } from "../../ports/changes.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import { originText } from "../../ports/origin.ts";
 import { taintMark } from "../../ports/taint.ts";
@@ -12,7 +13,7 @@ import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 
-export interface SessionCallPorts extends Pick<KernelPorts, "background"> {
+export interface SessionCallPorts extends Pick<KernelPorts, "background" | "now">, ChangesPort {
   readonly dispatch: NodeDispatch;
   readonly sessions: SessionDirectory;
   readonly ask: AskSession;
@@ -43,6 +44,8 @@ export class SessionCalls {
       return "refused";
     }
     await this.#ports.arrival(nodeId);
+    const run = call.runId === undefined ? {} : { runId: call.runId };
+    this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
     // The call does not wait for its entry: the frame is on its way.

@@ -10,6 +10,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { isClientCallName, ownerOf } from "../../kernel/routing/call-ids.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { ChangesPort } from "../../ports/changes.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import { decide, POLICY_ERROR, unanswered } from "../../policy/decide.ts";
 import { Policies } from "../../policy/load.ts";
@@ -27,7 +28,7 @@ import type { NodeLinks } from "./links.ts";
 import type { Nodes } from "./store.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
-export interface ToolMethodPorts extends Pick<KernelPorts, "config" | "connections" | "subscriptions"> {
+export interface ToolMethodPorts extends ChangesPort, Pick<KernelPorts, "config" | "connections" | "subscriptions"> {
   readonly nodes: Nodes;
   readonly links: NodeLinks;
   readonly calls: ClientCalls;
@@ -75,6 +76,7 @@ const withoutSecrets = ({ result, error, ...report }: ToolResultParams, hide: (t
   ...(result === undefined ? {} : { result: hideIn(result, hide) }),
   ...(error === undefined ? {} : { error: hide(error) }),
 });
+type Started = Result<{ readonly callId: string }>;
 type Arguments = Readonly<Record<string, unknown>>;
 
 const BAD_NAME: Failure = fail(
@@ -89,7 +91,7 @@ const toolEvent =
   });
 
 export function toolMethods(ports: ToolMethodPorts): Handlers {
-  const { config, connections, subscriptions, links, calls, sessionCalls, hide, sessions, native, port } = ports;
+  const { config, changes, connections, subscriptions, links, calls, sessionCalls, hide, sessions, native, port } = ports;
   /** What a client can call: native tools and the tools of connected and returning machines. */
   const callable = (): ToolRegistry => new ToolRegistry(native.entries, links.callable());
 
@@ -135,6 +137,12 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     };
   };
 
+  /** In one commit with the call's own row. */
+  const recorded = ({ target, tool }: ToolEntry, started: Started, at: number): Started => {
+    if (started.ok && target.kind === "node") changes.called({ callId: started.value.callId, nodeId: target.nodeId, tool, at });
+    return started;
+  };
+
   /** A native tool runs for a client as in the main session of the default agent. */
   const runNative = (call: AskedCall, args: Arguments, now: number): Promise<Result<unknown>> => {
     const main = canonicalKey(`agent:${config.defaultAgentId()}:main`, config.mainKey());
@@ -166,12 +174,12 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       const call = asked(entry, connection, args, { ownName: callId, waiter, wantedMs: timeoutMs });
       if (entry.target.kind === "native") return (await runNative(call, args, now)) as Result<{ result?: unknown }>;
       await links.arrival(entry.target.nodeId);
-      const started = calls.start(call, toolEvent(entry, args, call.timeoutMs));
+      const started = recorded(entry, calls.start(call, toolEvent(entry, args, call.timeoutMs)), now);
       return started.ok ? LATER : started;
     },
 
     /** The call is handed over, and its result is not passed on. Kept for older clients. */
-    "tool.request": async ({ connection }, { tool, args, callId, sessionKey }) => {
+    "tool.request": async ({ connection, now }, { tool, args, callId, sessionKey }) => {
       if (!isClientCallName(callId)) return BAD_NAME;
       const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
       if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
@@ -184,7 +192,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       if (denied !== undefined) return denied;
       const call = asked(entry, connection, args, { ownName: callId, waiter: { kind: "none" } });
       await links.arrival(entry.target.nodeId);
-      const started = calls.start(call, toolEvent(entry, args, call.timeoutMs, key.key));
+      const started = recorded(entry, calls.start(call, toolEvent(entry, args, call.timeoutMs, key.key)), now);
       return started.ok ? succeed({ status: "sent" }) : started;
     },
 

@@ -7,6 +7,7 @@ import type { Media } from "../../../../protocol/gen/types.ts";
 import { cleanFilename, HEAD_BYTES, kindOf, normaliseType, typeOf } from "../../storage/media-kinds.ts";
 import { uuidFor } from "../../storage/media-names.ts";
 import type { AgentFiles } from "../../ports/agent-files.ts";
+import type { FileVersion } from "../../ports/changes.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import { failure, type Result } from "../../ports/result.ts";
@@ -15,6 +16,8 @@ import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.ts";
 import { putMedia } from "../../storage/media-objects.ts";
+import type { Current } from "../../storage/replace.ts";
+import { idOf } from "../../storage/versions.ts";
 import { createWorkspaceStore, type WriteOptions } from "../../storage/workspace/store.ts";
 
 /** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
@@ -26,23 +29,40 @@ export interface ReadSkill {
 /** The text of a stored file, by its key. */
 export type ReadMedia = (block: MediaBlock) => Promise<Result<string>>;
 
+const fileVersion = async ({ object, bytes }: Current): Promise<FileVersion> => ({
+  version: idOf(object),
+  ...(bytes === undefined ? {} : { sha256: await sha256Of(bytes) }),
+});
+
 export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia: ReadMedia): AgentFiles {
   const locks = new KeyedLock();
   const store = createWorkspaceStore(bucket);
   /** A change with the session as the writer. Changes of one skill are serialised, so that what was announced is still true when it is written. */
-  const change = <T>(
-    given: string,
-    { identity, gateway, expect }: NativeToolContext,
-    work: (options: WriteOptions) => Promise<T>,
-  ): Promise<T> => {
+  const change = <T>(given: string, context: NativeToolContext, tool: string, work: (options: WriteOptions) => Promise<T>): Promise<T> => {
+    const { identity, gateway, callId, expect, runId } = context;
     const by = `agent:${identity.key}`;
     const options: WriteOptions = {
       by,
       ...(expect === undefined ? {} : { ifMatch: expect }),
-      before: async (path, content) => {
-        if (skillPath(path) === undefined) return { ok: true, value: undefined };
-        const after = content === undefined ? {} : { sha256: await sha256Of(content) };
-        return gateway.skillWriting({ agentId: identity.agentId, path, by, ...after });
+      before: async (path, content, current) => {
+        const sha256 = content === undefined ? undefined : await sha256Of(content);
+        if (skillPath(path) !== undefined) {
+          const after = sha256 === undefined ? {} : { sha256 };
+          const allowed = await gateway.skillWriting({ agentId: identity.agentId, path, by, ...after });
+          if (!allowed.ok) return allowed;
+        }
+        // After the last check and before the change (rule UN5).
+        await gateway.fileChanging({
+          callId,
+          sessionKey: identity.key,
+          ...(runId === undefined ? {} : { runId }),
+          tool,
+          agentId: identity.agentId,
+          path,
+          ...(current === undefined ? {} : { before: await fileVersion(current) }),
+          ...(sha256 === undefined ? {} : { after: sha256 }),
+        });
+        return { ok: true, value: undefined };
       },
     };
     const path = parsePath(given);
@@ -54,8 +74,8 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
     read: store.read,
     own: store.own,
     update: (path, context, next) =>
-      change(path, context, (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
-    delete: (path, context) => change(path, context, (options) => store.delete(context.identity.agentId, path, options)),
+      change(path, context, "gsv__WriteFile", (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
+    delete: (path, context) => change(path, context, "gsv__DeleteFile", (options) => store.delete(context.identity.agentId, path, options)),
     async skill(given, context) {
       const path = parsePath(given);
       return path.ok ? readSkill.text(path.value, context) : undefined;

@@ -40,7 +40,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (!state || !block) throw new Error(`the arguments of ${effect.callId} are not in the log`);
   const { target, callId, tool, timeoutMs } = effect;
   const origin = {
-    ...(state.run.phase === "acting" ? { origin: state.run.origin } : {}),
+    ...(state.run.phase === "acting" ? { origin: state.run.origin, runId: state.run.runId } : {}),
     ...(isForeign(state.taint) ? { taint: state.taint } : {}),
   };
   if (target.kind === "native") {

@@ -71,6 +71,7 @@ describe("DispatchTool", () => {
       message: none,
       skillsSeen: none,
       skillWriting: none,
+      fileChanging: none,
       reply: none,
       dispatchTool: ({ args }) => {
         assert.deepEqual(args, { command: "ls" });

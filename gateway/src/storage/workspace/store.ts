@@ -5,11 +5,13 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FileChange, FileContent, FileListing, FileWritten } from "../../ports/agent-files.ts";
+import type { FileVersion } from "../../ports/changes.ts";
 import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
 import { refusal } from "./protection.ts";
+import { sha256Of } from "../skills/folder.ts";
 import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
 import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
 import { byOf, createVersions, idOf, type Version } from "../versions.ts";
@@ -53,6 +55,12 @@ export interface WorkspaceStore {
   delete(agentId: string, path: string, options?: WriteOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
+  /** The present version and sha256 of a file, of any size; undefined: there is no such file. */
+  state(agentId: string, path: string): Promise<Result<FileVersion | undefined>>;
+  /** Whether the content of an earlier version is kept. */
+  hasVersion(agentId: string, path: string, version: string): Promise<Result<boolean>>;
+  /** The name of a file's version. */
+  versionOf(object: R2Object): string;
   /** Restores a version; the current content becomes a version. */
   restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<FileWritten>>;
 }
@@ -257,9 +265,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
         // A file that is gone is what a repeated deletion wants.
         if (head.value !== null && !isMark(head.value) && !isSeen(ifMatch, head.value)) return conflict(path.value);
       }
-      const allowed = await before?.(path.value, undefined);
-      if (allowed?.ok === false) return allowed;
-      const gone = await replacer.remove(agentId, path.value);
+      const gone = await replacer.remove(agentId, path.value, before);
       if (!gone.ok) return gone;
       return gone.value ? { ok: true, value: { path: path.value, deleted: true } } : notFound(agentId, path.value);
     },
@@ -294,6 +300,37 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       if (!found.ok) return found;
       return textOf(path.value, found.value.object, maxBytes, found.value.etag, new Date(found.value.at));
     },
+
+    async state(agentId, given) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const found = await guarded(`read \`${path.value}\``, async () => {
+        const object = await bucket.get(fileKey(agentId, path.value));
+        if (!object || !isMark(object)) return object;
+        await object.body.cancel();
+        return null;
+      });
+      if (!found.ok) return found;
+      const object = found.value;
+      if (!object) return { ok: true, value: undefined };
+      if (object.size > LIMITS.workspaceFileBytes) {
+        await guarded("be closed", () => object.body.cancel());
+        return { ok: true, value: { version: idOf(object) } };
+      }
+      const bytes = await guarded(`read \`${path.value}\``, () => object.arrayBuffer());
+      return bytes.ok ? { ok: true, value: { version: idOf(object), sha256: await sha256Of(new Uint8Array(bytes.value)) } } : bytes;
+    },
+
+    async hasVersion(agentId, given, name) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const found = await version(agentId, path.value, name);
+      if (!found.ok) return found.error.reason === "path.not_found" ? { ok: true, value: false } : found;
+      await guarded("be closed", () => found.value.object.body.cancel());
+      return { ok: true, value: true };
+    },
+
+    versionOf: idOf,
 
     async restore(agentId, given, name, options = {}) {
       const path = changeable(given);

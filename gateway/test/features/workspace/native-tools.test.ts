@@ -8,9 +8,10 @@ import { silent } from "../../support/gateway.ts";
 
 const tools = composeNativeTools(env.STORAGE, { log: silent });
 const asked: unknown[] = [];
-const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting"> = {
+const gateway: Pick<GatewayPort, "configGet" | "sessionsList" | "nodeLogs" | "skillsSeen" | "skillWriting" | "fileChanging"> = {
   ...approvesAll(),
   skillWriting: async () => ({ ok: true, value: undefined }),
+  fileChanging: async () => undefined,
   async configGet(path) {
     asked.push(["configGet", path]);
     return path === "nope"

@@ -1,0 +1,168 @@
+//! `gsv undo`: shows what an undo would do, asks, and does it. The gateway and the nodes do the work; this only shows it.
+
+use gsv_protocol::methods::{UndoApply, UndoPlan};
+use gsv_protocol::types::{
+    UndoAction, UndoApplyParams, UndoFile, UndoOutcome, UndoPlace, UndoPlanParams, UndoResult, UndoTargetKind,
+};
+
+use super::context::Context;
+use crate::args::Undo;
+use crate::ask;
+use crate::clean::visible;
+use crate::exit::{Failure, Outcome};
+use crate::units::{ago, now_ms};
+
+pub async fn run(context: &Context, args: Undo) -> Outcome {
+    let out = context.out;
+    // A name says which conversation is meant by itself.
+    let session_key = match (&args.target, args.session) {
+        (Some(_), session) => session,
+        (None, session) => Some(Context::session(session)?),
+    };
+    let force = args.force.then_some(true);
+    let plan = UndoPlanParams {
+        target: args.target.clone(),
+        session_key: session_key.clone(),
+        force,
+    };
+    if args.dry_run {
+        let plan = context.ask::<UndoPlan>(plan).await?;
+        out.show(plan, |plan| print(context, &plan));
+        return Ok(());
+    }
+    let mut target = args.target;
+    if !args.yes {
+        let plan = context.ask::<UndoPlan>(plan).await?;
+        if !out.json {
+            print(context, &plan);
+        }
+        let due = count(&plan, UndoOutcome::Planned);
+        if due == 0 && plan.places.iter().all(|place| place.problem.is_none()) {
+            return rest(&plan, "Nothing was changed.");
+        }
+        let question = format!("Undo {}?", files(due));
+        ask::confirm(out, &question, "undo them", "Nothing was undone.")?;
+        // What was shown is what is undone, also when another run has begun meanwhile.
+        target = Some(plan.target);
+    }
+    let params = UndoApplyParams {
+        target,
+        session_key,
+        force,
+    };
+    let done = context.ask::<UndoApply>(params).await?;
+    if out.json {
+        out.show(&done, |_| {});
+    } else {
+        print(context, &done);
+        let undone = count(&done, UndoOutcome::Undone);
+        if let Some(id) = done.undo_id.as_ref().filter(|_| undone > 0) {
+            out.note(&format!(
+                "Undone: {}. Take it back with `gsv undo {id}`.",
+                files(undone)
+            ));
+        }
+    }
+    rest(&done, "The others are done.")
+}
+
+/// A failure when something was left, so that scripts see it.
+fn rest(result: &UndoResult, otherwise: &str) -> Outcome {
+    let left: u64 = [UndoOutcome::Conflict, UndoOutcome::NoCopy, UndoOutcome::Failed]
+        .into_iter()
+        .map(|outcome| count(result, outcome))
+        .sum();
+    if let Some(place) = result.places.iter().find(|place| place.problem.is_some()) {
+        let what = format!("Not everything was undone, because of {}.", name(place));
+        return Err(Failure::failed(what, format!("The reason is above. {otherwise}")));
+    }
+    if left > 0 {
+        let next = if count(result, UndoOutcome::Conflict) > 0 {
+            format!(
+                "{otherwise} To undo files too that were changed since: `gsv undo {} --force`.",
+                visible(&result.target)
+            )
+        } else {
+            otherwise.to_owned()
+        };
+        return Err(Failure::failed(format!("Not undone: {}.", files(left)), next));
+    }
+    Ok(())
+}
+
+fn print(context: &Context, result: &UndoResult) {
+    let out = context.out;
+    let kind = match result.kind {
+        UndoTargetKind::Run => "Run",
+        UndoTargetKind::Call => "Call",
+        UndoTargetKind::Undo => "Undo",
+    };
+    let when = result
+        .at
+        .map(|at| format!(", {}", ago(at, now_ms())))
+        .unwrap_or_default();
+    let of = result
+        .session_key
+        .as_ref()
+        .map(|key| format!(" of {}", visible(key.as_str())))
+        .unwrap_or_default();
+    out.line(&format!("{kind} {}{of}{when}", visible(&result.target)));
+    for place in &result.places {
+        out.line(&format!("{}:", name(place)));
+        for file in &place.files {
+            out.line(&format!("  {}", line(file)));
+        }
+        if place.unlisted > 0 {
+            out.line(&format!("  and {} more", files(place.unlisted)));
+        }
+        if let Some(problem) = &place.problem {
+            out.line(&format!("  {}", visible(problem)));
+        }
+    }
+    if let Some(first) = result.commands.first() {
+        out.warn(&format!(
+            "what commands changed is not undone: this run started {} (the first: {} on {}). `gsv audit --action tool.call` lists them.",
+            result.commands.len(),
+            visible(first.call_id.as_str()),
+            visible(first.node_id.as_str()),
+        ));
+    }
+}
+
+fn name(place: &UndoPlace) -> String {
+    match (&place.node_id, &place.agent_id) {
+        (Some(node), _) => format!("machine {}", visible(node.as_str())),
+        (None, Some(agent)) => format!("workspace of agent {}", visible(agent.as_str())),
+        (None, None) => "workspace".to_owned(),
+    }
+}
+
+fn line(file: &UndoFile) -> String {
+    let (path, why) = (visible(&file.path), file.problem.as_deref().map(visible));
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    let words = match (file.outcome, file.action) {
+        (UndoOutcome::Planned, UndoAction::Rewrite) => "would restore",
+        (UndoOutcome::Planned, UndoAction::BringBack) => "would bring back",
+        (UndoOutcome::Planned, UndoAction::Remove) => "would remove",
+        (UndoOutcome::Undone, UndoAction::Rewrite) => "restored",
+        (UndoOutcome::Undone, UndoAction::BringBack) => "brought back",
+        (UndoOutcome::Undone, UndoAction::Remove) => "removed",
+        (UndoOutcome::Unchanged, _) => "as before already",
+        (UndoOutcome::Conflict, _) => "left alone",
+        (UndoOutcome::NoCopy, _) => "no copy",
+        (UndoOutcome::Failed, _) => "failed",
+    };
+    format!("{words}  {path}{why}")
+}
+
+fn count(result: &UndoResult, outcome: UndoOutcome) -> u64 {
+    let counts = result
+        .places
+        .iter()
+        .filter_map(|place| place.counts.get(outcome.as_str()));
+    counts.sum()
+}
+
+fn files(count: u64) -> String {
+    format!("{count} file{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,195 @@
+/** Undo (rules UN3 to UN6): finds the calls of a run, a call or an undo, and undoes them place by place: machines, and agents' files. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import {
+  asAgentId,
+  asCallId,
+  asNodeId,
+  asSessionKey,
+  asToolName,
+  type UndoFile,
+  type UndoPlace,
+  type UndoResult,
+} from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { policyClassOf } from "../../../../protocol/gen/lookups.ts";
+import { actorOf, scopesOf } from "../../kernel/authorise.ts";
+import type { Caller, FeatureDefinition } from "../../kernel/feature.ts";
+import { namedSession } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ChangesPort, ChangingCall } from "../../ports/changes.ts";
+import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
+import { type Result, sentence, succeed } from "../../ports/result.ts";
+import type { SkillApprovals } from "../../ports/skill-approvals.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { createWorkspaceStore } from "../../storage/workspace/store.ts";
+import { type Asked, undoFiles } from "./workspace-files.ts";
+
+export interface UndoPorts
+  extends ChangesPort,
+    NodesPort,
+    NodeUndoPort,
+    SkillApprovals,
+    Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "now"> {
+  readonly bucket: Bucket;
+}
+
+/** What a node that keeps copies reports. */
+const CAPABILITY = "filesystem.undo";
+const MAIN_SESSION = "main";
+const MAX_COMMANDS = 1000;
+/** Parts of one machine's undo. */
+const MAX_PARTS = 1000;
+type Params = { readonly target?: string | undefined; readonly sessionKey?: string | undefined; readonly force?: boolean | undefined };
+interface Found {
+  readonly kind: UndoResult["kind"];
+  readonly target: string;
+  /** The same for nodes: a call's id, or the beginning of a run's. */
+  readonly scope: string;
+  readonly calls: readonly ChangingCall[];
+}
+
+export const undoFeature: FeatureDefinition<UndoPorts, object> = {
+  name: "undo",
+  create(ports) {
+    const { changes, config, now } = ports;
+    const store = createWorkspaceStore(ports.bucket);
+
+    function find({ target, sessionKey }: Params): Result<Found> {
+      const named =
+        sessionKey === undefined && target !== undefined
+          ? undefined
+          : namedSession(config, sessionKey ?? `agent:${config.defaultAgentId()}:${MAIN_SESSION}`);
+      if (named?.ok === false) return named;
+      const key = named?.value.key;
+      const calls = target === undefined ? changes.lastRun(key ?? "") : changes.calls(target, key);
+      const [first] = calls;
+      if (first === undefined)
+        return target === undefined ? fail("undo.nothing", `No run of ${key} changed a file in the last 7 days.`) : fail("undo.nothing");
+      const isOne = target?.includes("/") === true && first.callId === target;
+      if (isOne) return succeed({ kind: target.startsWith("undo/") ? "undo" : "call", target, scope: target, calls });
+      return succeed({
+        kind: "run",
+        target: first.runId ?? target ?? "",
+        scope: `${first.callId.split("/").slice(0, 2).join("/")}/`,
+        calls,
+      });
+    }
+
+    async function onNode(nodeId: string, { scope, target }: Found, { undoId, dryRun, force }: Asked): Promise<UndoPlace> {
+      const files: UndoFile[] = [];
+      const done = (problem?: string): UndoPlace => ({
+        nodeId: asNodeId(nodeId),
+        ...placed(files),
+        ...(problem === undefined ? {} : { problem: problem.slice(0, 8000) }),
+      });
+      const node = ports.nodes.list().find((known) => known.nodeId === nodeId);
+      const again = `Then repeat \`gsv undo ${target}\`.`;
+      if (node === undefined) return done("This machine was forgotten: its files can't be undone from here.");
+      if (!node.online) return done(`The machine is not connected. Start its node: \`gsv node\`. ${again}`);
+      if (!node.hostCapabilities.some((capability) => capability === CAPABILITY))
+        return done("The node there keeps no copies. Update gsv on that machine; what was changed before stays.");
+      if (!dryRun) changes.called({ callId: undoId, nodeId, tool: "undo", at: now() });
+      let beforeSeq: number | undefined;
+      for (let part = 0; part < MAX_PARTS; part++) {
+        const more = beforeSeq === undefined ? {} : { beforeSeq };
+        const answer = await ports.nodeUndo.ask(nodeId, { calls: scope, undoId, dryRun, force, ...more });
+        if (!answer.ok) return done(`Not finished: ${sentence(answer.error)} ${again} Files that are done are left alone.`);
+        files.push(...answer.value.files);
+        beforeSeq = answer.value.next;
+        if (beforeSeq === undefined) return done();
+      }
+      return done(`Not finished: there are too many files. ${again}`);
+    }
+
+    async function inAgents(found: Found, asked: Asked): Promise<readonly UndoPlace[]> {
+      const ids = [...new Set(found.calls.flatMap((call) => (call.nodeId === undefined ? [call.callId] : [])))];
+      const recorded = changes.files(ids);
+      if (recorded.length === 0) return [];
+      if (!asked.dryRun) changes.called({ callId: asked.undoId, tool: "undo", at: now() });
+      const places = await undoFiles({ ...ports, store }, recorded, asked);
+      return [...places].map(([agentId, files]) => ({ agentId: asAgentId(agentId), ...placed(files) }));
+    }
+
+    async function undo({ connection: { principal } }: Caller, params: Params, dryRun: boolean): Promise<Result<UndoResult>> {
+      const found = find(params);
+      if (!found.ok) return found;
+      const { kind, target, scope, calls } = found.value;
+      const fresh = `undo/${ports.ids.name(10)}`;
+      const asked: Asked = {
+        undoId: dryRun ? fresh : changes.begin(scope, fresh),
+        by: `client:${principal.id}`,
+        isAdmin: scopesOf(principal).includes("admin"),
+        dryRun,
+        force: params.force === true,
+      };
+      const machines = [...new Set(calls.flatMap(({ nodeId, tool }) => (nodeId === undefined || isCommand(tool) ? [] : [nodeId])))].sort();
+      const [agents, ...nodes] = await Promise.all([
+        inAgents(found.value, asked),
+        ...machines.map((nodeId) => onNode(nodeId, found.value, asked)),
+      ]);
+      const places = bounded([...nodes, ...agents]);
+      if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId);
+      const last = calls.at(-1);
+      const commands = calls.flatMap(({ callId, nodeId, tool }) =>
+        nodeId !== undefined && isCommand(tool) ? [{ callId: asCallId(callId), nodeId: asNodeId(nodeId), tool: asToolName(tool) }] : [],
+      );
+      return succeed({
+        kind,
+        target,
+        ...(last?.sessionKey === undefined ? {} : { sessionKey: asSessionKey(last.sessionKey) }),
+        ...(last === undefined ? {} : { at: last.at }),
+        ...(dryRun ? {} : { undoId: asked.undoId }),
+        places,
+        commands: commands.slice(0, MAX_COMMANDS),
+      });
+    }
+
+    return {
+      offers: {},
+      methods: {
+        "undo.plan": (caller, params) => undo(caller, params, true),
+        "undo.apply": async (caller, params) => {
+          const done = await undo(caller, params, false);
+          const actor = actorOf(caller.connection.principal);
+          const detail = done.ok ? `${done.value.undoId}: ${summary(done.value.places)}` : done.error.reason;
+          const target = done.ok ? done.value.target : (params.target ?? "");
+          const decision = done.ok ? "allowed" : "failed";
+          ports.background("audit", ports.audit.append({ actor, action: "undo.apply", target, decision, detail }));
+          return done;
+        },
+      },
+    };
+  },
+};
+
+/** Its changes are not kept. `undo` is an undo's own name for its part on a machine. */
+const isCommand = (tool: string): boolean => tool !== "undo" && policyClassOf(tool) === "exec";
+
+function placed(files: readonly UndoFile[]): Pick<UndoPlace, "files" | "unlisted" | "counts"> {
+  const counts: Record<string, number> = {};
+  for (const { outcome } of files) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return { files: [...files], unlisted: 0, counts };
+}
+/** Lists as many files as fit an answer, those with a problem first; the rest is counted. */
+function bounded(places: readonly UndoPlace[]): UndoPlace[] {
+  let left = LIMITS.undoAnswerBytes;
+  return places.map((place) => {
+    const sorted = [...place.files].sort((a, b) => Number(a.problem === undefined) - Number(b.problem === undefined));
+    const listed = new Set<UndoFile>();
+    for (const file of sorted) {
+      left -= 100 + utf8Bytes(file.path) + utf8Bytes(file.problem ?? "");
+      if (left < 0) break;
+      listed.add(file);
+    }
+    const files = place.files.filter((file) => listed.has(file));
+    return { ...place, files, unlisted: place.files.length - files.length };
+  });
+}
+const summary = (places: readonly UndoPlace[]): string =>
+  places
+    .map(({ nodeId, agentId, counts, problem }) => {
+      const counted = Object.entries(counts).map(([outcome, count]) => `${count} ${outcome}`);
+      return `${nodeId ?? `agent ${agentId}`}: ${[...counted, ...(problem === undefined ? [] : ["not finished"])].join(", ")}`;
+    })
+    .join("; ");

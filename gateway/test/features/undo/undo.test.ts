@@ -1,0 +1,184 @@
+/** `undo.plan` and `undo.apply` on the wire: agents' files by their versions, machines by requests, and what is left. */
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { UndoResult } from "../../../../protocol/gen/types.ts";
+import { client, fakeSessions, gateway, last, node, type Peer, seed, sha256, token } from "../../support/gateway.ts";
+
+let admin: Peer;
+let sessions: ReturnType<typeof fakeSessions>;
+beforeEach(async () => {
+  await reset();
+  sessions = fakeSessions();
+  await seed();
+  admin = await client();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const sessionKey = "agent:main:main";
+const read = async (path: string): Promise<string> => (await admin.ok<{ content: string }>("workspace.read", { path })).content;
+/** A change of an agent's file as a tool of a run makes it. Content undefined: it deletes the file. */
+async function byRun(callId: string, path: string, content: string | undefined): Promise<void> {
+  const log = await admin.call("workspace.log", { path });
+  const current = log.ok ? (log.payload as { current?: { version: string } }).current : undefined;
+  const before = current === undefined ? {} : { before: { version: current.version, sha256: await sha256(await read(path)) } };
+  const after = content === undefined ? {} : { after: await sha256(content) };
+  await gateway().fileChanging({ callId, sessionKey, runId: "run-1", tool: "gsv__WriteFile", agentId: "main", path, ...before, ...after });
+  if (content === undefined) await admin.ok("workspace.delete", { path });
+  else await admin.ok("workspace.write", { path, content });
+}
+async function refOf(): Promise<string> {
+  await admin.ok("chat.send", { sessionKey, message: "hi" });
+  return last<{ identity: { ref: string } }>(sessions.of("send")).identity.ref;
+}
+const outcomes = ({ places }: UndoResult) =>
+  places.map(({ nodeId, agentId, files }) => [
+    nodeId ?? `agent ${agentId}`,
+    ...files.map((file) => `${file.path} ${file.action} ${file.outcome}`),
+  ]);
+const KEEPS = { ledger: { calls: [] }, nodeRuntime: { hostCapabilities: ["filesystem.undo"], toolCapabilities: {} } };
+
+describe("agents' files", () => {
+  test("[UN5] [UN4] the changes of a run are undone by their versions, and the undo too", async () => {
+    const ref = await refOf();
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await admin.ok("workspace.write", { path: "gone.md", content: "kept" });
+    await byRun(`${ref}/r1/1/0`, "a.md", "second");
+    await byRun(`${ref}/r1/1/1`, "gone.md", undefined);
+    await byRun(`${ref}/r1/2/0`, "a.md", "third");
+    await byRun(`${ref}/r1/2/1`, "new.md", "made");
+
+    const plan = await admin.ok<UndoResult>("undo.plan", { sessionKey });
+    expect([plan.kind, plan.target, plan.undoId]).toEqual(["run", "run-1", undefined]);
+    expect(outcomes(plan)).toEqual([["agent main", "new.md remove planned", "a.md rewrite planned", "gone.md bring_back planned"]]);
+    expect(await read("a.md")).toBe("third");
+
+    const done = await admin.ok<UndoResult>("undo.apply", { target: "run-1" });
+    expect(outcomes(done)).toEqual([["agent main", "new.md remove undone", "a.md rewrite undone", "gone.md bring_back undone"]]);
+    expect([await read("a.md"), await read("gone.md")]).toEqual(["first", "kept"]);
+    expect((await admin.refused("workspace.read", { path: "new.md" })).reason).toBe("path.not_found");
+
+    const again = await admin.ok<UndoResult>("undo.apply", { target: "run-1" });
+    expect(again.places[0]?.counts).toEqual({ unchanged: 3 });
+    const back = await admin.ok<UndoResult>("undo.apply", { target: done.undoId });
+    expect([back.kind, back.places[0]?.counts]).toEqual(["undo", { undone: 3 }]);
+    expect([await read("a.md"), await read("new.md")]).toEqual(["third", "made"]);
+    expect((await admin.refused("workspace.read", { path: "gone.md" })).reason).toBe("path.not_found");
+  });
+
+  test("[UN3] [UN5] a file that was changed since is left alone unless forced", async () => {
+    const ref = await refOf();
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await byRun(`${ref}/r1/1/0`, "a.md", "second");
+    await admin.ok("workspace.write", { path: "a.md", content: "the owner's" });
+    const left = await admin.ok<UndoResult>("undo.apply", { sessionKey });
+    expect(outcomes(left)).toEqual([["agent main", "a.md rewrite conflict"]]);
+    expect(await read("a.md")).toBe("the owner's");
+    const forced = await admin.ok<UndoResult>("undo.apply", { sessionKey, force: true });
+    expect(outcomes(forced)).toEqual([["agent main", "a.md rewrite undone"]]);
+    expect(await read("a.md")).toBe("first");
+  });
+
+  test("[UN5] a tool records its change before it makes it, under its own call", async () => {
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await admin.ok("tool.invoke", {
+      tool: "gsv__EditFile",
+      args: { path: "a.md", oldString: "first", newString: "second" },
+      callId: "edit-1",
+    });
+    const { entries } = await admin.ok<{ entries: { origin?: string }[] }>("audit.list", {});
+    expect(entries.length).toBeGreaterThan(0);
+    const { tokens } = await admin.ok<{ tokens: { tokenId: string }[] }>("tokens.list");
+    const tokenIds = ["gateway", "admin", ...tokens.map(({ tokenId }) => tokenId)];
+    const results = await Promise.all(tokenIds.map((id) => admin.call("undo.apply", { target: `gw/${id}/edit-1` })));
+    expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+    expect(await read("a.md")).toBe("first");
+  });
+});
+
+describe("machines", () => {
+  test("[UN6] a run's calls are undone part by part, an offline and an old machine are named, and commands too", async () => {
+    const ref = await refOf();
+    const [lap, off] = [await node("lap", undefined, KEEPS), await node("off", undefined, KEEPS)];
+    await node("old");
+    const calls = [
+      ["lap", "Write"],
+      ["off", "Delete"],
+      ["old", "Edit"],
+      ["lap", "Bash"],
+    ] as const;
+    for (const [index, [nodeId, tool]] of calls.entries())
+      await gateway().dispatchTool({ callId: `${ref}/r7/1/${index}`, sessionKey, runId: "run-7", nodeId, tool, args: {}, timeoutMs: 1000 });
+    off.socket.close(1000, "");
+    await vi.waitFor(async () => {
+      const { nodes } = await admin.ok<{ nodes: { nodeId: string; online: boolean }[] }>("nodes.list");
+      if (nodes.find(({ nodeId }) => nodeId === "off")?.online !== false) throw new Error("still online");
+    });
+    const asked = admin.call("undo.apply", { target: "run-7" });
+    const first = await lap.event("undo.request");
+    expect(first.payload).toMatchObject({ calls: `${ref}/r7/`, dryRun: false, force: false });
+    const file = (path: string) => ({ path, action: "rewrite", outcome: "undone" });
+    await lap.ok("undo.report", { callId: (first.payload as { callId: string }).callId, files: [file("a")], next: 41 });
+    const second = await vi.waitFor(() => {
+      const found = lap.events("undo.request")[1];
+      if (found === undefined) throw new Error("no second part");
+      return found;
+    });
+    expect(second.payload).toMatchObject({ calls: `${ref}/r7/`, beforeSeq: 41 });
+    await lap.ok("undo.report", { callId: (second.payload as { callId: string }).callId, files: [file("b")] });
+    const answer = await asked;
+    if (!answer.ok) throw new Error(JSON.stringify(answer));
+    const done = answer.payload as UndoResult;
+    expect(done.places.map(({ nodeId, problem, counts }) => [nodeId, problem?.split(".")[0], counts])).toEqual([
+      ["lap", undefined, { undone: 2 }],
+      ["off", "The machine is not connected", {}],
+      ["old", "The node there keeps no copies", {}],
+    ]);
+    expect(done.commands).toEqual([{ callId: `${ref}/r7/1/3`, nodeId: "lap", tool: "Bash" }]);
+    const { entries } = await admin.ok<{ entries: { target?: string; detail?: string }[] }>("audit.list", { action: "undo.apply" });
+    expect(entries[0]).toMatchObject({ target: "run-7", detail: expect.stringContaining("lap: 2 undone") as string });
+  });
+
+  test("[UN6] a machine that fails in the middle is named with what is done, and reports of others are dropped", async () => {
+    const ref = await refOf();
+    const [lap, box] = [await node("lap", undefined, KEEPS), await node("box", undefined, KEEPS)];
+    await gateway().dispatchTool({ callId: `${ref}/r1/1/0`, sessionKey, nodeId: "lap", tool: "Write", args: {}, timeoutMs: 1000 });
+    const asked = admin.call("undo.apply", { target: `${ref}/r1/1/0` });
+    const { callId } = (await lap.event("undo.request")).payload as { callId: string };
+    expect(await box.ok("undo.report", { callId, files: [] })).toEqual({ ok: true, dropped: true });
+    await lap.ok("undo.report", { callId, error: "could not keep the earlier content" });
+    const answer = await asked;
+    expect(answer).toMatchObject({ ok: true, payload: { kind: "call", places: [{ nodeId: "lap", counts: {} }] } });
+    expect(JSON.stringify(answer)).toContain("Not finished: could not keep the earlier content");
+  });
+
+  test("[UN4] an undo that was not finished goes on under its own name, and the next one has another", async () => {
+    const ref = await refOf();
+    const lap = await node("lap", undefined, KEEPS);
+    await gateway().dispatchTool({ callId: `${ref}/r1/1/0`, sessionKey, nodeId: "lap", tool: "Write", args: {}, timeoutMs: 1000 });
+    const names: unknown[] = [];
+    for (const report of [{ error: "killed" }, { files: [] }, { files: [] }]) {
+      const asked = admin.ok<UndoResult>("undo.apply", { target: `${ref}/r1` });
+      const request = await vi.waitFor(() => {
+        const found = lap.events("undo.request")[names.length];
+        if (found === undefined) throw new Error("no request");
+        return found.payload as { callId: string; undoId: string };
+      });
+      await lap.ok("undo.report", { callId: request.callId, ...report });
+      expect((await asked).undoId).toBe(request.undoId);
+      names.push(request.undoId);
+    }
+    expect(names[1]).toBe(names[0]);
+    expect(names[2]).not.toBe(names[0]);
+  });
+
+  test("[UN6] there is nothing to undo, and a node may not ask for an undo", async () => {
+    for (const params of [{}, { target: "run-x" }, { target: "a/r1/1/0" }, { sessionKey: "agent:main:cli:dm:x" }])
+      expect((await admin.refused("undo.apply", params)).reason).toBe("undo.nothing");
+    const lap = await node("lap");
+    expect((await lap.refused("undo.apply", {})).reason).toBe("auth.forbidden");
+    const plain = await client((await token("client")).token);
+    expect((await plain.refused("undo.plan", {})).reason).toBe("undo.nothing");
+  });
+});
