@@ -194,6 +194,32 @@ describe("[PO11] a model's calls have the mode auto where nothing is set", () =>
   });
 });
 
+describe("[PO13] deleting many files", () => {
+  const inSandbox = (command: string): PolicyCall => ({ ...bash(command), sandbox: "workspace" });
+  test("asks in mode auto inside the sandbox too, and says why", () => {
+    for (const command of ["rm -rf ~/old/*", "cd src && git clean -fdx", "sh -c 'rm -r old'"]) {
+      const decision = decided(inSandbox(command), { mode: "auto" });
+      assert.equal(decision.verdict, "ask", command);
+      assert.match(decision.verdict === "ask" ? decision.why : "", /more than 50 files on lap.*cannot be undone/);
+    }
+    assert.equal(verdict(inSandbox("rm a.txt b.txt"), { mode: "auto" }), "allow");
+    const outside = decided({ ...onNode("Bash", "exec", { command: "rm -r a", sandbox: "off" }), sandbox: "workspace" }, { mode: "auto" });
+    assert.match(outside.verdict === "ask" ? outside.why : "", /cannot be undone\..*outside the sandbox/);
+  });
+  test("other modes are as they were", () => {
+    const modes = [...PolicyModeValues, undefined];
+    assert.equal(
+      modes.map((mode) => verdict(inSandbox("rm -r a"), undefined, mode === undefined ? {} : { mode })).join(" "),
+      "deny ask ask allow allow",
+    );
+  });
+  test("a rule that names the whole command allows it", () => {
+    const config: ApprovalConfig = { mode: "auto", rules: [rule("allow", "*__Bash", command("equals", "rm -rf dist"))] };
+    assert.equal(verdict(inSandbox("rm -rf dist"), config), "allow");
+    assert.equal(verdict(inSandbox("rm -rf dist src"), config), "ask");
+  });
+});
+
 describe("[PO12] commands that change nothing", () => {
   const isAllowed = (command: string): boolean => verdict(bash(command), { mode: "auto" }) === "allow";
   test("run without a sandbox, alone and together", () => {

@@ -7,6 +7,7 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
+import { deletesMany } from "./deletions.ts";
 import { classOf } from "./modes.ts";
 import { isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
@@ -102,8 +103,10 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   const [program = ""] = words;
   if (MOVES.has(program)) return undefined;
   const exact = { program, words };
+  if (sandbox === "off" && runsCode(words)) return undefined;
+  // Inside a sandbox, too: the same program may delete something else next time (rule PO13).
+  if (deletesMany(words)) return exact;
   if (sandbox === "off") {
-    if (runsCode(words)) return undefined;
     if (!isPlain(words)) return exact;
   } else if (sandbox === "workspace+net" && sends(words)) return exact;
   const subcommand = subcommandOf(words);

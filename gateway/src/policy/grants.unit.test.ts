@@ -127,6 +127,11 @@ describe("[GR3] what a command can be granted as", () => {
     assert.deepEqual(commands("curl x.org", "workspace"), [["curl", undefined]]);
     assert.deepEqual(commands("curl x.org", "workspace+net"), [["curl", "x.org"]]);
   });
+  test("[PO13] a deletion of many files is granted as the whole command, in a sandbox too", () => {
+    for (const sandbox of ["off", "workspace", "workspace+net", "strict"] as const)
+      for (const command of ["rm -rf dist", "git clean -fdx"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
+    assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
+  });
   test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
     for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "off" }])
       assert.equal(commands("ls", "off", more), undefined, JSON.stringify(more));

@@ -3,9 +3,10 @@ import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { parsePath } from "../storage/keys.ts";
 import { protectionOf } from "../storage/workspace/protection.ts";
+import { deletionOf, MAX_DELETED } from "./deletions.ts";
 import { isHarmless } from "./harmless.ts";
 import { isOrdinaryInside } from "./paths.ts";
-import { COMMAND } from "./rules.ts";
+import { COMMAND, isShell } from "./rules.ts";
 
 /** A mode with what is left of its time is a matter of its session. */
 export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly verdict: "ask"; readonly why: string };
@@ -51,12 +52,21 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
           : `It changes a file on ${place(call)}.`,
       );
     case "exec":
-      return mode === "auto" ? contained(call) : ask(`It runs a program on ${place(call)}.`);
+      return mode === "auto" ? (deleting(call) ?? contained(call)) : ask(`It runs a program on ${place(call)}.`);
     case "egress":
       return ask("It sends data to others.");
     case "control":
       return ask("It changes the gateway itself.");
   }
+}
+
+/** Deleting many files asks, also inside the sandbox: what a command deletes cannot be had back (rule PO13). */
+function deleting(call: PolicyCall): ModeVerdict | undefined {
+  const command = isShell(call) && Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
+  if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
+  const number = `It deletes more than ${MAX_DELETED} files on ${place(call)}, or a number that the command does not tell.`;
+  const inside = contained(call);
+  return { verdict: "ask", why: `${number} What a command deletes cannot be undone.${inside.verdict === "ask" ? ` ${inside.why}` : ""}` };
 }
 
 /** The tools that a machine's sandbox is about; another tool that runs programs may run them anywhere. */

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { deletionOf } from "./deletions.ts";
+
+const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
+const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));
+const files = (count: number): string => Array.from({ length: count }, (_, index) => `f${index}`).join(" ");
+
+describe("[PO13] what a command deletes, as far as its words tell", () => {
+  it("many: folders, globs, variables, lists from elsewhere, more than 50 names", () => {
+    const many = [
+      "rm -rf old",
+      "rm -R old",
+      "rm old -fr",
+      "rm --recursive old",
+      "rm --rec old",
+      "/bin/rm -r old",
+      "'rm' \"-r\" old",
+      "RM -r old",
+      "rm -rf ~/old",
+      "rm -rf ~/old/*",
+      "rm *.log",
+      'rm "$FILE"',
+      "rm a{1,99}",
+      `rm ${files(51)}`,
+      `rm ${files(30)}; rm ${files(30)}`,
+      "rm -r -- -old",
+      "cd src && rm -rf build",
+      "cd /tmp/x; rm -r ../../home",
+      "rm -rf /tmp/../home",
+      "rm -rf /tmp/$X",
+      "rm -rf /tmp",
+      "rm -rf /tmp/a old",
+      "\\rm -r old",
+      "r'm' -r old",
+      "sudo rm -rf old",
+      "env -i rm -rf old",
+      "timeout 5 nice rm -r old",
+      "busybox rm -r old",
+      "sh -c 'rm -rf old'",
+      "bash -lc \"sh -c 'rm -rf old'\"",
+      "ls | xargs rm",
+      "ls | xargs -I{} rm {}",
+      "find . -delete",
+      "find . -name '*.pyc' -delete",
+      "find -delete",
+      "find /tmp/a old -delete",
+      "find . -exec rm {} +",
+      "find . -type f -exec sh -c 'rm -rf \"$1\"' _ {} \\;",
+      "fd -x rm",
+      "git clean -fdx",
+      "git -C sub clean -fd",
+      "git rm -r src",
+      "rsync -a --delete a/ b/",
+      "tar cf a.tar --remove-files a",
+      "npx rimraf dist",
+      "for f in *; do rm $f; done",
+      "if true; then rm -rf old; fi",
+      "{ rm -rf old; }",
+      "f() { rm -rf old; }; f",
+      "echo $(rm -rf old)",
+      "echo `rm -rf old`",
+      "X=1 rm -rf old",
+      'eval "rm -rf old"',
+      "trap 'rm -rf old' EXIT",
+      "sleep 1 & rm -rf old",
+      "true\nrm -rf old",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+
+  it("few: named files, temporary folders, and commands that delete nothing", () => {
+    const few = [
+      "rm a.txt",
+      "rm -f a.txt b.txt",
+      `rm ${files(50)}`,
+      "rm -- -r",
+      "rm --help",
+      "rmdir old",
+      "rm -rf /tmp/build-1",
+      "rm -rf /tmp/build-*",
+      'rm -rf "$TMPDIR/x"',
+      ["rm -rf $", "{TMPDIR}/x"].join(""),
+      "rm -r /var/tmp/x /tmp/y",
+      "find . -name '*.pyc'",
+      "find /tmp/a -delete",
+      "git clean -nd",
+      "git clean --dry-run",
+      "git rm --cached -r src",
+      "git rm a.txt",
+      "git commit -m 'rm -rf is gone'",
+      "git checkout clean",
+      "rsync -a a/ b/",
+      "echo rm -rf old",
+      "grep -r rm .",
+      "npm run clean",
+      "cat rm",
+      "ls *",
+      "echo 'rm -rf x' > clean.txt",
+      "",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+
+  it("a text that would take long to read counts as many", () => {
+    assert.equal(deletionOf(`env ${"rm ".repeat(50_000)}`), "many");
+    assert.equal(deletionOf(`sh -c "${"x ".repeat(100_000)}"`), "many");
+    let nested = "true";
+    for (let depth = 0; depth < 2; depth++) nested = `sh -c '${nested.replaceAll("'", '"')}'`;
+    assert.equal(deletionOf(nested), "few");
+  });
+});
