@@ -38,7 +38,9 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         }
         let due = count(&plan, UndoOutcome::Planned);
         if due == 0 && plan.places.iter().all(|place| place.problem.is_none()) {
-            return rest(&plan, "Nothing was changed.");
+            rest(&plan, "Nothing was changed.")?;
+            out.note("There is nothing to undo.");
+            return Ok(());
         }
         let question = format!("Undo {}?", files(due));
         ask::confirm(out, &question, "undo them", "Nothing was undone.")?;
@@ -120,9 +122,10 @@ fn print(context: &Context, result: &UndoResult) {
         }
     }
     if let Some(first) = result.commands.first() {
+        let count = result.commands.len();
         out.warn(&format!(
-            "what commands changed is not undone: this run started {} (the first: {} on {}). `gsv audit --action tool.call` lists them.",
-            result.commands.len(),
+            "what commands changed is not kept and not undone. This run started {count} command{} (the first: {} on {}); `gsv audit --action tool.call` lists them.",
+            if count == 1 { "" } else { "s" },
             visible(first.call_id.as_str()),
             visible(first.node_id.as_str()),
         ));

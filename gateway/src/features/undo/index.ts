@@ -65,7 +65,9 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       const calls = target === undefined ? changes.lastRun(key ?? "") : changes.calls(target, key);
       const [first] = calls;
       if (first === undefined)
-        return target === undefined ? fail("undo.nothing", `No run of ${key} changed a file in the last 7 days.`) : fail("undo.nothing");
+        return target === undefined
+          ? fail("undo.nothing", `No run of ${key} changed a file with a file tool in the last 7 days. What commands changed is not kept.`)
+          : fail("undo.nothing");
       const isOne = target?.includes("/") === true && first.callId === target;
       if (isOne) return succeed({ kind: target.startsWith("undo/") ? "undo" : "call", target, scope: target, calls });
       return succeed({
