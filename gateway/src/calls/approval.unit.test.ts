@@ -21,8 +21,10 @@ describe("what an answer is bound to", () => {
       bindingText({ ...BOUND, args: { command: "ls ", b: 1 } }, "p1"),
       bindingText({ ...BOUND, args: { command: "ls", b: [1] } }, "p1"),
       bindingText(BOUND, "p2"),
+      bindingText({ ...BOUND, fileSha256: "a" }, "p1"),
     ])
       assert.notEqual(other, text);
+    assert.notEqual(bindingText({ ...BOUND, fileSha256: "a" }, "p1"), bindingText({ ...BOUND, fileSha256: "b" }, "p1"));
     assert.equal(sameCallText(BOUND), sameCallText({ name: BOUND.name, args: { b: 1, command: "ls" } }));
   });
 });

@@ -70,6 +70,9 @@ describe("text", () => {
 
 describe("an answer without text and calls", () => {
   it("is too long a conversation when its input fills the window, and too small a limit when it does not", () => {
+    const round = { ...target, info: { ...target.info, contextWindow: 200_000 } };
+    const exactly = finished(answer({ stopReason: "length" }, 198_000), round);
+    assert.equal(exactly.kind === "failed" && exactly.error.reason, "model.context_overflow");
     const nearly = Math.ceil(WINDOW * 0.99);
     for (const full of [answer({ stopReason: "length" }, nearly), answer({ stopReason: "length" }, 0, nearly)])
       assert.match(reasonOf(full), /^model\.context_overflow false: /);

@@ -169,6 +169,12 @@ describe("[P4.2] the stable prefix", () => {
 });
 
 describe("[P19] bounds", () => {
+  it("[SK2] a skill's programs are named, as not checked, where it has some", () => {
+    const skill = { name: "mail", description: "d", location: "skills/mail/SKILL.md" };
+    const shown = (programs?: readonly string[]): string => system({ skills: [{ ...skill, ...(programs ? { programs } : {}) }] });
+    assert.match(shown(["gh", "jq"]), /<location>skills\/mail\/SKILL\.md<\/location><programs>gh, jq \(not checked\)<\/programs><\/skill>/);
+    for (const none of [shown(), shown([])]) assert.ok(!none.includes("<programs>"));
+  });
   it("a long file is cut with a note, never inside a character", () => {
     const text = system({ soul: file("ü".repeat(LIMITS.injectedFileBytes)) });
     assert.match(text, /\[SOUL\.md is cut here: 65536 of 131072 bytes are shown\. Read the rest with gsv__ReadFile\.\]/);

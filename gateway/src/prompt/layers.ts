@@ -90,8 +90,7 @@ export function validateNoOverride(sections: readonly PromptSection[], system: s
     if (!isSectionId(id)) return broken(`there is no section ${JSON.stringify(id)}`);
     const known: Row = SECTIONS[id];
     const at = ORDER.indexOf(id);
-    if (at === last) broken(`the section ${id} occurs twice`);
-    if (at < last) broken(`the section ${id} is out of order`);
+    if (at <= last) broken(`the section ${id} ${at === last ? "occurs twice" : "is out of order"}`);
     last = at;
     if (layer !== known.layer || title !== known.title) broken(`the section ${id} claims layer ${layer} as ${JSON.stringify(title)}`);
     if (known.source === undefined ? !/^memory\/\d{4,}-\d\d-\d\d\.md$/.test(source) : source !== known.source)

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import { fileNames, flag, integer, optional, readArguments, text } from "./arguments.ts";
 
 const fields = { name: text(5), count: optional(integer(1, 3)), all: optional(flag), files: optional(fileNames) };
@@ -31,4 +32,7 @@ test("[P19] arguments of a tool are read as they are meant, and a wrong one is n
     [{ name: "a", files: Array.from({ length: LIMITS.attachments + 1 }, () => "x") }, /`files` must be a list/],
   ] as const)
     assert.match(String(read(args)), message);
+});
+test("[P5] arguments that were no JSON object are read as none", () => {
+  assert.match(String(read({ name: "a", [INVALID_ARGUMENTS]: "{" })), /^The arguments are not a JSON object\./);
 });

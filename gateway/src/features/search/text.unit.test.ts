@@ -25,6 +25,15 @@ describe("[SE2] places", () => {
       { text: "one\ntwo\n", line: 1 },
       { text: "three\n", line: 3 },
     ]);
+    // A line is a better border than a word, and what fits to its last character is one piece.
+    assert.deepEqual(
+      pieces("one\ntwo three", 10).map(({ text }) => text),
+      ["one\n", "two three"],
+    );
+    assert.deepEqual(
+      pieces("one two", 7).map(({ text }) => text),
+      ["one two"],
+    );
     for (const most of [8, 10])
       assert.deepEqual(
         pieces("aaa bbb ccc", most).map(({ text }) => text),
@@ -109,6 +118,15 @@ describe("[SE3] snippets", () => {
     assert.equal(snippetOf(`${"w".repeat(100)}${B}one${E}`, same, 80), `…${"w".repeat(60)}${B}one${E}`);
   });
 
+  test("a match at the very end of what fits counts, one that does not fit does not", () => {
+    const text = (gap: number): string => `${"x ".repeat(200)}${B}two${E}${"y".repeat(gap)}${B}six${E}${" z".repeat(100)}`;
+    const before = (gap: number): number => (snippetOf(text(gap), same, 77).split("two")[0]?.match(/x/g) ?? []).length;
+    // 60 characters before the first match, and the second one ends at the last of 77; else the line begins before the second one.
+    assert.ok(before(11) >= 29, String(before(11)));
+    assert.ok(before(12) < 29, String(before(12)));
+    // A match with which the text begins counts, too.
+    assert.match(snippetOf(`${B}one${E} ${"x ".repeat(200)}${B}two${E}`, same, 80), /^\ue000one/);
+  });
   test("are one line around the matches, with marks", () => {
     const text = `${"before ".repeat(60)}\nthe ${B}needle${E} and\tthe ${B}thread${E} ${"after ".repeat(60)}`;
     const snippet = snippetOf(text, same);

@@ -88,9 +88,14 @@ const ROWS: readonly Row[] = [
     machines: [lap],
     state: "unchecked",
     hosts: ["lap"],
-    says: /`gh`, `jq`/,
+    says: /`gh`, `jq`, and GSV did not look for these programs\./,
   },
-  { what: "[F52] `always` does not look for programs", head: { bins: ["gh"], always: true }, state: "unchecked", says: /`gh`/ },
+  {
+    what: "[F52] `always` does not look for programs",
+    head: { bins: ["gh"], always: true },
+    state: "unchecked",
+    says: /`gh`, and GSV did not look for this program\./,
+  },
   { what: "[F52] programs don't hide that a machine is missing", head: { ...SHELL, bins: ["gh"] }, state: "unmet" },
   { what: "another name in the front matter", head: { name: "gmail" }, state: "ready", says: /names it `gmail`/ },
 ];

@@ -13,7 +13,7 @@ import { checkState, checkStep } from "../machine/invariants.ts";
 import { reduce } from "../machine/reduce.ts";
 import type { LogRow } from "../machine/log.ts";
 import { activeRun, type State, STATE_VERSION } from "../machine/state.ts";
-import { UNREAD, withLabel } from "./upgrade.ts";
+import { processesIn, UNREAD, withLabel } from "./upgrade.ts";
 import { decodeMessage, decodeRow, decodeState, encodeState, type StoredRow } from "./rows.ts";
 
 interface Stored {
@@ -272,6 +272,11 @@ describe("[TA2] [P21] the label of a conversation of an earlier version", () => 
   });
   const client: Origin = { kind: "client", clientId: "cli" };
   const guest: Origin = { kind: "channel", channel: "test", accountId: "a", role: "guest" };
+  const notice = (kind: "late" | "note"): LogRow => ({ seq: 3, at: 0, runId: "r", kind: "notice", notice: kind, text: "x" });
+  const withFile = (type: "document" | "image"): LogRow => ({
+    ...{ seq: 1, at: 0, runId: "r", kind: "user", messageId: "m", origin: client },
+    message: { role: "user", content: [{ type, r2Key: "k", mimeType: "x/y" }], timestamp: 0 },
+  });
   const rows: readonly (readonly [string, readonly LogRow[], string])[] = [
     ["the owner's words", [user(client, "hello")], "owner"],
     ["a guest's words", [user(client, "hello"), user(guest, "hi")], "peer"],
@@ -279,6 +284,10 @@ describe("[TA2] [P21] the label of a conversation of an earlier version", () => 
     ["the output of a command", [user(client, "x"), result("lap__Bash")], "world"],
     ["the agent's own notes", [user(client, "x"), result("gsv__Remember")], "self"],
     ["a call that no tool got", [user(client, "x"), result("lap__Bash", 0)], "owner"],
+    ["a late result", [user(client, "x"), notice("late")], "world"],
+    ["another notice", [user(client, "x"), notice("note")], "owner"],
+    ["a document", [withFile("document")], "world"],
+    ["a picture", [withFile("image")], "owner"],
   ];
   for (const [name, log, label] of rows)
     test(`${name}: ${label}`, () => {
@@ -289,4 +298,24 @@ describe("[TA2] [P21] the label of a conversation of an earlier version", () => 
     const summary = { text: "s", count: 3, at: 0 };
     assert.equal(withLabel({ ...base, taint: UNREAD, summary }, [user(client, "hello")]).taint, UNREAD);
   });
+});
+
+test("[G8] processes that go on are found in the results of their calls, the newest of a name", () => {
+  const result = (callId: string, toolName: string, text: string, outcome: "ok" | "error" = "ok"): LogRow => ({
+    ...{ seq: 2, at: 0, runId: "r", kind: "toolResult", step: 1, callId, outcome },
+    message: { role: "toolResult", toolCallId: "c", toolName, content: [{ type: "text", text }], isError: false, timestamp: 0 },
+  });
+  const running = (sessionId: string): string => JSON.stringify({ status: "running", sessionId });
+  const found = processesIn([
+    result("c1", "lap__Bash", running("p1")),
+    result("c2", "my__lap__Bash", running("p1")),
+    result("c3", "lap__Bash", running("p2"), "error"),
+    result("c4", "Bash", running("p3")),
+    result("c5", "lap__Bash", "done"),
+    result("c6", "lap__Bash", running("p1")),
+  ]);
+  assert.deepEqual(found, [
+    { nodeId: "lap", processId: "p1", callId: "c6" },
+    { nodeId: "my__lap", processId: "p1", callId: "c2" },
+  ]);
 });

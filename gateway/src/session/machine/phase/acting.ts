@@ -283,7 +283,6 @@ function cancelStopped(d: Draft, nodeId: string): void {
 export function actingTick(d: Draft, run: Acting): void {
   const { now } = d.at;
   const over = run.calls.filter((call) => expired(call, now) !== undefined);
-  if (over.length === 0) return;
   cancelOnNodes(
     d,
     over.filter((call) => !isAwaiting(call)),

@@ -274,3 +274,16 @@ describe("compaction", () => {
     assert.equal(b.state.context, undefined);
   });
 });
+
+test("[R9] an earlier task stays quoted while messages of its run stay, and not when all of them leave", () => {
+  const quoted = (contextFrom: number): string | undefined => {
+    const b = new Bench();
+    b.say("a");
+    b.reply("one");
+    b.say("b");
+    b.state = { ...b.state, summary: { text: "s", task: "the task", count: 1, at: 0 } };
+    b.full(b.plan(contextFrom));
+    return b.state.work?.task;
+  };
+  assert.deepEqual([quoted(3), quoted(4)], ["the task", undefined]);
+});
