@@ -192,7 +192,7 @@ function endProcesses(d: Draft): void {
     processes.map(({ callId, nodeId }) => ({ callId, target: { kind: "node", nodeId } })),
     STOPPED,
   );
-  if (processes.length > 0) d.state.processes = processes.map((known) => ({ ...known, stopped: true }));
+  if (d.state.processes) d.state.processes = processes.map((known) => ({ ...known, stopped: true }));
 }
 const STOPPED = "Stopped, as everything is. `/resume` or `gsv resume` lets GSV go on.";
 function refuseHeld(d: Draft): void {

@@ -110,8 +110,8 @@ function oddNode(root: Node | null, lines: LineCounter): string | undefined {
   visit(root, {
     Alias: (_key, node) => at(node, "aliases (`*name`) are not allowed."),
     Node: (_key, node, path) => {
-      if ("anchor" in node && node.anchor) return at(node, "anchors (`&name`) are not allowed.");
-      if ("tag" in node && typeof node.tag === "string") return at(node, "tags (`!name`) are not allowed.");
+      if (node.anchor) return at(node, "anchors (`&name`) are not allowed.");
+      if (typeof node.tag === "string") return at(node, "tags (`!name`) are not allowed.");
       return path.length > MAX_DEPTH * 2 ? at(node, `it is nested deeper than ${MAX_DEPTH}.`) : undefined;
     },
     Pair: (_key, pair) => {

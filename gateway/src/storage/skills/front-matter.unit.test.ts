@@ -42,6 +42,19 @@ describe("[SK1] a head", () => {
       assert.deepEqual(head("metadata:", "  gsv:", "    install:", `      - ${step}`).install, [shown]));
 });
 
+test("[SK1] a head may have many lists, is nested 16 levels at most, and has no tags", () => {
+  const problems = (...lines: readonly string[]): readonly string[] => head(...lines).problems;
+  assert.deepEqual(problems("other:", ...Array.from({ length: 40 }, () => "  - [a, {b: c}]")), []);
+  const nested = (levels: number): string[] => [
+    ...Array.from({ length: levels - 1 }, (_, level) => `${"  ".repeat(level)}k:`),
+    `${"  ".repeat(levels - 1)}v: 1`,
+  ];
+  assert.deepEqual(problems(...nested(16)), []);
+  assert.match(problems(...nested(17)).join(), /^Line 20: it is nested deeper than 16\.$/);
+  for (const tag of ["!!str d", "!x d", "! d"])
+    assert.match(problems(`other: ${tag}`).join(), /^Line 4: tags \(`!name`\) are not allowed\.$/, tag);
+});
+
 describe("[SK1] a head is refused with its line", () => {
   for (const [what, text, problem] of [
     ["nothing", "", "SKILL.md has no front matter: its first line must be `---`."],

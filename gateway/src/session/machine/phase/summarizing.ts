@@ -5,7 +5,7 @@
 import { type Draft, addUsage, countSpent, countUsage, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LIMITS, SUMMARY_ATTEMPTS } from "../limits.ts";
-import { archiveEffectId, type Archiving } from "../state.ts";
+import type { Archiving } from "../state.ts";
 import { head } from "../text.ts";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
 import { backoff, current, fits, nextStage, nothingToCompact, startStage, startSummary } from "./archive-stages.ts";
@@ -60,9 +60,8 @@ export function summarizeFailed(d: Draft, event: EventOf<"SummarizeFailed">): vo
   );
   startStage(d, "summaryRetried", { ...run, attempt: run.attempt + 1 }, waitMs);
 }
-/** Restarted too often: a note takes the place of the summary. */
+/** Restarted too often: a note takes the place of the summary. Its effect is settled. */
 export function summarizeLost(d: Draft, run: Archiving): void {
-  settle(d, archiveEffectId(run));
   summaryDone(d, { ...run, plain: true });
 }
 

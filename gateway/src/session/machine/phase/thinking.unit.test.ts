@@ -361,3 +361,11 @@ test("[R7] a call with a shortened context is an attempt of its own", () => {
   b.full({ contextFrom: 1, count: 0, kept: 1, firstAt: 0, lastAt: 0 });
   assert.equal(b.effect("CallModel").id, "r1/t1/m1");
 });
+test("[R4] people are told that a step is made again", () => {
+  const b = new Bench();
+  b.say("a");
+  assert.deepEqual(
+    b.apply({ type: "Woke" }).status.map(({ text }) => text),
+    ["Resuming after an interruption."],
+  );
+});

@@ -52,9 +52,9 @@ export function compacted(d: Draft, run: Archiving, key: string): void {
     });
 }
 /** The note for the model that replaces a missing summary. */
-function standIn({ cursor, from, count, firstAt, lastAt, chunks }: Archiving, key: string): string {
+function standIn({ count, firstAt, lastAt, chunks }: Archiving, key: string): string {
   const day = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
-  const what = cursor === from || chunks === 0 ? `${count} earlier messages` : `The later part of ${count} earlier messages`;
+  const what = chunks === 0 ? `${count} earlier messages` : `The later part of ${count} earlier messages`;
   return `[${what} (${day(firstAt)} to ${day(lastAt)} UTC) could not be summarised. Nothing is lost: they are archived in ${key}, and gsv__Search finds them.]`;
 }
 
