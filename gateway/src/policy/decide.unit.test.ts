@@ -162,6 +162,11 @@ describe("[PO7] the mode decides what no rule decides", () => {
     assert.equal(why(leaving("Bash"), "auto"), "It runs a program on lap outside the sandbox.");
     assert.equal(why(leaving("Process"), "auto"), "It gives input to a program on lap outside the sandbox.");
   });
+  test("[PO13] only the text of a shell is read as a command that may delete", () => {
+    const kill = { ...onNode("Process", "exec", { action: "kill", command: "rm -rf old" }), sandbox: "workspace" } as const;
+    assert.equal(verdict(kill, { mode: "auto" }), "allow");
+    assert.equal(verdict({ ...bash("rm -rf old"), sandbox: "workspace" }, { mode: "auto" }), "ask");
+  });
   test("of several commands with the same verdict the first names its rule", () => {
     const denied = (...names: string[]) => names.map((name) => rule("deny", "lap__Bash", command("equals", [name])));
     assert.equal(decided(bash("a; b; c"), { rules: denied("c", "b") }).rule, "toolApproval.rules[1]");

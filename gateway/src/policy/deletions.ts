@@ -126,7 +126,7 @@ const UNNAMED = /[*?[\]{}$]/;
 
 const rootsOf = (args: readonly string[]): readonly string[] => {
   const end = args.findIndex((arg) => /^[-(!]/.test(arg));
-  return end < 0 ? args : args.slice(0, end);
+  return end === -1 ? args : args.slice(0, end);
 };
 const areTemporary = (paths: readonly string[]): boolean => paths.length > 0 && paths.every(isTemporary);
 /** Inside a folder for temporary files, as the path is written. */
@@ -139,7 +139,7 @@ const isTemporary = (path: string): boolean =>
 const GIT_VALUE: ReadonlySet<string> = new Set(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"]);
 function byGit(args: readonly string[]): number | "many" {
   let at = 0;
-  while (at < args.length && args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
+  while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
   if (subcommand === "clean") return rest.some((arg) => /^-[a-zA-Z]*n|^--dr/.test(arg)) ? 0 : "many";
   if (subcommand !== "rm") return 0;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { deletionOf } from "./deletions.ts";
+import { deletesMany, deletionOf, MAX_DELETED } from "./deletions.ts";
 
 const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
 const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));
@@ -109,4 +109,13 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
     for (let depth = 0; depth < 2; depth++) nested = `sh -c '${nested.replaceAll("'", '"')}'`;
     assert.equal(deletionOf(nested), "few");
   });
+});
+
+it("[PO13] the limits are exact: files of a command, words of one that runs another, and commands in commands", () => {
+  const named = (count: number): readonly string[] => ["rm", ...files(count).split(" ")];
+  assert.deepEqual([deletesMany(named(MAX_DELETED)), deletesMany(named(MAX_DELETED + 1)), deletesMany(["rm", "*"])], [false, true, true]);
+  const words = (count: number): string => `sudo ${"a ".repeat(count - 1)}`;
+  assert.deepEqual([deletionOf(words(2_000)), deletionOf(words(2_001))], ["few", "many"]);
+  assert.deepEqual([deletionOf("true", 4), deletionOf("true", 5)], ["few", "many"]);
+  assert.deepEqual([deletionOf("sh -c 'true x'", 3), deletionOf("sh -c 'true x'", 4)], ["few", "many"]);
 });

@@ -105,3 +105,19 @@ test("[PO2] bash sees the same arguments in texts of random pieces, and accepts 
   const script = plain.map((candidate, index) => `f${index}() {\n${candidate}\n}`).join("\n");
   assert.equal(bash(`${script}\ndeclare -F\n`).trimEnd().split("\n").length, plain.length);
 });
+
+test("[PO2] a character outside of quotes is named by what it is, at each border", () => {
+  const why = (text: string): string => {
+    const read = readShell(text);
+    return read.kind === "plain" ? "plain" : read.why;
+  };
+  assert.deepEqual(["a\u001f", "a\u007f", "a\u0080", "a\u00e9", "a'\u0080'", "a'\u00e9'", "a'~'"].map(why), [
+    "control",
+    "control",
+    "unicode",
+    "unicode",
+    "unicode",
+    "plain",
+    "plain",
+  ]);
+});

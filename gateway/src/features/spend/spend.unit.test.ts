@@ -28,6 +28,8 @@ describe("a grant", () => {
   test("[SP1] what is left to the last cent is enough, although sums of dollars are inexact", () => {
     assert.equal(rule({ dayCostUsd: 0.3 }, { day: counted(0.1 + 0.1) }, asks(0.1)).kind, "granted");
     assert.equal(rule({ dayCostUsd: 0.3 }, { day: counted(0.2 + 1e-6) }, asks(0.1)).kind, "full");
+    // A difference of a billionth of a dollar is rounding.
+    assert.equal(rule({ dayCostUsd: 1 }, { day: counted(1e-9) }, asks(1)).kind, "granted");
     const tokens = (used: number) =>
       rule({ dayTokens: 10 }, { day: counted(0, used) }, { need: { costUsd: 0, tokens: 4 }, least: { costUsd: 0, tokens: 4 } }).kind;
     assert.deepEqual([tokens(6), tokens(7)], ["granted", "full"]);

@@ -34,6 +34,11 @@ describe("[UN3] [UN5] what an undo does with an agent's file", () => {
     const kinds = (force: boolean) => ["1", "2", "3", "other", ABSENT, undefined].map((now) => ruleOn(step, now, force).kind);
     assert.deepEqual(kinds(false), ["unchanged", "restore", "restore", "conflict", "conflict", "conflict"]);
     assert.deepEqual(kinds(true), ["unchanged", "restore", "restore", "restore", "restore", "restore"]);
+    const problem = (now: Parameters<typeof ruleOn>[1]) => {
+      const ruling = ruleOn(step, now, false);
+      return ruling.kind === "conflict" && ruling.problem;
+    };
+    assert.deepEqual([problem(ABSENT), problem("other")], ["it was removed since", "it was changed since"]);
   });
 
   it("a change in between by something else is a conflict, and a recorded change that was not made is none", () => {

@@ -214,7 +214,7 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
     delete settings.mode;
     delete settings.modeUntil;
   }
-  if (event.settings || cleared.size > 0) state.settings = settings;
+  state.settings = settings;
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;

@@ -233,6 +233,33 @@ describe("events in any phase", () => {
     assert.deepEqual(patched({ clear: ["systemPrompt"] }), { thinkingLevel: "high" });
     assert.deepEqual(patched({ clear: ["thinkingLevel"] }), {});
   });
+  test("[R7] the known token count ends with its model and its prompt, and with nothing else", () => {
+    const isKnown = (event: Partial<EventOf<"SettingsPatched">>): boolean => {
+      const b = talked();
+      assert.ok(b.state.context);
+      b.apply({ text: "x", ...event, type: "SettingsPatched" });
+      return b.state.context !== undefined;
+    };
+    for (const other of [{}, { settings: { maxTokens: 5 } }, { clear: ["mode"] }, { label: "x" }] as const)
+      assert.ok(isKnown(other), JSON.stringify(other));
+    for (const own of [
+      { settings: { model: { provider: "p", id: "m" } } },
+      { settings: { systemPrompt: "" } },
+      { clear: ["model"] },
+      { clear: ["systemPrompt"] },
+    ] as const)
+      assert.ok(!isKnown(own), JSON.stringify(own));
+  });
+  test("[R5] a policy for resets is added to what is set, and cleared as a whole", () => {
+    const b = talked();
+    const patched = (event: Partial<EventOf<"SettingsPatched">>) => {
+      b.apply({ text: "x", ...event, type: "SettingsPatched" });
+      return b.state.resetPolicy;
+    };
+    assert.deepEqual(patched({ resetPolicy: { mode: "idle" } }), { mode: "idle" });
+    assert.deepEqual(patched({ resetPolicy: { idleMinutes: 5 } }), { mode: "idle", idleMinutes: 5 });
+    assert.deepEqual(patched({ clear: ["resetPolicy"] }), {});
+  });
   test("[R6] [R8] a compaction says what left and what stays, and quotes a task without a summary", () => {
     const done = (keep: number | undefined, plan: (b: Bench) => CutPlan, summary = "what was said"): string => {
       const b = talked();
