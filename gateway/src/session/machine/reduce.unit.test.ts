@@ -49,6 +49,7 @@ describe("events and settings", () => {
       text: "x",
     });
     assert.deepEqual(b.state.settings, { thinkingLevel: "high", maxTokens: 5 });
+    assert.deepEqual(b.notices(), ["settings:"]);
     b.apply({ type: "SettingsPatched", clear: ["thinkingLevel", "label", "resetPolicy"], text: "y" });
     assert.deepEqual([b.state.settings, b.state.label, b.state.resetPolicy], [{ maxTokens: 5 }, undefined, {}]);
   });

@@ -21,8 +21,7 @@ const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 export const head = (text: string, chars: number): string => text.slice(0, isHigh(text.charCodeAt(chars - 1)) ? chars - 1 : chars);
 /** The last `chars` characters at most. */
 export function tail(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  const from = text.length - chars;
+  const from = Math.max(0, text.length - chars);
   return text.slice(isHigh(text.charCodeAt(from - 1)) ? from + 1 : from);
 }
 /** Cuts the middle, so that about `chars` remain; the note stands in its place. */

@@ -13,6 +13,7 @@ test("[P19] a cut text is never longer than asked, and has no half character", (
     [head(`a${SMILE}b`, 2), head(`a${SMILE}b`, 3), tail(`a${SMILE}b`, 2), tail(`a${SMILE}b`, 3)],
     ["a", `a${SMILE}`, "b", `${SMILE}b`],
   );
+  assert.deepEqual([head("abc", 9), tail("abc", 9), tail(`${SMILE}a`, 9)], ["abc", "abc", `${SMILE}a`]);
   // The characters beside the high surrogates.
   for (const unit of ["\ud7ff", "\udc00"]) assert.deepEqual([head(`a${unit}bc`, 2), tail(`a${unit}bc`, 2)], [`a${unit}`, "bc"]);
   for (const unit of ["\ud800", "\udbff"]) assert.deepEqual([head(`a${unit}bc`, 2), tail(`a${unit}bc`, 2)], ["a", "c"]);
@@ -79,4 +80,11 @@ test("[P19] images fit a row together; one that does not is named instead, and a
     fitted.map((block) => (block.type === "image" ? ("data" in block ? block.data?.length : "stored") : block.type)),
     ["text", "stored", 60, "text", 40, "text"],
   );
+});
+test("[W19] content that fits its row to the last byte is kept as it is", () => {
+  const message = said({ type: "text", text: "x".repeat(400) }, callOf("a", 400));
+  const bytes = jsonBytes(message.content);
+  assert.ok(jsonBytes(message) > bytes);
+  assert.deepEqual(fitAssistant(message, bytes), { message, lost: [] });
+  assert.deepEqual(fitAssistant(message, bytes - 1).lost, [0]);
 });

@@ -55,6 +55,10 @@ test("[SK1] a head may have many lists, is nested 16 levels at most, and has no 
     assert.match(problems(`other: ${tag}`).join(), /^Line 4: tags \(`!name`\) are not allowed\.$/, tag);
 });
 
+test("[SK1] what is missing has the line where the head begins", () => {
+  assert.deepEqual(readHead("---\n# a comment\n\nname: mail\n---\nText.").problems, ["Line 2: `description`: missing."]);
+});
+
 describe("[SK1] a head is refused with its line", () => {
   for (const [what, text, problem] of [
     ["nothing", "", "SKILL.md has no front matter: its first line must be `---`."],
