@@ -21,17 +21,20 @@ pub(crate) struct Survey {
 /// Folders that are empty in the sandbox.
 pub(crate) const EMPTY: [&str; 2] = ["/run", "/var/tmp"];
 
+/// Where commands expect a folder for temporary files.
+const TEMP: &str = "/tmp";
+
 /// Settings of the kernel for all programs: root may change them by its number alone, also without capabilities.
 const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
 
 /// The arguments before the command. `seccomp`: the number of an open file with the filter. Later mounts cover earlier ones, so
 /// the order is: the system, shared folders, what is writable, what is protected, what is hidden.
-pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn Look) -> Vec<OsString> {
+pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn Look) -> Mounted {
     let is_visible = |path: &Path| {
         let readable = plan.readable.as_deref();
         readable.is_none_or(|folders| folders.iter().any(|folder| path.starts_with(folder)))
     };
-    let mut list = Arguments(Vec::new());
+    let mut list = Arguments::default();
     list.words(&[
         "--unshare-all",
         "--new-session",
@@ -47,8 +50,10 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     for settings in KERNEL_SETTINGS {
         list.bind("--ro-bind-try", Path::new(settings));
     }
+    let is_root = |folder: &str| plan.writable.iter().any(|root| root == Path::new(folder));
     for folder in EMPTY {
-        if plan.readable.is_some() || look.kind(Path::new(folder)) == Some(Kind::Dir) {
+        let is_there = plan.readable.is_some() || look.kind(Path::new(folder)) == Some(Kind::Dir);
+        if is_there && !is_root(folder) {
             list.words(&["--tmpfs", folder]);
         }
     }
@@ -57,10 +62,11 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
             list.bind("--ro-bind", Path::new(kept));
         }
     }
-    list.path("--bind", &plan.temp());
-    list.words(&["/tmp"]);
+    if !is_root(TEMP) {
+        list.writable(plan.temp(), TEMP.into());
+    }
     for folder in &plan.writable {
-        list.bind("--bind", folder);
+        list.writable(folder.clone(), folder.clone());
     }
     if plan.profile != Profile::Off {
         for folder in &survey.protected.pinned {
@@ -89,7 +95,11 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     }
     list.path("--chdir", &survey.workdir);
     list.words(&["--seccomp", &seccomp.to_string(), "--"]);
-    list.0
+    Mounted {
+        arguments: list.words,
+        writable: list.writable,
+        covers: list.covers,
+    }
 }
 
 /// A file without content that covers hidden files.
@@ -97,24 +107,45 @@ pub(crate) fn cover(plan: &Plan) -> PathBuf {
     plan.own.join("empty")
 }
 
-struct Arguments(Vec<OsString>);
+/// The arguments of bubblewrap, and what must be mounted then, besides what [`Mounts`] has.
+pub(crate) struct Mounted {
+    pub(crate) arguments: Vec<OsString>,
+    /// Each folder with the path at which it is writable.
+    pub(crate) writable: Vec<(PathBuf, PathBuf)>,
+    /// Paths that must be read-only mounts.
+    pub(crate) covers: Vec<PathBuf>,
+}
+
+#[derive(Default)]
+struct Arguments {
+    words: Vec<OsString>,
+    writable: Vec<(PathBuf, PathBuf)>,
+    covers: Vec<PathBuf>,
+}
 
 impl Arguments {
     fn words(&mut self, words: &[&str]) {
-        self.0.extend(words.iter().map(OsString::from));
+        self.words.extend(words.iter().map(OsString::from));
     }
 
     fn path(&mut self, option: &str, path: &Path) {
-        self.0.extend([option.into(), path.into()]);
+        self.words.extend([option.into(), path.into()]);
     }
 
     fn bind(&mut self, option: &str, path: &Path) {
-        self.0.extend([option.into(), path.into(), path.into()]);
+        self.words.extend([option.into(), path.into(), path.into()]);
     }
 
-    /// bubblewrap compares what it has mounted with the open file, and ends when it is another one.
+    fn writable(&mut self, folder: PathBuf, path: PathBuf) {
+        self.words
+            .extend(["--bind".into(), folder.clone().into(), path.clone().into()]);
+        self.writable.push((folder, path));
+    }
+
+    /// bubblewrap compares what it has mounted with the open file, and ends when it is another one. It looks at the path again, so the
+    /// mounts are compared once more inside.
     fn opened(&mut self, option: &str, opened: &Opened) {
-        self.0.extend([
+        self.words.extend([
             option.into(),
             opened.number.to_string().into(),
             opened.path.clone().into(),
@@ -124,10 +155,12 @@ impl Arguments {
     fn empty(&mut self, folder: &Path) {
         self.path("--tmpfs", folder);
         self.path("--remount-ro", folder);
+        self.covers.push(folder.to_owned());
     }
 
     fn cover(&mut self, path: &Path, plan: &Plan) {
-        self.0.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
+        self.words.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
+        self.covers.push(path.to_owned());
     }
 
     /// Single folders of the system, and the links through which they are usually named (`/bin` -> `usr/bin`).
@@ -137,7 +170,7 @@ impl Arguments {
         }
         for link in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
             if let (Some(Kind::Link), Some(real)) = (look.kind(Path::new(link)), look.real(Path::new(link))) {
-                self.0.extend(["--symlink".into(), real.into(), link.into()]);
+                self.words.extend(["--symlink".into(), real.into(), link.into()]);
             }
         }
     }
@@ -146,6 +179,7 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expected::Identity;
     use crate::look::fake::Fake;
 
     fn plan() -> Plan {
@@ -160,8 +194,12 @@ mod tests {
     }
 
     fn opened(path: &str, number: i32) -> Opened {
-        let path = path.into();
-        Opened { path, number }
+        let identity = Identity { device: 1, inode: 2 };
+        Opened {
+            path: path.into(),
+            number,
+            identity,
+        }
     }
 
     fn survey() -> Survey {
@@ -179,7 +217,7 @@ mod tests {
 
     fn text(plan: &Plan) -> String {
         let disk = Fake::of(&["/home/u/.ssh/", "/home/u/.netrc", "/run/", "/usr/bin/"]).link("/bin", "/usr/bin");
-        let words = arguments(plan, &survey(), 7, &disk);
+        let words = arguments(plan, &survey(), 7, &disk).arguments;
         words
             .iter()
             .map(|word| word.to_string_lossy().into_owned())

@@ -1,5 +1,5 @@
-//! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell.
-//! When that fails, it ends with 126 and a sentence, and the command does not run.
+//! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell. With bubblewrap it
+//! runs a second time, inside, and checks what was mounted (check.rs). When that fails, it ends with 126 and a sentence, and the command does not run.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -41,10 +41,9 @@ impl Confinement {
 
     /// Enforces the plan and becomes the program. Returns only when that failed.
     fn enter(&self, command: &[OsString]) -> String {
-        let (Some(program), Ok(workdir)) = (command.first(), std::env::current_dir()) else {
-            return "there is no command, or its folder is gone".into();
+        let Ok(workdir) = std::env::current_dir() else {
+            return "the command's folder is gone".into();
         };
-        let arguments = command.get(1..).unwrap_or_default();
         if let Err(problem) = close_inherited() {
             return problem;
         }
@@ -54,8 +53,7 @@ impl Confinement {
                 if let Err(problem) = restrict(&self.plan) {
                     return problem;
                 }
-                let error = Command::new(program).args(arguments).exec();
-                format!("{} can't be started: {error}", program.display())
+                become_program(command)
             }
             Tier::Seatbelt => {
                 let profile = seatbelt::profile(&self.plan, &protected(&self.plan.workspace, &workdir, &Disk));
@@ -97,8 +95,15 @@ impl Confinement {
             Err(problem) => return problem,
         };
         let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
+        let mounted = arguments(&self.plan, &survey, number, &Disk);
+        let check =
+            match inside::expected(&mounted, &survey.protected).and_then(|expected| inside::Check::new(&expected)) {
+                Ok(check) => check,
+                Err(problem) => return problem,
+            };
         let error = Command::new(bubblewrap)
-            .args(arguments(&self.plan, &survey, number, &Disk))
+            .args(mounted.arguments)
+            .args(check.words())
             .args(command)
             .exec();
         format!("{} can't be started: {error}", bubblewrap.display())
@@ -110,11 +115,100 @@ impl Confinement {
     }
 }
 
+/// This program again, between bubblewrap and the command: it checks the mounts.
+#[cfg(target_os = "linux")]
+mod inside {
+    use std::ffi::OsString;
+    use std::fs::File;
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+
+    use rustix::fs::{Mode, OFlags, open};
+
+    use super::{INSIDE, memory_file};
+    use crate::bubblewrap::Mounted;
+    use crate::check::LISTING;
+    use crate::expected::{Expected, Want, identity_of};
+    use crate::mounts::{Mounts, without_links};
+
+    /// # Errors
+    /// A sentence: a folder is gone, or the mounts can't be listed.
+    pub(super) fn expected(mounted: &Mounted, protected: &Mounts) -> Result<Expected, String> {
+        let mut points = Vec::new();
+        for (folder, path) in &mounted.writable {
+            let identity = without_links(folder).and_then(identity_of);
+            let identity = identity.map_err(|error| format!("{} can't be opened: {error}", folder.display()))?;
+            points.push((path.clone(), Want::Writable(identity)));
+        }
+        let opened =
+            |want: fn(_) -> Want| move |opened: &crate::mounts::Opened| (opened.path.clone(), want(opened.identity));
+        points.extend(protected.pinned.iter().map(opened(Want::Writable)));
+        points.extend(protected.read_only.iter().map(opened(Want::ReadOnly)));
+        points.extend(mounted.covers.iter().map(|path| (path.clone(), Want::Cover)));
+        let before = std::fs::read(LISTING).map_err(|error| format!("{LISTING} can't be read: {error}"))?;
+        Ok(Expected { points, before })
+    }
+
+    /// Open files for the program inside. It is started by its open file, because the sandbox may hide its path.
+    pub(super) struct Check {
+        program: OwnedFd,
+        expected: File,
+    }
+
+    impl Check {
+        /// # Errors
+        /// A sentence: a file can't be made or opened.
+        pub(super) fn new(expected: &Expected) -> Result<Self, String> {
+            let program = open("/proc/self/exe", OFlags::PATH, Mode::empty());
+            Ok(Self {
+                program: program.map_err(|error| format!("this program can't be opened: {error}"))?,
+                expected: memory_file(&expected.to_bytes())
+                    .map_err(|error| format!("the plan of the mounts can't be passed on: {error}"))?,
+            })
+        }
+
+        /// The words before the command.
+        pub(super) fn words(&self) -> Vec<OsString> {
+            // The word that leads to `confine_main` is the first argument of each program that calls it.
+            let word = std::env::args_os().nth(1).unwrap_or_default();
+            vec![
+                format!("/proc/self/fd/{}", self.program.as_raw_fd()).into(),
+                word,
+                INSIDE.into(),
+                self.expected.as_raw_fd().to_string().into(),
+                "--".into(),
+            ]
+        }
+    }
+}
+
+/// Checks the mounts from inside and becomes the command. Returns only when that failed.
+#[cfg(target_os = "linux")]
+fn enter_checked(number: &str, command: &[OsString]) -> String {
+    if let Err(problem) = crate::check::check(number).and_then(|()| close_inherited()) {
+        return problem;
+    }
+    become_program(command)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enter_checked(_number: &str, _command: &[OsString]) -> String {
+    "bubblewrap exists only on Linux".into()
+}
+
+/// Returns only when that failed.
+fn become_program(command: &[OsString]) -> String {
+    let Some((program, arguments)) = command.split_first() else {
+        return "there is no command".into();
+    };
+    let error = Command::new(program).args(arguments).exec();
+    format!("{} can't be started: {error}", program.display())
+}
+
 /// A file that a started program inherits, at its beginning.
 #[cfg(target_os = "linux")]
 fn memory_file(content: &[u8]) -> io::Result<std::fs::File> {
     use std::io::Seek as _;
-    let mut file = std::fs::File::from(rustix::fs::memfd_create("filter", rustix::fs::MemfdFlags::empty())?);
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("gsv", rustix::fs::MemfdFlags::empty())?);
     file.write_all(content)?;
     file.rewind()?;
     Ok(file)
@@ -133,10 +227,17 @@ fn restrict(_plan: &Plan) -> Result<(), String> {
 /// The exit status of a command that was not started.
 pub const NOT_STARTED: u8 = 126;
 
-/// The `main` of the program; `args` are `FILE -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
+/// Stands in the place of the stored plan when this program runs in the sandbox.
+const INSIDE: &str = "--inside";
+
+/// The `main` of the program; `args` are `FILE -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`]. The program that calls it must
+/// do so for its first argument, whatever that is: it is started again with the same one, followed by `--inside NUMBER -- PROGRAM ARGS...`.
 pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let problem = match args.as_slice() {
+        [inside, number, dashes, command @ ..] if inside == INSIDE && dashes == "--" => {
+            enter_checked(&number.to_string_lossy(), command)
+        }
         [file, dashes, command @ ..] if dashes == "--" => match Confinement::read(Path::new(file)) {
             Ok(confinement) => confinement.enter(command),
             Err(error) => format!("its plan can't be read: {error}"),

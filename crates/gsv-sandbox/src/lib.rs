@@ -19,8 +19,10 @@
 mod bubblewrap;
 mod caches;
 mod canary;
+mod check;
 mod confine;
 mod environment;
+mod expected;
 mod explain;
 mod grants;
 mod hidden;

@@ -3,11 +3,14 @@
 
 use std::path::PathBuf;
 
+use crate::expected::Identity;
+
 /// A file that is open for the program that this process becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) number: i32,
+    pub(crate) identity: Identity,
 }
 
 /// What [`Protected`] found, opened.
@@ -47,6 +50,9 @@ pub(crate) fn close_inherited() -> Result<(), String> {
 }
 
 #[cfg(target_os = "linux")]
+pub(crate) use linux::without_links;
+
+#[cfg(target_os = "linux")]
 mod linux {
     use std::os::fd::{IntoRawFd as _, OwnedFd};
     use std::path::{Component, Path, PathBuf};
@@ -55,6 +61,7 @@ mod linux {
     use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
     use super::{Mounts, Opened};
+    use crate::expected::{Identity, identity_of};
     use crate::protect::Protected;
 
     /// Open files that every process may have.
@@ -81,10 +88,11 @@ mod linux {
     fn all(paths: Vec<PathBuf>) -> Result<Vec<Opened>, String> {
         let mut opened = Vec::with_capacity(paths.len());
         for path in paths {
-            match without_links(&path).and_then(|file| fcntl_setfd(&file, FdFlags::empty()).map(|()| file)) {
-                Ok(file) => opened.push(Opened {
+            match without_links(&path).and_then(kept) {
+                Ok((file, identity)) => opened.push(Opened {
                     path,
                     number: file.into_raw_fd(),
+                    identity,
                 }),
                 // It was removed or replaced since it was looked at, so it is nothing that must be kept.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
@@ -94,8 +102,14 @@ mod linux {
         Ok(opened)
     }
 
+    fn kept(file: OwnedFd) -> Result<(OwnedFd, Identity), Errno> {
+        fcntl_setfd(&file, FdFlags::empty())?;
+        let identity = identity_of(&file)?;
+        Ok((file, identity))
+    }
+
     /// Opens a path for looking only, and follows no link in any of its parts.
-    fn without_links(path: &Path) -> Result<OwnedFd, Errno> {
+    pub(crate) fn without_links(path: &Path) -> Result<OwnedFd, Errno> {
         let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = open("/", look | OFlags::DIRECTORY, Mode::empty())?;
         let names = path.components().filter(|part| *part != Component::RootDir);
