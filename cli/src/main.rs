@@ -19,6 +19,7 @@ mod clean;
 mod client;
 mod commands;
 mod config;
+mod editor;
 mod embedded;
 mod exit;
 mod import;

@@ -295,6 +295,15 @@ export const ERRORS = {
     text: "The message is too long.",
     hint: "Put the text into a file and attach it: `gsv chat --attach FILE`.",
   },
+  "config.changed": {
+    code: 514,
+    blame: "caller",
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The configuration was changed since it was read, so nothing was stored.",
+    hint: "Read it again, then make your change: `gsv config edit`.",
+  },
   "config.invalid": {
     code: 511,
     blame: "caller",

@@ -43,6 +43,8 @@ import type {
   ChatSendResult,
   ConfigGetParams,
   ConfigGetResult,
+  ConfigReplaceParams,
+  ConfigReplaceResult,
   ConfigSetParams,
   ConfigSetResult,
   ConfigUnsetParams,
@@ -170,7 +172,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "74d7799c541fc600";
+export const PROTOCOL_FINGERPRINT = "6b44dce9a5df5345";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -433,6 +435,17 @@ export const METHODS = {
     errors: ["config.unknown_path"],
     deferred: false,
     idempotent: true,
+  },
+  /** Replaces the whole configuration by an edited copy of what `config.get` returned. Only differences from that copy are stored: a default that was shown stays one, a masked secret is kept, and a setting that is missing gets its default. Everything is checked before anything is stored. */
+  "config.replace": {
+    params: "ConfigReplaceParams",
+    result: "ConfigReplaceResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "own",
+    errors: ["config.changed", "config.invalid", "config.not_served", "config.too_large", "config.unknown_path"],
+    deferred: false,
+    idempotent: false,
   },
   /** Sets one path. An unknown path, an invalid value and a setting that nothing reads are refused; the error names the nearest valid path or value. */
   "config.set": {
@@ -1170,6 +1183,7 @@ export interface MethodTypes {
   "chat.abort": { params: ChatAbortParams; result: ChatAbortResult };
   "chat.send": { params: ChatSendParams; result: ChatSendResult };
   "config.get": { params: ConfigGetParams; result: ConfigGetResult };
+  "config.replace": { params: ConfigReplaceParams; result: ConfigReplaceResult };
   "config.set": { params: ConfigSetParams; result: ConfigSetResult };
   "config.unset": { params: ConfigUnsetParams; result: ConfigUnsetResult };
   "connect": { params: ConnectParams; result: ConnectResult };

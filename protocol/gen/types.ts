@@ -1085,8 +1085,25 @@ export type ConfigGetResult = {
   path?: string;
   value?: unknown;
   config?: unknown;
+  version?: number;
   /** At most 64 items. */
   notInForce?: string[];
+};
+
+/** Parameters of `config.replace`. */
+export type ConfigReplaceParams = {
+  config: unknown;
+  version: number;
+};
+
+/** Result of `config.replace`. */
+export type ConfigReplaceResult = {
+  ok: true;
+  version: number;
+  /** At most 64 items. */
+  changed: string[];
+  /** At most 64 items. */
+  warnings?: string[];
 };
 
 /** Parameters of `config.set`. */

@@ -285,6 +285,8 @@ method("config.get", {
     path: t.optional(t.string(512)),
     value: t.optional(t.json()),
     config: t.optional(t.json()),
+    /** Of the whole configuration, for `config.replace`; given without a path. */
+    version: t.optional(t.int()),
     /** Stored settings, at the path or below it, that this gateway does not read. They are no part of `config`. */
     notInForce: t.optional(t.array(t.string(512), 64)),
   },
@@ -308,6 +310,25 @@ method("config.set", {
   audit: { target: "path" },
   errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large"],
   idempotent: true,
+});
+method("config.replace", {
+  doc: "Replaces the whole configuration by an edited copy of what `config.get` returned. Only differences from that copy are stored: a default that was shown stays one, a masked secret is kept, and a setting that is missing gets its default. Everything is checked before anything is stored.",
+  params: {
+    config: t.json(),
+    /** The version that `config.get` returned with the copy. */
+    version: t.int(),
+  },
+  result: {
+    ok: t.literal(true),
+    version: t.int(),
+    /** The settings that differ now; of more than 64 the first. */
+    changed: t.array(t.string(512), 64),
+    warnings: t.optional(t.array(t.string(1024), 64)),
+  },
+  callers: ["client"],
+  scope: "admin",
+  audit: "own",
+  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large", "config.changed"],
 });
 method("config.unset", {
   doc: "Resets one path to its default.",

@@ -508,6 +508,12 @@ row(
   "This version of GSV does not use this setting, so it was not stored.",
   "Show the settings that are in force: `gsv config get`.",
 );
+row(
+  "config.changed",
+  { code: 514, blame: "caller", http: 409, exit: 1 },
+  "The configuration was changed since it was read, so nothing was stored.",
+  "Read it again, then make your change: `gsv config edit`.",
+);
 row("token.not_found", { code: 520, blame: "caller", http: 404, exit: 1 }, "There is no such token.", "List the tokens: `gsv token list`.");
 row(
   "token.limit",

@@ -86,6 +86,8 @@ pub enum ConfigCommand {
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
+    /// Change all settings at once in $VISUAL or $EDITOR
+    Edit,
     /// Reset a setting to its default
     Unset {
         /// Setting, such as model.provider

@@ -1,9 +1,10 @@
-//! `gsv config`: the gateway's settings. The gateway masks secrets and checks paths and values; nothing is checked twice.
+//! `gsv config`: the gateway's settings; `config_edit` opens all of them in an editor. The gateway masks secrets and checks paths and values; nothing is checked twice.
 
 use gsv_protocol::methods::{ConfigGet, ConfigSet, ConfigUnset};
 use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, ConfigUnsetParams};
 use serde_json::Value;
 
+use super::config_edit;
 use super::context::Context;
 use crate::args::ConfigCommand;
 use crate::clean::one_line;
@@ -28,6 +29,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
                 value => out.json_document(&value),
             }
         }
+        ConfigCommand::Edit => config_edit::run(context).await?,
         ConfigCommand::Set { path, value } => {
             let text = context.value_or_stdin("gsv config set", &path, value)?;
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));

@@ -12,6 +12,7 @@ mod channel_overview;
 mod channel_start;
 pub mod chat;
 pub mod config;
+mod config_edit;
 pub mod context;
 pub mod doctor;
 pub mod gateway;

@@ -1,11 +1,9 @@
 //! `gsv workspace`: the agent's files through the gateway. Their versions are in `versions`.
 
-use std::env;
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use gsv_protocol::methods::{WorkspaceDelete, WorkspaceList, WorkspaceWrite};
 use gsv_protocol::types::{WorkspaceDeleteParams, WorkspaceListParams, WorkspaceWriteParams};
@@ -17,6 +15,7 @@ use super::versions;
 use super::workspace_file::{read_or_absent, read_whole};
 use crate::args::{WorkspaceCommand, WorkspaceFile, WorkspaceGet, WorkspacePut};
 use crate::clean::{clean, one_line};
+use crate::editor;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::new_file;
 use crate::output::Style;
@@ -157,7 +156,7 @@ async fn edit(context: &Context, WorkspaceFile { path, of }: WorkspaceFile) -> O
     });
     let next = "Check that the folder for temporary files is writable (TMPDIR).";
     let (dir, file) = draft(&path, &old).or_fail("make a temporary file", next)?;
-    open_editor(&file)?;
+    editor::open(&file)?;
     let bytes = fs::read(&file).or_fail("read your text", "Check that the editor wrote the file.")?;
     let saved = match String::from_utf8(bytes) {
         Err(_) => Err(Failure::usage("Your text is not UTF-8.", "")),
@@ -206,26 +205,4 @@ fn draft(path: &str, content: &str) -> io::Result<(TempDir, PathBuf)> {
     let file = dir.path().join(name);
     fs::write(&file, content)?;
     Ok((dir, file))
-}
-
-fn open_editor(file: &Path) -> Outcome {
-    let named = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()));
-    let editor = named.unwrap_or_else(|| "vi".to_owned());
-    let next = "Set EDITOR to an editor that waits until you are done, such as `vi`, `nano` or `code --wait`.";
-    // EDITOR may contain arguments; the file's name is not given to the shell as text.
-    let command = format!("exec {editor} \"$1\"");
-    let status = Command::new("sh").args(["-c", &command, "sh"]).arg(file).status();
-    if status
-        .or_fail(format_args!("start the editor `{editor}`"), next)?
-        .success()
-    {
-        Ok(())
-    } else {
-        Err(Failure::failed(
-            format!("The editor `{editor}` failed; nothing was written."),
-            next,
-        ))
-    }
 }

@@ -376,6 +376,18 @@ pub const CHAT_TOO_LONG: ErrorReason = ErrorReason {
     hint: "Put the text into a file and attach it: `gsv chat --attach FILE`.",
 };
 
+/// The configuration was changed since it was read, so nothing was stored.
+pub const CONFIG_CHANGED: ErrorReason = ErrorReason {
+    reason: "config.changed",
+    code: 514,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The configuration was changed since it was read, so nothing was stored.",
+    hint: "Read it again, then make your change: `gsv config edit`.",
+};
+
 /// The value is not valid for this setting.
 pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     reason: "config.invalid",
@@ -1573,6 +1585,7 @@ pub const ERRORS: &[ErrorReason] = &[
     CHAT_BAD_DIRECTIVE,
     CHAT_EMPTY,
     CHAT_TOO_LONG,
+    CONFIG_CHANGED,
     CONFIG_INVALID,
     CONFIG_NOT_SERVED,
     CONFIG_TOO_LARGE,

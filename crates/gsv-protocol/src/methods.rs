@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "74d7799c541fc600";
+pub const PROTOCOL_FINGERPRINT: &str = "6b44dce9a5df5345";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,8 @@ pub enum Request {
     ChatSend(types::ChatSendParams),
     #[serde(rename = "config.get")]
     ConfigGet(types::ConfigGetParams),
+    #[serde(rename = "config.replace")]
+    ConfigReplace(types::ConfigReplaceParams),
     #[serde(rename = "config.set")]
     ConfigSet(types::ConfigSetParams),
     #[serde(rename = "config.unset")]
@@ -215,6 +217,7 @@ impl Request {
             Self::ChatAbort(_) => "chat.abort",
             Self::ChatSend(_) => "chat.send",
             Self::ConfigGet(_) => "config.get",
+            Self::ConfigReplace(_) => "config.replace",
             Self::ConfigSet(_) => "config.set",
             Self::ConfigUnset(_) => "config.unset",
             Self::Connect(_) => "connect",
@@ -608,6 +611,21 @@ impl Method for ConfigGet {
 
     fn request(params: Self::Params) -> Request {
         Request::ConfigGet(params)
+    }
+}
+
+/// Replaces the whole configuration by an edited copy of what `config.get` returned. Only differences from that copy are stored: a default that was shown stays one, a masked secret is kept, and a setting that is missing gets its default. Everything is checked before anything is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigReplace;
+impl Method for ConfigReplace {
+    const NAME: &'static str = "config.replace";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::ConfigReplaceParams;
+    type Result = types::ConfigReplaceResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::ConfigReplace(params)
     }
 }
 

@@ -1591,9 +1591,32 @@ pub struct ConfigGetResult {
     pub value: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub not_in_force: Option<Vec<String>>,
+}
+
+/// Parameters of `config.replace`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigReplaceParams {
+    pub config: Value,
+    pub version: u64,
+}
+
+/// Result of `config.replace`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigReplaceResult {
+    pub ok: bool,
+    pub version: u64,
+    /// At most 64 items.
+    pub changed: Vec<String>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `config.set`.

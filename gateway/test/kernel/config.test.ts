@@ -239,3 +239,43 @@ describe("a change applies immediately", () => {
     expect((await peer.refused("config.set", { path: "model.provider", value: "x" })).reason).toBe("auth.forbidden");
   });
 });
+
+describe("[CF1] [CF2] the whole configuration", () => {
+  type Shown = { config: Record<string, unknown>; version: number };
+  const read = (): Promise<Shown> => admin.ok<Shown>("config.get");
+
+  test("is replaced by an edited copy: masked secrets are kept, defaults are not stored, and the audit names the settings", async () => {
+    await admin.ok("config.set", { path: "apiKeys.anthropic", value: SECRET });
+    const { config, version } = await read();
+    const edited = { ...config, userTimezone: "Europe/Berlin", limits: { ...(config["limits"] as object), runCostUsd: 3 } };
+    const replaced = await admin.ok("config.replace", { config: edited, version });
+    expect(replaced).toEqual({ ok: true, version: version + 1, changed: expect.arrayContaining(["userTimezone", "limits.runCostUsd"]) });
+    expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: SECRET });
+    expect(await admin.ok("config.unset", { path: "limits.dayCostUsd" })).toMatchObject({ wasSet: false });
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    expect((await read()).config["userTimezone"]).toBe("Europe/Berlin");
+    const { entries } = await admin.ok<{ entries: { target: string; decision: string }[] }>("audit.list", { action: "config.replace" });
+    expect(entries).toHaveLength(1);
+    expect(entries[0]).toMatchObject({ decision: "allowed", target: expect.stringMatching(/limits\.runCostUsd/) });
+    expect(JSON.stringify(entries)).not.toContain("Berlin");
+  });
+
+  test("is unchanged after an error, and after a change in between", async () => {
+    const { config, version } = await read();
+    const wrong = { ...config, userTimezone: "Europe/Berlin", limits: { runMs: "soon" } };
+    const refused = await admin.refused("config.replace", { config: wrong, version });
+    expect(refused).toMatchObject({ reason: "config.invalid", message: expect.stringContaining("limits.runMs") });
+    expect(await read()).toEqual({ config, version });
+    await admin.ok("config.set", { path: "userTimezone", value: "Europe/Paris" });
+    const late = await admin.refused("config.replace", { config: { ...config, userTimezone: "Europe/Rome" }, version });
+    expect(late).toMatchObject({ reason: "config.changed", code: 514, hint: expect.stringContaining("gsv config edit") });
+    expect((await read()).config["userTimezone"]).toBe("Europe/Paris");
+  });
+
+  test("[PO6] with a rule that can never apply is refused as a whole", async () => {
+    const { config, version } = await read();
+    const rules = [{ id: "x", tool: "gsv__Nothing", decision: "deny" }];
+    const refused = await admin.refused("config.replace", { config: { ...config, userTimezone: "UTC", toolApproval: { rules } }, version });
+    expect(refused.reason).toBe("config.invalid");
+  });
+});

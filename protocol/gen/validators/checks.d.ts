@@ -101,6 +101,8 @@ import type {
   CompactionConfig,
   ConfigGetParams,
   ConfigGetResult,
+  ConfigReplaceParams,
+  ConfigReplaceResult,
   ConfigSetParams,
   ConfigSetResult,
   ConfigUnsetParams,
@@ -451,6 +453,8 @@ export function checkCloudConfig(value: unknown): value is CloudConfig;
 export function checkCompactionConfig(value: unknown): value is CompactionConfig;
 export function checkConfigGetParams(value: unknown): value is ConfigGetParams;
 export function checkConfigGetResult(value: unknown): value is ConfigGetResult;
+export function checkConfigReplaceParams(value: unknown): value is ConfigReplaceParams;
+export function checkConfigReplaceResult(value: unknown): value is ConfigReplaceResult;
 export function checkConfigSetParams(value: unknown): value is ConfigSetParams;
 export function checkConfigSetResult(value: unknown): value is ConfigSetResult;
 export function checkConfigUnsetParams(value: unknown): value is ConfigUnsetParams;

@@ -2,14 +2,17 @@
 import { loadRegexEngine } from "../../policy/load.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
-import { succeed } from "../../ports/result.ts";
-import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { actorOf } from "../../kernel/authorise.ts";
+import { recordedPath } from "../../kernel/config/schema.ts";
+import type { Replaced } from "../../kernel/config/whole.ts";
+import type { Caller, FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { policyCheck } from "./policy-check.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
-interface Ports extends Pick<KernelPorts, "config">, NodesPort {
+interface Ports extends Pick<KernelPorts, "audit" | "background" | "config">, NodesPort {
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
 }
@@ -28,13 +31,13 @@ const POLICY = "toolApproval";
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ config, native, nodes, channelNames }: Ports): Handlers => ({
+const configMethods = ({ audit, background, config, native, nodes, channelNames }: Ports): Handlers => ({
   "config.get": (_caller, params) => {
     const read = config.read(params.path);
     if (!read.ok) return read;
     const { path, value, notInForce } = read.value;
     const idle = notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) };
-    if (path === undefined) return succeed({ config: value, ...idle });
+    if (path === undefined) return succeed({ config: value, version: config.version(), ...idle });
     return succeed({ path, ...(value === undefined ? {} : { value }), ...idle });
   },
   "config.set": async (_caller, params) => {
@@ -52,4 +55,32 @@ const configMethods = ({ config, native, nodes, channelNames }: Ports): Handlers
     const change = config.unset(params.path, policy?.check);
     return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
   },
+  "config.replace": async (caller, params) => {
+    const policy = policyCheck(await loadRegexEngine(), native, nodes);
+    const replaced = config.replace(params.config, params.version, policy.check);
+    background("audit", audit.append(entryOf(caller, replaced)));
+    if (!replaced.ok) return replaced;
+    const { changed, config: now } = replaced.value;
+    const warnings = [
+      ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),
+      ...new Set(changed.flatMap((path) => unusedSettings(path, now, channelNames()))),
+    ];
+    return succeed({
+      ok: true,
+      version: config.version(),
+      changed: changed.slice(0, MAX_LISTED),
+      ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }),
+    } as const);
+  },
 });
+
+/** Paths of settings in one entry of the audit. */
+const MAX_RECORDED = 16;
+/** Names the settings that were changed, never their values. */
+function entryOf({ connection: { principal } }: Caller, replaced: Result<Replaced>) {
+  const about = { actor: actorOf(principal), origin: principal.mode, action: "config.replace" };
+  if (!replaced.ok) return { ...about, decision: "failed" as const, rule: replaced.error.reason, detail: replaced.error.reason };
+  const paths = replaced.value.changed.map(recordedPath);
+  const more = paths.length > MAX_RECORDED ? ` and ${paths.length - MAX_RECORDED} more` : "";
+  return { ...about, decision: "allowed" as const, target: `${paths.slice(0, MAX_RECORDED).join(", ")}${more}` };
+}

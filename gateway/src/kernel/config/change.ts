@@ -15,7 +15,7 @@ import { formatPath, parsePath } from "./paths.ts";
 import { fit, isSecretPath, locate, notServedAt } from "./schema.ts";
 import { getAt, leavesOf, setAt, unsetAt } from "./tree.ts";
 
-type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
+export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
 
 const badPath = (text: string) =>
   fail(
@@ -60,7 +60,7 @@ export interface Change {
 
 /** What is wrong with the next settings beyond the schema, as a sentence. Of callers that know more than the settings. */
 export type ChangeCheck = (next: Readonly<GsvConfig>, before: Readonly<GsvConfig>) => string | undefined;
-const NO_CHECK: ChangeCheck = () => undefined;
+export const NO_CHECK: ChangeCheck = () => undefined;
 
 export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown, check = NO_CHECK): Outcome<Change> {
   const found = find(path);
@@ -79,9 +79,9 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown, 
   return settle(set, next, name, check);
 }
 
-const IDLE_HINT = "Show the settings that are in force: `gsv config get`.";
+export const IDLE_HINT = "Show the settings that are in force: `gsv config get`.";
 /** A setting that nothing reads, and that the value would bring or change. An editor may send back what it was shown. */
-function broughtIdle(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): readonly string[] | undefined {
+export function broughtIdle(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): readonly string[] | undefined {
   for (const [below, leaf] of leavesOf(value)) {
     const path = [...at, ...below];
     const idle = notServedAt(path);
@@ -90,7 +90,7 @@ function broughtIdle(set: Readonly<GsvConfig>, at: readonly string[], value: unk
   return undefined;
 }
 
-const emptyAt = (path: readonly string[]): unknown => {
+export const emptyAt = (path: readonly string[]): unknown => {
   const located = locate(path);
   return located.ok && located.cell[0] === "array" ? [] : {};
 };
@@ -99,7 +99,7 @@ const emptyAt = (path: readonly string[]): unknown => {
 const MASKS: ReadonlySet<unknown> = new Set([HIDDEN, "********"]);
 
 /** Replaces a mask by the stored secret: an editor that showed the whole configuration sends the mask back. */
-function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): Outcome<unknown> {
+export function keepMasked(set: Readonly<GsvConfig>, at: readonly string[], value: unknown): Outcome<unknown> {
   let whole = value;
   for (const [below, leaf] of leavesOf(value)) {
     const path = [...at, ...below];
@@ -123,7 +123,7 @@ export function unsetPath(set: Readonly<GsvConfig>, path: string, check = NO_CHE
 }
 
 /** Checks the size and the rules that the schema does not contain. */
-function settle(before: Readonly<GsvConfig>, next: unknown, path: string, check: ChangeCheck): Outcome<Change> {
+export function settle(before: Readonly<GsvConfig>, next: unknown, path: string, check: ChangeCheck): Outcome<Change> {
   if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
   const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next) ?? check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);

@@ -1,7 +1,9 @@
 /** Stores the configuration: the settings, the effective values, and a version that changes with each change. Only `access` gives secrets. */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
 import { type Change, type ChangeCheck, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
+import { fail } from "../outcome.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
+import { type Replaced, replaceAll } from "./whole.ts";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
 import { agentsOf, defaultAgentOf, MAIN_AGENT } from "../routing/agents.ts";
@@ -86,6 +88,14 @@ export class Config {
     const change = unsetPath(this.#load().set, path, check);
     if (change.ok && change.value.changed) this.#store(change.value.config);
     return change;
+  }
+
+  /** Replaces the whole by an edited copy of what was shown at `version` (rule CF1). */
+  replace(edited: unknown, version: number, check?: ChangeCheck): Result<Replaced> {
+    if (version !== this.version()) return fail("config.changed");
+    const replaced = replaceAll(this.#load().set, edited, check);
+    if (replaced.ok && replaced.value.changed.length > 0) this.#store(replaced.value.config);
+    return replaced;
   }
 
   /** The raw keys of the named providers, for a model call and nothing else. */

@@ -1,0 +1,30 @@
+//! Opens a file in the user's editor and waits until it is closed.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use crate::exit::{Failure, OrFail, Outcome};
+
+/// `$VISUAL`, else `$EDITOR`, else `vi`.
+pub fn open(file: &Path) -> Outcome {
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()));
+    let editor = named.unwrap_or_else(|| "vi".to_owned());
+    let next = "Set EDITOR to an editor that waits until you are done, such as `vi`, `nano` or `code --wait`.";
+    // EDITOR may contain arguments; the file's name is not given to the shell as text.
+    let command = format!("exec {editor} \"$1\"");
+    let status = Command::new("sh").args(["-c", &command, "sh"]).arg(file).status();
+    if status
+        .or_fail(format_args!("start the editor `{editor}`"), next)?
+        .success()
+    {
+        Ok(())
+    } else {
+        Err(Failure::failed(
+            format!("The editor `{editor}` failed; nothing was written."),
+            next,
+        ))
+    }
+}
