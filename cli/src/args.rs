@@ -17,7 +17,7 @@ mod skills;
 mod values;
 mod workspace;
 
-pub use self::agent::{AgentCommand, AgentImport, AgentNew, PromptCommand, PromptShow};
+pub use self::agent::{AgentCommand, AgentDelete, AgentImport, AgentNew, PromptCommand, PromptShow};
 pub use self::approval::{Allow, ApprovalCommand, Hold, Question};
 pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
@@ -30,7 +30,8 @@ pub use self::gateway::{
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;
 pub use self::session::{
-    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionExport, SessionSet, SessionShow, Stop, Undo,
+    ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionDelete, SessionExport, SessionSet, SessionShow,
+    Stop, Undo,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::workspace::{

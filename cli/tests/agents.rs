@@ -322,3 +322,33 @@ fn at_a_terminal_what_differs_is_asked_about() {
         terminal.ends_with(code);
     }
 }
+
+#[test]
+fn sd6_an_agent_is_deleted_only_after_a_yes() {
+    let refused = FakeGateway::new().home().gsv(["agent", "delete", "work"]).failed(2);
+    assert!(
+        refused.stderr.contains("Not a terminal: re-run with --yes"),
+        "{refused:?}"
+    );
+    for (more, params, sessions, says) in [
+        (None, json!({"agentId": "work"}), 0, "Its files stay in the workspace"),
+        (
+            Some("--sessions"),
+            json!({"agentId": "work", "sessions": true}),
+            2,
+            "Its 2 conversations are being deleted.",
+        ),
+    ] {
+        let args: Vec<&str> = ["agent", "delete", "work", "--yes"].into_iter().chain(more).collect();
+        let run = played(&args, |connection| {
+            serve(
+                connection,
+                "agents.delete",
+                &params,
+                &json!({"ok": true, "agentId": "work", "sessions": sessions}),
+            );
+        })
+        .ok();
+        assert!(run.stderr.contains(says), "{run:?}");
+    }
+}

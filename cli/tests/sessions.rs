@@ -159,3 +159,45 @@ fn p12_a_preview_shows_the_model_s_thoughts_on_demand() {
     let whole = shown(&["session", "preview", "main", "--thinking"]);
     assert!(whole.contains("Thinking: They greet.\nHello."), "{whole}");
 }
+
+#[test]
+fn sd1_a_session_is_deleted_only_after_a_yes() {
+    let key = "agent:main:cli:dm:x";
+    let refused = FakeGateway::new().home().gsv(["session", "delete", key]).failed(2);
+    assert!(
+        refused.stderr.contains("Not a terminal: re-run with --yes"),
+        "{refused:?}"
+    );
+    let run = asked(
+        &["session", "delete", key, "--yes"],
+        "session.delete",
+        &json!({"sessionKey": key}),
+        &json!({"ok": true, "sessionKey": key, "done": true, "archives": 1, "files": 2}),
+    )
+    .ok();
+    assert!(
+        run.stderr.contains("is deleted, with 1 transcript and 2 files"),
+        "{run:?}"
+    );
+    let run = asked(
+        &["session", "delete", key, "--yes", "--stop"],
+        "session.delete",
+        &json!({"sessionKey": key, "stop": true}),
+        &json!({"ok": true, "sessionKey": key, "done": false}),
+    )
+    .ok();
+    assert!(run.stderr.contains("in the background"), "{run:?}");
+}
+
+#[test]
+fn sd4_a_session_with_a_run_is_refused_with_the_next_step() {
+    let run = refused(
+        &["session", "delete", "x", "--yes"],
+        "session.delete",
+        431,
+        "session.running",
+        "",
+    )
+    .failed(1);
+    assert!(run.stderr.contains("--stop"), "{run:?}");
+}

@@ -4,6 +4,8 @@ import type { ErrorReason } from "./errors.ts";
 import type {
   AgentsCreateParams,
   AgentsCreateResult,
+  AgentsDeleteParams,
+  AgentsDeleteResult,
   AgentsGetParams,
   AgentsGetResult,
   AgentsListResult,
@@ -84,6 +86,8 @@ import type {
   SearchQueryResult,
   SessionCompactParams,
   SessionCompactResult,
+  SessionDeleteParams,
+  SessionDeleteResult,
   SessionEvent,
   SessionGetParams,
   SessionGetResult,
@@ -172,7 +176,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "6b44dce9a5df5345";
+export const PROTOCOL_FINGERPRINT = "a22a33560914355f";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -213,6 +217,17 @@ export const METHODS = {
     scope: "admin",
     audit: { target: "agentId" },
     errors: ["agent.exists", "agent.limit", "config.invalid", "config.too_large", "storage.failed"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions. */
+  "agents.delete": {
+    params: "AgentsDeleteParams",
+    result: "AgentsDeleteResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "agentId" },
+    errors: ["agent.in_use", "agent.kept", "agent.unknown", "config.invalid"],
     deferred: false,
     idempotent: false,
   },
@@ -689,6 +704,17 @@ export const METHODS = {
     deferred: true,
     idempotent: false,
   },
+  /** Deletes a session: its messages and settings, archived transcripts, long tool results, files and search entries. The audit log and what was spent stay. A deletion that has begun is finished after a restart; until then messages to the session are refused. */
+  "session.delete": {
+    params: "SessionDeleteParams",
+    result: "SessionDeleteResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "sessionKey" },
+    errors: ["session.bad_key", "session.busy", "session.not_found", "session.running"],
+    deferred: true,
+    idempotent: true,
+  },
   /** Returns one session. */
   "session.get": {
     params: "SessionGetParams",
@@ -1163,6 +1189,7 @@ export const EVENTS = {
 /** The types behind the table; `undefined` params mean that the method takes none. */
 export interface MethodTypes {
   "agents.create": { params: AgentsCreateParams; result: AgentsCreateResult };
+  "agents.delete": { params: AgentsDeleteParams; result: AgentsDeleteResult };
   "agents.get": { params: AgentsGetParams; result: AgentsGetResult };
   "agents.list": { params: undefined; result: AgentsListResult };
   "approval.grants": { params: undefined; result: ApprovalGrantsResult };
@@ -1206,6 +1233,7 @@ export interface MethodTypes {
   "run.why": { params: RunWhyParams; result: RunWhyResult };
   "search.query": { params: SearchQueryParams; result: SearchQueryResult };
   "session.compact": { params: SessionCompactParams; result: SessionCompactResult };
+  "session.delete": { params: SessionDeleteParams; result: SessionDeleteResult };
   "session.get": { params: SessionGetParams; result: SessionGetResult };
   "session.history": { params: SessionHistoryParams; result: SessionHistoryResult };
   "session.messages": { params: SessionMessagesParams; result: SessionMessagesResult };

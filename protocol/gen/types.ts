@@ -72,6 +72,19 @@ export type AgentsCreateResult = {
   agent: AgentEntry;
 };
 
+/** Parameters of `agents.delete`. */
+export type AgentsDeleteParams = {
+  agentId: AgentId;
+  sessions?: boolean;
+};
+
+/** Result of `agents.delete`. */
+export type AgentsDeleteResult = {
+  ok: true;
+  agentId: AgentId;
+  sessions: number;
+};
+
 /** Parameters of `agents.get`. */
 export type AgentsGetParams = {
   agentId: AgentId;
@@ -2168,6 +2181,21 @@ export type SessionConfig = {
   mainKey?: string;
   dmScope?: DmScope;
   identityLinks?: Record<string, string[]>;
+};
+
+/** Parameters of `session.delete`. */
+export type SessionDeleteParams = {
+  sessionKey: SessionKey;
+  stop?: boolean;
+};
+
+/** Result of `session.delete`. */
+export type SessionDeleteResult = {
+  ok: true;
+  sessionKey: SessionKey;
+  done: boolean;
+  archives?: number;
+  files?: number;
 };
 
 /** A session in the list. */

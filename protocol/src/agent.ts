@@ -1,4 +1,4 @@
-/** Agents: list, read and create them. */
+/** Agents: list, read, create and delete them. */
 import { method, struct, t } from "./dsl.ts";
 import { ModelRef } from "./chat.ts";
 import { AgentId } from "./ids.ts";
@@ -59,4 +59,22 @@ method("agents.create", {
   scope: "admin",
   audit: { target: "agentId" },
   errors: ["agent.exists", "agent.limit", "config.invalid", "config.too_large", "storage.failed"],
+});
+method("agents.delete", {
+  doc: "Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions.",
+  params: {
+    agentId: AgentId,
+    /** Delete its sessions, too, and stop their runs. */
+    sessions: t.optional(t.bool()),
+  },
+  result: {
+    ok: t.literal(true),
+    agentId: AgentId,
+    /** Sessions that are being deleted. */
+    sessions: t.int(),
+  },
+  callers: ["client"],
+  scope: "admin",
+  audit: { target: "agentId" },
+  errors: ["agent.unknown", "agent.kept", "agent.in_use", "config.invalid"],
 });

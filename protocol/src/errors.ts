@@ -154,6 +154,18 @@ row(
 );
 row("session.busy", { code: 443, blame: "policy", http: 409, exit: 4, retryable: true }, "The session is being archived.", RETRY);
 row(
+  "session.running",
+  { code: 431, blame: "caller", http: 409, exit: 1 },
+  "The session has a run or waiting messages, so it was not deleted.",
+  "Wait for its end, or stop it with the deletion: `gsv session delete KEY --stop`.",
+);
+row(
+  "session.deleting",
+  { code: 432, blame: "policy", http: 409, exit: 4, retryable: true },
+  "The session is being deleted, so nothing was taken.",
+  "Send it again in a moment: it then starts a new session.",
+);
+row(
   "session.snapshot_required",
   { code: 444, blame: "caller", http: 410, exit: 1 },
   "The requested events are too old to replay.",
@@ -645,7 +657,19 @@ row(
   "agent.limit",
   { code: 572, blame: "policy", http: 429, exit: 1 },
   "There are too many agents.",
-  "Remove an agent from the setting `agents.list` first.",
+  "Delete an agent that you do not need: `gsv agent delete id`.",
+);
+row(
+  "agent.kept",
+  { code: 573, blame: "caller", http: 409, exit: 1 },
+  "This agent cannot be deleted.",
+  "Make another agent the default one first: `gsv config edit`.",
+);
+row(
+  "agent.in_use",
+  { code: 574, blame: "caller", http: 409, exit: 1 },
+  "Routes or conversations name this agent, so it was not deleted.",
+  "Show the routes with `gsv config get agents.bindings`, and the conversations with `gsv session list`.",
 );
 row(
   "archive.damaged",

@@ -155,6 +155,28 @@ method("session.reset", {
   errors: ["session.bad_key", "session.not_found", "session.busy", "session.archive_failed"],
   deferred: true,
 });
+method("session.delete", {
+  doc: "Deletes a session: its messages and settings, archived transcripts, long tool results, files and search entries. The audit log and what was spent stay. A deletion that has begun is finished after a restart; until then messages to the session are refused.",
+  params: {
+    ...key,
+    /** Stop a run and drop messages that wait; without it a session with either is refused. */
+    stop: t.optional(t.bool()),
+  },
+  result: {
+    ok: t.literal(true),
+    sessionKey: SessionKey,
+    /** False: it goes on in the background. */
+    done: t.bool(),
+    archives: t.optional(t.int()),
+    files: t.optional(t.int()),
+  },
+  callers: ["client"],
+  scope: "admin",
+  audit: { target: "sessionKey" },
+  errors: ["session.bad_key", "session.not_found", "session.running", "session.busy"],
+  deferred: true,
+  idempotent: true,
+});
 method("session.compact", {
   doc: "Shortens the context. Without `keepMessages` older messages are archived and replaced by a summary. With it all messages except the last ones (0: all messages) are archived and removed.",
   params: { ...key, keepMessages: t.optional(t.int(0, 100000)) },

@@ -19,6 +19,8 @@ pub enum AgentCommand {
         #[arg(value_parser = agent_id)]
         id: AgentId,
     },
+    /// Delete an agent; its files stay in the workspace
+    Delete(AgentDelete),
     /// Import an agent from an OpenClaw workspace or from a folder of the reference GSV
     Import(AgentImport),
 }
@@ -40,6 +42,19 @@ pub struct AgentNew {
     /// Make it the default agent
     #[arg(long)]
     pub default: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AgentDelete {
+    /// Agent
+    #[arg(value_parser = agent_id)]
+    pub id: AgentId,
+    /// Delete without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Delete its conversations, too, and stop their runs
+    #[arg(long)]
+    pub sessions: bool,
 }
 
 #[derive(Debug, Args)]

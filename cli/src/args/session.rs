@@ -99,6 +99,8 @@ pub enum SessionCommand {
         #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
         keep: Option<u32>,
     },
+    /// Delete a conversation with its transcripts and files
+    Delete(SessionDelete),
     /// List archived transcripts
     History(Conversation),
     /// Show a conversation or an archived transcript
@@ -125,6 +127,19 @@ pub struct Conversation {
     /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
     #[arg(value_name = "KEY")]
     pub key: Option<SessionKey>,
+}
+
+#[derive(Debug, Args)]
+pub struct SessionDelete {
+    /// Conversation
+    #[arg(value_name = "KEY")]
+    pub key: SessionKey,
+    /// Delete without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Stop its run, and drop messages that wait
+    #[arg(long)]
+    pub stop: bool,
 }
 
 #[derive(Debug, Args)]

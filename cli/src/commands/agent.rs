@@ -1,16 +1,18 @@
-//! `gsv agent`: lists, shows and creates agents. The import is in `agent_import`.
+//! `gsv agent`: lists, shows, creates and deletes agents. The import is in `agent_import`.
 
 use std::fs;
 
 use gsv_protocol::NoParams;
-use gsv_protocol::methods::{AgentsCreate, AgentsGet, AgentsList};
+use gsv_protocol::methods::{AgentsCreate, AgentsDelete, AgentsGet, AgentsList};
 use gsv_protocol::types::{
-    AgentBinding, AgentEntry, AgentId, AgentsCreateParams, AgentsGetParams, AgentsGetResult, ModelRef,
+    AgentBinding, AgentEntry, AgentId, AgentsCreateParams, AgentsDeleteParams, AgentsGetParams, AgentsGetResult,
+    ModelRef,
 };
 
 use super::agent_import;
 use super::context::Context;
-use crate::args::{AgentCommand, AgentNew};
+use crate::args::{AgentCommand, AgentDelete, AgentNew};
+use crate::ask::confirm;
 use crate::clean::{clean, one_line};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
@@ -35,6 +37,7 @@ pub async fn run(context: &Context, command: AgentCommand) -> Outcome {
             let show = context.show::<AgentsGet>(AgentsGetParams { agent_id }, |result| print(out, result));
             show.await
         }
+        AgentCommand::Delete(args) => delete(context, args).await,
         AgentCommand::Import(args) => agent_import::run(context, args).await,
     }
 }
@@ -77,6 +80,36 @@ async fn new(context: &Context, args: AgentNew) -> Outcome {
         "agent {id} is created. Talk to it: `gsv chat --agent {id}`. Its files: `gsv workspace ls --agent {id}`."
     );
     context.change::<AgentsCreate>(params, |_| words).await
+}
+
+async fn delete(context: &Context, args: AgentDelete) -> Outcome {
+    let id = args.id.clone();
+    if !args.yes {
+        let with = if args.sessions {
+            " and all its conversations, with their transcripts and files"
+        } else {
+            ""
+        };
+        confirm(
+            context.out,
+            &format!("Delete the agent {id}{with}?"),
+            "delete it",
+            "Nothing was deleted.",
+        )?;
+    }
+    let params = AgentsDeleteParams {
+        agent_id: args.id,
+        sessions: args.sessions.then_some(true),
+    };
+    let deleted = context.change::<AgentsDelete>(params, |result| {
+        let of = match result.sessions {
+            0 => String::new(),
+            1 => " Its conversation is being deleted.".to_owned(),
+            many => format!(" Its {} conversations are being deleted.", grouped(many)),
+        };
+        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}.")
+    });
+    deleted.await
 }
 
 /// The text itself, or the content of a file named with `@`.

@@ -2,20 +2,22 @@
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{
-    SessionCompact, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset, SessionStats, SessionsList,
+    SessionCompact, SessionDelete, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset,
+    SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
     AgentId, ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams,
-    SessionGetParams, SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey, SessionPatchParams,
-    SessionPreviewParams, SessionPreviewResult, SessionResetParams, SessionSettingsPatch, SessionStatsParams,
-    SessionStatsResult, SessionsListParams, SessionsListResult, TokenUsage,
+    SessionDeleteParams, SessionGetParams, SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey,
+    SessionPatchParams, SessionPreviewParams, SessionPreviewResult, SessionResetParams, SessionSettingsPatch,
+    SessionStatsParams, SessionStatsResult, SessionsListParams, SessionsListResult, TokenUsage,
 };
 use serde_json::json;
 
 use super::context::Context;
 use super::messages::{text_at, thoughts, time_of, words};
 use super::{session_export, transcript};
-use crate::args::{SessionCommand, SessionSet};
+use crate::args::{self, SessionCommand, SessionSet};
+use crate::ask::confirm;
 use crate::clean::{clean, one_line};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
@@ -65,6 +67,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             });
             compacted.await
         }
+        SessionCommand::Delete(args) => delete(context, args).await,
         SessionCommand::History(session) => history(context, Context::session(session.key)?).await,
         SessionCommand::Show(args) => transcript::show(context, args).await,
         SessionCommand::Export(args) => session_export::run(context, args).await,
@@ -84,6 +87,38 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             context.change::<SessionPatch>(params, |_| words).await
         }
     }
+}
+
+async fn delete(context: &Context, args: args::SessionDelete) -> Outcome {
+    let name = clean(args.key.as_str());
+    if !args.yes {
+        confirm(
+            context.out,
+            &format!("Delete {name} with its messages, transcripts and files? It can't be undone."),
+            "delete it",
+            "Nothing was deleted.",
+        )?;
+    }
+    let params = SessionDeleteParams {
+        session_key: args.key,
+        stop: args.stop.then_some(true),
+    };
+    let deleted = context.change::<SessionDelete>(params, |result| {
+        let name = clean(result.session_key.as_str());
+        if !result.done {
+            return format!("{name} is being deleted; GSV goes on with it in the background");
+        }
+        let counted = |count: Option<u64>, one: &str, many: &str| match count.unwrap_or(0) {
+            1 => format!("1 {one}"),
+            count => format!("{} {many}", grouped(count)),
+        };
+        format!(
+            "{name} is deleted, with {} and {}",
+            counted(result.archives, "transcript", "transcripts"),
+            counted(result.files, "file", "files")
+        )
+    });
+    deleted.await
 }
 
 fn archived(messages: u64, path: Option<&str>) -> String {

@@ -16,6 +16,30 @@ pub const AGENT_EXISTS: ErrorReason = ErrorReason {
     hint: "Choose another name; `gsv agent list` shows those in use.",
 };
 
+/// Routes or conversations name this agent, so it was not deleted.
+pub const AGENT_IN_USE: ErrorReason = ErrorReason {
+    reason: "agent.in_use",
+    code: 574,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Routes or conversations name this agent, so it was not deleted.",
+    hint: "Show the routes with `gsv config get agents.bindings`, and the conversations with `gsv session list`.",
+};
+
+/// This agent cannot be deleted.
+pub const AGENT_KEPT: ErrorReason = ErrorReason {
+    reason: "agent.kept",
+    code: 573,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This agent cannot be deleted.",
+    hint: "Make another agent the default one first: `gsv config edit`.",
+};
+
 /// There are too many agents.
 pub const AGENT_LIMIT: ErrorReason = ErrorReason {
     reason: "agent.limit",
@@ -25,7 +49,7 @@ pub const AGENT_LIMIT: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "There are too many agents.",
-    hint: "Remove an agent from the setting `agents.list` first.",
+    hint: "Delete an agent that you do not need: `gsv agent delete id`.",
 };
 
 /// There is no such agent.
@@ -1180,6 +1204,18 @@ pub const SESSION_BUSY: ErrorReason = ErrorReason {
     hint: "Try again in a moment.",
 };
 
+/// The session is being deleted, so nothing was taken.
+pub const SESSION_DELETING: ErrorReason = ErrorReason {
+    reason: "session.deleting",
+    code: 432,
+    blame: Blame::Policy,
+    retryable: true,
+    http: 409,
+    exit: 4,
+    text: "The session is being deleted, so nothing was taken.",
+    hint: "Send it again in a moment: it then starts a new session.",
+};
+
 /// There is no such session.
 pub const SESSION_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "session.not_found",
@@ -1202,6 +1238,18 @@ pub const SESSION_QUEUE_FULL: ErrorReason = ErrorReason {
     exit: 4,
     text: "Too many messages are waiting in this session.",
     hint: "Wait for the answer, or stop the run with `/stop`.",
+};
+
+/// The session has a run or waiting messages, so it was not deleted.
+pub const SESSION_RUNNING: ErrorReason = ErrorReason {
+    reason: "session.running",
+    code: 431,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The session has a run or waiting messages, so it was not deleted.",
+    hint: "Wait for its end, or stop it with the deletion: `gsv session delete KEY --stop`.",
 };
 
 /// The requested events are too old to replay.
@@ -1555,6 +1603,8 @@ pub const WORKSPACE_PROTECTED: ErrorReason = ErrorReason {
 /// Every error, sorted by reason.
 pub const ERRORS: &[ErrorReason] = &[
     AGENT_EXISTS,
+    AGENT_IN_USE,
+    AGENT_KEPT,
     AGENT_LIMIT,
     AGENT_UNKNOWN,
     APPROVAL_AMBIGUOUS,
@@ -1652,8 +1702,10 @@ pub const ERRORS: &[ErrorReason] = &[
     SESSION_ARCHIVE_FAILED,
     SESSION_BAD_KEY,
     SESSION_BUSY,
+    SESSION_DELETING,
     SESSION_NOT_FOUND,
     SESSION_QUEUE_FULL,
+    SESSION_RUNNING,
     SESSION_SNAPSHOT_REQUIRED,
     SKILL_BUILTIN,
     SKILL_CHANGED,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "6b44dce9a5df5345";
+pub const PROTOCOL_FINGERPRINT: &str = "a22a33560914355f";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub const PROTOCOL_FINGERPRINT: &str = "6b44dce9a5df5345";
 pub enum Request {
     #[serde(rename = "agents.create")]
     AgentsCreate(types::AgentsCreateParams),
+    #[serde(rename = "agents.delete")]
+    AgentsDelete(types::AgentsDeleteParams),
     #[serde(rename = "agents.get")]
     AgentsGet(types::AgentsGetParams),
     #[serde(rename = "agents.list")]
@@ -109,6 +111,8 @@ pub enum Request {
     SearchQuery(types::SearchQueryParams),
     #[serde(rename = "session.compact")]
     SessionCompact(types::SessionCompactParams),
+    #[serde(rename = "session.delete")]
+    SessionDelete(types::SessionDeleteParams),
     #[serde(rename = "session.get")]
     SessionGet(types::SessionGetParams),
     #[serde(rename = "session.history")]
@@ -197,6 +201,7 @@ impl Request {
     pub const fn method(&self) -> &'static str {
         match self {
             Self::AgentsCreate(_) => "agents.create",
+            Self::AgentsDelete(_) => "agents.delete",
             Self::AgentsGet(_) => "agents.get",
             Self::AgentsList(_) => "agents.list",
             Self::ApprovalGrants(_) => "approval.grants",
@@ -240,6 +245,7 @@ impl Request {
             Self::RunWhy(_) => "run.why",
             Self::SearchQuery(_) => "search.query",
             Self::SessionCompact(_) => "session.compact",
+            Self::SessionDelete(_) => "session.delete",
             Self::SessionGet(_) => "session.get",
             Self::SessionHistory(_) => "session.history",
             Self::SessionMessages(_) => "session.messages",
@@ -311,6 +317,21 @@ impl Method for AgentsCreate {
 
     fn request(params: Self::Params) -> Request {
         Request::AgentsCreate(params)
+    }
+}
+
+/// Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsDelete;
+impl Method for AgentsDelete {
+    const NAME: &'static str = "agents.delete";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::AgentsDeleteParams;
+    type Result = types::AgentsDeleteResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::AgentsDelete(params)
     }
 }
 
@@ -956,6 +977,21 @@ impl Method for SessionCompact {
 
     fn request(params: Self::Params) -> Request {
         Request::SessionCompact(params)
+    }
+}
+
+/// Deletes a session: its messages and settings, archived transcripts, long tool results, files and search entries. The audit log and what was spent stay. A deletion that has begun is finished after a restart; until then messages to the session are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionDelete;
+impl Method for SessionDelete {
+    const NAME: &'static str = "session.delete";
+    const DEFERRED: bool = true;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SessionDeleteParams;
+    type Result = types::SessionDeleteResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::SessionDelete(params)
     }
 }
 

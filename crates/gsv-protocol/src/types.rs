@@ -119,6 +119,24 @@ pub struct AgentsCreateResult {
     pub agent: AgentEntry,
 }
 
+/// Parameters of `agents.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDeleteParams {
+    pub agent_id: AgentId,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<bool>,
+}
+
+/// Result of `agents.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDeleteResult {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub sessions: u64,
+}
+
 /// Parameters of `agents.get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3327,6 +3345,28 @@ pub struct SessionConfig {
     pub dm_scope: Option<DmScope>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub identity_links: Option<BTreeMap<String, Vec<String>>>,
+}
+
+/// Parameters of `session.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDeleteParams {
+    pub session_key: SessionKey,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub stop: Option<bool>,
+}
+
+/// Result of `session.delete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDeleteResult {
+    pub ok: bool,
+    pub session_key: SessionKey,
+    pub done: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub archives: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
 }
 
 /// A session in the list.

@@ -36,6 +36,9 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
   override async alarm(): Promise<void> {
     await this.#service.alarm();
   }
+  forget(sessionKey: string, sessionIds: readonly string[]): Promise<void> {
+    return this.#service.forget(sessionKey, sessionIds);
+  }
   query(request: SearchRequest): Promise<SearchFound> {
     return this.#service.query(request);
   }

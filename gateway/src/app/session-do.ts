@@ -17,21 +17,40 @@ import { SqlStore } from "../session/store/sql-store.ts";
 import { askingLog } from "./asking-log.ts";
 import { wiring } from "./session-wiring.ts";
 
+/** What an object has until its session is deleted. */
+interface Living {
+  readonly store: SqlStore;
+  readonly driver: SessionDriver;
+  readonly service: SessionService;
+}
+
 export class Session extends DurableObject<Env> implements SessionPort {
-  readonly #driver: SessionDriver;
-  readonly #service: SessionService;
+  #living: Living;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
+    this.#living = this.#live();
+  }
+  get #driver(): SessionDriver {
+    return this.#living.driver;
+  }
+  get #service(): SessionService {
+    return this.#living.service;
+  }
+
+  #live(): Living {
+    const { ctx, env } = this;
     const log = askingLog("session", env, ctx);
     const freshId = (): string => crypto.randomUUID();
+    const store = new SqlStore(ctx.storage);
     const host: DriverHost = {
-      store: new SqlStore(ctx.storage),
+      store,
       wall: systemClock.now,
       random: Math.random,
       freshId,
       sha256: sha256Hex,
       setAlarm: (wall) => {
+        if (store.isClosed) return;
         // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
         ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
       },
@@ -39,11 +58,22 @@ export class Session extends DurableObject<Env> implements SessionPort {
       after: afterTimeout,
       log: (event, fields) => log.error(event, fields),
     };
-    this.#driver = new SessionDriver(
+    const driver = new SessionDriver(
       host,
       wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env), log }),
     );
-    this.#service = new SessionService(this.#driver, { after: afterTimeout, freshId, sha256: sha256Hex });
+    return { store, driver, service: new SessionService(driver, { after: afterTimeout, freshId, sha256: sha256Hex }) };
+  }
+
+  /** Work that is under way keeps the closed store, so that it can't write into the next session of this name. */
+  async erase(): Promise<void> {
+    this.#living.store.close();
+    try {
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+    } finally {
+      this.#living = this.#live();
+    }
   }
 
   override async alarm(): Promise<void> {
@@ -115,6 +145,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   spent() {
     return this.#service.spent();
+  }
+  end() {
+    return this.#service.end();
   }
   resume() {
     return this.#service.resume();

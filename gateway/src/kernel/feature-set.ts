@@ -2,6 +2,8 @@
 import { isMethodName, type MethodName } from "../../../protocol/gen/methods.ts";
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { RunContext } from "../ports/run-context.ts";
+import type { DeletedSession } from "../ports/sessions.ts";
+import type { SpendState } from "../ports/spend.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
@@ -18,6 +20,8 @@ export interface FeatureSet {
   connectProblem(principal: Principal, params: ConnectParams): string | undefined;
   connected(connection: Connection, params: ConnectParams, replaced: Connection | undefined): void;
   gone(connection: Connection, reason: string): void;
+  sessionSpent(session: DeletedSession, spent: SpendState): void;
+  sessionGone(session: DeletedSession): void;
   restarted(): Promise<void>;
 }
 
@@ -46,6 +50,12 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
     },
     gone(connection, reason) {
       for (const feature of features) feature.gone?.(connection, reason);
+    },
+    sessionSpent(session, spent) {
+      for (const feature of features) feature.sessionSpent?.(session, spent);
+    },
+    sessionGone(session) {
+      for (const feature of features) feature.sessionGone?.(session);
     },
     async restarted() {
       await Promise.all(features.map((feature) => feature.restarted?.()));

@@ -6,7 +6,8 @@ import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { Migration } from "../platform/sql.ts";
 import type { Result } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
-import type { NamedSession } from "../ports/sessions.ts";
+import type { DeletedSession, NamedSession } from "../ports/sessions.ts";
+import type { SpendState } from "../ports/spend.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
@@ -67,6 +68,10 @@ export interface Feature<Offer extends object = object> {
   readonly connected?: (connection: Connection, params: ConnectParams, replaced: Connection | undefined) => void;
   /** A connection was lost or closed. */
   readonly gone?: (connection: Connection, reason: string) => void;
+  /** A session is being deleted, and its object is not empty yet: takes what it used. May be called again after a crash. */
+  readonly sessionSpent?: (session: DeletedSession, spent: SpendState) => void;
+  /** In the transaction that frees the name of a deleted session: removes the feature's rows about it. */
+  readonly sessionGone?: (session: DeletedSession) => void;
   /** After a restart of the runtime. */
   readonly restarted?: () => void | Promise<void>;
 }

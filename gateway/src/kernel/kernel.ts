@@ -77,6 +77,8 @@ export class Kernel {
       scrub: (text) => secrets.scrub(text),
       secretValues: () => secrets.all(),
       contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
+      sessionSpent: (session, spent) => this.#features.sessionSpent(session, spent),
+      sessionGone: (session) => this.#features.sessionGone(session),
       arm: () => this.#alarms?.arm(),
       closeToken: (tokenId, reason) => this.#closeToken(tokenId, reason),
       background: (what, work) => host.waitUntil(work.catch((error: unknown) => log.error("background_failed", { what, error }))),

@@ -1,6 +1,8 @@
 /** What the kernel offers to features. A feature declares the few members that it uses, with `Pick`. Types only. */
 import type { Logger } from "../platform/log.ts";
 import type { Database } from "../platform/sql.ts";
+import type { DeletedSession } from "../ports/sessions.ts";
+import type { SpendState } from "../ports/spend.ts";
 import type { Audit } from "./audit-store.ts";
 import type { Config } from "./config/store.ts";
 import type { Connections } from "./connections.ts";
@@ -34,6 +36,10 @@ export interface KernelPorts {
   readonly secretValues: () => readonly string[];
   /** Changes whenever RunContext changes, which is what a run gets from the gateway. */
   readonly contextVersion: () => string;
+  /** Tells every feature what a session that is being deleted has used. */
+  readonly sessionSpent: (session: DeletedSession, spent: SpendState) => void;
+  /** Lets every feature remove its rows about a deleted session. */
+  readonly sessionGone: (session: DeletedSession) => void;
   /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
   /** Closes every connection that uses a token; returns how many. */

@@ -76,6 +76,8 @@ export interface SearchFound {
 /** Public methods of an agent's search index. Failures are thrown: the index is derived, so nothing can be lost in it. */
 export interface SearchPort {
   query(request: SearchRequest): Promise<SearchFound>;
+  /** Removes a deleted session and its transcripts from the index. */
+  forget(sessionKey: string, sessionIds: readonly string[]): Promise<void>;
 }
 
 /** A query of a session or client to the gateway. */

@@ -126,6 +126,13 @@ export interface SessionPort {
   story(wanted: StoryWanted): Promise<Result<RunStory>>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
+  /**
+   * Before a deletion: ends the run, starts nothing more, waits a moment for what the end brings (cancelled calls, ended questions), and
+   * says what was used. Refused while the session is being archived.
+   */
+  end(): Promise<Result<SpendState>>;
+  /** Deletes everything that the session has stored. Its name can then be used again. */
+  erase(): Promise<void>;
   /** What the session's model calls used since the ledger last confirmed it. Ends the session's grant. */
   spent(): Promise<SpendState>;
   /** After a restart of the runtime: starts open effects. Cheap when there are none. */

@@ -26,6 +26,13 @@ export interface SessionRecord {
   readonly owned: boolean;
 }
 
+/** A session that is being deleted. */
+export interface DeletedSession {
+  readonly key: string;
+  readonly ref: string;
+  readonly agentId: string;
+}
+
 /** Which sessions exist. Never their content. */
 export interface SessionDirectory {
   /** The record of a key that is in use. Creates nothing. */
@@ -40,6 +47,8 @@ export interface SessionDirectory {
   byAgent(): ReadonlyMap<string, { readonly sessions: number; readonly lastActiveAt: number }>;
   /** Sessions of an agent, after `afterKey` in the order of keys. */
   ofAgent(agentId: string, afterKey: string, limit: number): SearchableSessions;
+  /** Keys of an agent's sessions, the last active first. */
+  keysOf(agentId: string): readonly string[];
   /** Sessions of an agent that the owner's direct messages made, the last active first. */
   ownedBy(agentId: string, limit: number): readonly string[];
   /** Whether the session is the owner's: by its name, or because the owner's direct message created it. */
@@ -58,6 +67,14 @@ export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise
 /** Whether everything is stopped (rule ST1). */
 export interface StopPort {
   readonly stopped: () => StopState | undefined;
+}
+
+/** Deletes sessions (rules SD1-SD5). */
+export interface DeletionPort {
+  /**
+   * Marks sessions for deletion, together with `also`, in one transaction. They are refused from then on, and deleted in the background.
+   */
+  readonly deleteSessions: (keys: readonly string[], also: () => void) => void;
 }
 
 export interface SessionsPort {

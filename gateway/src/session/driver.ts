@@ -78,6 +78,7 @@ export class SessionDriver {
   #alarmAt: number | undefined;
   readonly waits: Waits;
   #changed: () => void = () => {};
+  #quiet: () => void = () => {};
 
   constructor(host: DriverHost, parts: SessionParts) {
     this.#host = host;
@@ -307,6 +308,24 @@ export class SessionDriver {
     this.#active?.pump.sync();
     this.#arm();
     this.#changed();
+    this.#quiet();
+  }
+
+  /** Resolves when no effect is open, or after this time. */
+  async quiet(ms: number): Promise<void> {
+    let isOver = false;
+    const over = new Promise<void>((resolve) =>
+      this.#host.after(ms, () => {
+        isOver = true;
+        resolve();
+      }),
+    );
+    while (!isOver && (this.state?.outbox.length ?? 0) > 0) {
+      const moved = new Promise<void>((resolve) => {
+        this.#quiet = resolve;
+      });
+      await Promise.race([moved, over]);
+    }
   }
 
   // ---------------------------------------------------------------- time

@@ -40,7 +40,7 @@ import type {
   SessionSend,
   ToolResultTaken,
 } from "../ports/session.ts";
-import type { SpendState } from "../ports/spend.ts";
+import { NO_REPORT, NOTHING, type SpendState } from "../ports/spend.ts";
 import { nodeOf, sameTarget } from "../calls/open-call.ts";
 import { isProcessId } from "../calls/processes.ts";
 import { mayReport } from "../calls/rules.ts";
@@ -61,6 +61,8 @@ import type { After } from "../../../protocol/runtime/within.ts";
 
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
 const MEDIA_WAIT_MS = 2_000;
+/** How long a deletion waits for cancelled calls and for events about the end of the run. */
+const END_WAIT_MS = 3_000;
 const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
@@ -79,7 +81,7 @@ export interface ServicePorts {
   readonly sha256: (text: string) => Promise<string>;
 }
 
-export class SessionService implements SessionPort {
+export class SessionService implements Omit<SessionPort, "erase"> {
   readonly #driver: SessionDriver;
   readonly #ports: ServicePorts;
   readonly #acceptor: MessageAcceptor;
@@ -111,6 +113,14 @@ export class SessionService implements SessionPort {
     if (answer?.type !== "aborted") throw bug("a hold");
     const { wasRunning, runId, cancelled } = answer;
     return Promise.resolve({ wasRunning, cancelled, ...(runId === undefined ? {} : { runId }) });
+  }
+
+  async end(): Promise<Result<SpendState>> {
+    if (!this.#driver.state) return succeed({ report: NO_REPORT, open: NOTHING });
+    if (this.#driver.state.run.phase === "archiving") return failure("session.busy", "The session is being archived.");
+    await this.hold(true);
+    await this.#driver.quiet(END_WAIT_MS);
+    return succeed(this.#driver.spend.spent());
   }
 
   // ---------------------------------------------------------------- nodes

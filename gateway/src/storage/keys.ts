@@ -104,6 +104,9 @@ export const dailyPath = (date: string): WorkspacePath => made(`${MEMORY_FOLDER}
 /** The path of a call's full result; `/` in the id becomes `-`. */
 export const resultPath = (callId: string): WorkspacePath => made(`${RESULTS_FOLDER}${callId.replaceAll("/", "-")}.txt`);
 
+/** The prefix of all long results of a session; `ref` is the first segment of its call ids. */
+export const resultsPrefix = (agentId: string, ref: string): string => `${agentFolder(agentId)}${RESULTS_FOLDER}${ref}-`;
+
 export const archiveKey = (agentId: string, sessionId: string): string => fileKey(agentId, made(`${SESSIONS_FOLDER}${sessionId}.jsonl.gz`));
 /** `time` in epoch ms. */
 export const partArchiveKey = (agentId: string, sessionId: string, time: number): string =>

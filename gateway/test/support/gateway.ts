@@ -235,6 +235,8 @@ function usual(key: string): SessionPort {
     }),
     messages: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messages: [], offset: 0, total: 0 } }),
     events: async () => ({ ok: true, value: { sessionKey, seq: 0, events: [], state: "idle" } }),
+    end: async () => ({ ok: true, value: { report: { base: 0, count: 0, sums: [] }, open: { costUsd: 0, tokens: 0 } } }),
+    erase: async () => undefined,
     resume: async () => ({ busy: false }),
     searchRows: async () => ({ ok: false, error: { reason: "session.not_found", message: "no" } }),
     runEnd: async () => ({ state: "unknown" }),

@@ -8,6 +8,8 @@ import type {
   AgentsConfig,
   AgentsCreateParams,
   AgentsCreateResult,
+  AgentsDeleteParams,
+  AgentsDeleteResult,
   AgentsGetParams,
   AgentsGetResult,
   AgentsListResult,
@@ -217,6 +219,8 @@ import type {
   SessionCompactParams,
   SessionCompactResult,
   SessionConfig,
+  SessionDeleteParams,
+  SessionDeleteResult,
   SessionEntry,
   SessionEvent,
   SessionEventKind,
@@ -360,6 +364,8 @@ export function checkAgentId(value: unknown): value is AgentId;
 export function checkAgentsConfig(value: unknown): value is AgentsConfig;
 export function checkAgentsCreateParams(value: unknown): value is AgentsCreateParams;
 export function checkAgentsCreateResult(value: unknown): value is AgentsCreateResult;
+export function checkAgentsDeleteParams(value: unknown): value is AgentsDeleteParams;
+export function checkAgentsDeleteResult(value: unknown): value is AgentsDeleteResult;
 export function checkAgentsGetParams(value: unknown): value is AgentsGetParams;
 export function checkAgentsGetResult(value: unknown): value is AgentsGetResult;
 export function checkAgentsListResult(value: unknown): value is AgentsListResult;
@@ -569,6 +575,8 @@ export function checkServerInfo(value: unknown): value is ServerInfo;
 export function checkSessionCompactParams(value: unknown): value is SessionCompactParams;
 export function checkSessionCompactResult(value: unknown): value is SessionCompactResult;
 export function checkSessionConfig(value: unknown): value is SessionConfig;
+export function checkSessionDeleteParams(value: unknown): value is SessionDeleteParams;
+export function checkSessionDeleteResult(value: unknown): value is SessionDeleteResult;
 export function checkSessionEntry(value: unknown): value is SessionEntry;
 export function checkSessionEvent(value: unknown): value is SessionEvent;
 export function checkSessionEventKind(value: unknown): value is SessionEventKind;

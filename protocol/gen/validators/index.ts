@@ -4,6 +4,8 @@ import type { EventName, MethodName } from "../methods.ts";
 import {
   checkAgentsCreateParams,
   checkAgentsCreateResult,
+  checkAgentsDeleteParams,
+  checkAgentsDeleteResult,
   checkAgentsGetParams,
   checkAgentsGetResult,
   checkAgentsListResult,
@@ -84,6 +86,8 @@ import {
   checkSearchQueryResult,
   checkSessionCompactParams,
   checkSessionCompactResult,
+  checkSessionDeleteParams,
+  checkSessionDeleteResult,
   checkSessionEvent,
   checkSessionGetParams,
   checkSessionGetResult,
@@ -178,6 +182,7 @@ export type Check = (value: unknown) => boolean;
 /** Checks of params by method. Null: the method takes no params. */
 export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "agents.create": checkAgentsCreateParams,
+  "agents.delete": checkAgentsDeleteParams,
   "agents.get": checkAgentsGetParams,
   "agents.list": null,
   "approval.grants": null,
@@ -221,6 +226,7 @@ export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "run.why": checkRunWhyParams,
   "search.query": checkSearchQueryParams,
   "session.compact": checkSessionCompactParams,
+  "session.delete": checkSessionDeleteParams,
   "session.get": checkSessionGetParams,
   "session.history": checkSessionHistoryParams,
   "session.messages": checkSessionMessagesParams,
@@ -266,6 +272,7 @@ export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
 /** Checks of results by method. */
 export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "agents.create": checkAgentsCreateResult,
+  "agents.delete": checkAgentsDeleteResult,
   "agents.get": checkAgentsGetResult,
   "agents.list": checkAgentsListResult,
   "approval.grants": checkApprovalGrantsResult,
@@ -309,6 +316,7 @@ export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "run.why": checkRunWhyResult,
   "search.query": checkSearchQueryResult,
   "session.compact": checkSessionCompactResult,
+  "session.delete": checkSessionDeleteResult,
   "session.get": checkSessionGetResult,
   "session.history": checkSessionHistoryResult,
   "session.messages": checkSessionMessagesResult,

@@ -5,20 +5,21 @@ import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { withAgent } from "../../kernel/routing/agents.ts";
+import { MAIN_AGENT, withAgent } from "../../kernel/routing/agents.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { SessionDirectory } from "../../ports/sessions.ts";
+import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
 /** Number of folders that are read in parallel. */
 const AT_ONCE = 16;
 
 export interface AgentMethodPorts extends Pick<KernelPorts, "config"> {
-  readonly sessions: Pick<SessionDirectory, "byAgent">;
+  readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
+  readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
 }
 
-export function agentMethods({ config, sessions, files }: AgentMethodPorts): Handlers {
+export function agentMethods({ config, deleteSessions, sessions, files }: AgentMethodPorts): Handlers {
   const entryOf = (agent: AgentConfig, activity: ReturnType<SessionDirectory["byAgent"]>, commissioned: boolean): AgentEntry => {
     const active = activity.get(agent.id);
     return {
@@ -94,5 +95,51 @@ export function agentMethods({ config, sessions, files }: AgentMethodPorts): Han
       if (!folder.ok) return folder;
       return succeed({ agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned) });
     },
+    "agents.delete": (_caller, { agentId, sessions: withSessions }) => {
+      if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+      const list = config.effective().agents?.list ?? [];
+      if (agentId === MAIN_AGENT)
+        return fail(
+          "agent.kept",
+          "`main` is always an agent, so it cannot be deleted.",
+          "Delete its conversations: `gsv session delete KEY`.",
+        );
+      if (agentId === config.defaultAgentId()) return fail("agent.kept", `${agentId} is the default agent, so it was not deleted.`);
+      const routes = (config.effective().agents?.bindings ?? []).flatMap((binding, index) =>
+        binding.agentId === agentId ? [`agents.bindings[${index}]`] : [],
+      );
+      if (routes.length > 0)
+        return fail(
+          "agent.in_use",
+          `${routes.slice(0, NAMED).join(", ")}${more(routes.length)} ${routes.length === 1 ? "routes" : "route"} messages to ${agentId}, so it was not deleted.`,
+          `Remove the route first: \`gsv config unset ${routes.at(-1)}\`.`,
+        );
+      const keys = sessions.keysOf(agentId);
+      if (keys.length > 0 && withSessions !== true)
+        return fail(
+          "agent.in_use",
+          `${agentId} has ${keys.length === 1 ? "a conversation" : `${keys.length} conversations`}: ${keys.slice(0, NAMED).join(", ")}${more(keys.length)}.`,
+          `Delete them with it: \`gsv agent delete ${agentId} --sessions\`.`,
+        );
+      // In one transaction: an agent without its entry whose sessions stay could not be deleted again.
+      let changed: ReturnType<typeof config.set> | undefined;
+      try {
+        deleteSessions(keys, () => {
+          changed = config.set(
+            "agents.list",
+            list.filter(({ id }) => id !== agentId),
+          );
+          if (!changed.ok) throw new Refused();
+        });
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+      }
+      return changed?.ok === true ? succeed({ ok: true, agentId, sessions: keys.length } as const) : (changed ?? fail("internal"));
+    },
   };
 }
+/** Names in one message. */
+const NAMED = 5;
+const more = (count: number): string => (count > NAMED ? ` and ${count - NAMED} more` : "");
+/** Undoes the transaction; the answer has the reason. */
+class Refused extends Error {}

@@ -109,6 +109,12 @@ export class GrantStore {
     });
   }
 
+  /** The session was deleted: what was allowed for this conversation alone ends. */
+  forget(sessionKey: string): void {
+    run(this.#db.sql, "DELETE FROM grants WHERE session_key = ? AND session_id IS NOT NULL", sessionKey);
+    this.#version.raise();
+  }
+
   nextPrune(): number | undefined {
     const at = one<{ at: number | null }>(this.#db.sql, "SELECT min(expires_at) AS at FROM grants")?.at;
     return at === null || at === undefined ? undefined : at + KEPT_MS;

@@ -203,6 +203,10 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       },
       runContext: ({ agentId, sessionKey }) => ({ grants: grants.for(agentId, sessionKey, now()) }),
       contextVersion: () => `grants ${grants.version()}`,
+      sessionGone({ key }) {
+        store.forget(key);
+        grants.forget(key);
+      },
       alarms: [
         { name: "approvals_ended", next: () => store.nextPrune(), run: (at) => store.prune(at) },
         { name: "grants_ended", next: () => grants.nextPrune(), run: (at) => grants.prune(at) },

@@ -113,6 +113,12 @@ export class ApprovalStore {
     });
   }
 
+  /** The session was deleted: the next one of its name reports from the beginning. */
+  forget(sessionKey: string): void {
+    run(this.#db.sql, "DELETE FROM approvals WHERE session_key = ?", sessionKey);
+    run(this.#db.sql, "DELETE FROM approval_reports WHERE session_key = ?", sessionKey);
+  }
+
   /** The oldest first. */
   waiting(sessionKey?: string): readonly ApprovalEntry[] {
     return this.#asked(sessionKey).map(({ entry }) => entry);

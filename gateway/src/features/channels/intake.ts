@@ -260,6 +260,8 @@ export class Intake {
     if (!result.ok) {
       const { error } = result;
       if (error.reason === "storage.failed" || error.reason === "storage.full" || error.reason === "internal") return LATER;
+      // The next try starts a new session.
+      if (error.reason === "session.deleting") return LATER;
       // No sender waits for an answer, so the message can wait in the channel.
       if (unanswered !== undefined && error.reason === "session.queue_full") return LATER;
       return settle(refused(sentence(error)));

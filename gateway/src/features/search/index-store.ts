@@ -178,6 +178,15 @@ export class IndexStore {
         if (!found.has(name) && source.state !== "gone") sql.exec("UPDATE sources SET state = 'gone' WHERE id = ?", source.id);
     });
   }
+  /** A deleted session and its transcripts become `gone`. */
+  forget(sessionKey: string, sessionIds: readonly string[]): void {
+    this.#storage.sql.exec(
+      `UPDATE sources SET state = 'gone' WHERE (kind = 'sessions' AND name = ?1)
+        OR (kind = 'archives' AND (session_key = ?1 OR session_id IN (SELECT value FROM json_each(?2))))`,
+      sessionKey,
+      JSON.stringify(sessionIds),
+    );
+  }
   addSession(key: string): Source {
     this.#storage.sql.exec(
       "INSERT INTO sources(kind, name, etag, state, session_key) VALUES('sessions', ?, '', 'new', ?) ON CONFLICT(kind, name) DO NOTHING",

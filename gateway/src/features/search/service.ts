@@ -44,6 +44,15 @@ export class SearchService implements SearchPort {
     };
   }
 
+  async forget(sessionKey: string, sessionIds: readonly string[]): Promise<void> {
+    const { store } = this.#ports;
+    if (store.agent() === undefined) return;
+    // A catch-up may have read the session before it was deleted.
+    await this.#running?.catch(() => undefined);
+    store.forget(sessionKey, sessionIds);
+    while (!store.removeGone());
+  }
+
   /** Continues unfinished catch-ups. Never throws. */
   async alarm(): Promise<void> {
     const agentId = this.#ports.store.agent();

@@ -7,15 +7,17 @@ import { namedSession } from "../../kernel/naming.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionNews } from "../../ports/gateway.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SearchableSessions } from "../../ports/search.ts";
-import type { SessionPort } from "../../ports/session.ts";
+import type { SearchableSessions, SearchPort } from "../../ports/search.ts";
+import type { SessionIdentity, SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
-import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
+import type { DeletionPort, SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { createArchiveReader } from "../../storage/archive-reader.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { archiveMethods } from "./archives.ts";
 import { askSessions } from "./ask.ts";
 import { chatMethods } from "./chat.ts";
+import { SessionDeletion } from "./deletion.ts";
+import { DELETION_MIGRATIONS, DeletionStore } from "./deletion-store.ts";
 import { resumeFrom } from "./follow.ts";
 import { sessionMethods } from "./methods.ts";
 import { SESSION_HISTORY } from "./migrations.ts";
@@ -41,10 +43,14 @@ export interface SessionsPorts
     | "ids"
     | "log"
     | "now"
+    | "sessionGone"
+    | "sessionSpent"
     | "subscriptions"
   > {
   readonly after: (ms: number, work: () => void) => void;
   readonly bucket: Bucket;
+  /** An agent's search index. */
+  readonly searchIndex: (agentId: string) => SearchPort;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
 }
@@ -55,7 +61,7 @@ export interface SessionsRpc {
   searchable(agentId: string, afterKey: string): SearchableSessions;
   send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
 }
-export interface SessionsOffer extends SessionsPort, StopPort {
+export interface SessionsOffer extends DeletionPort, SessionsPort, StopPort {
   readonly sessionsRpc: SessionsRpc;
   readonly stopRpc: Pick<Stop, "resumeFor" | "stopFor">;
 }
@@ -65,23 +71,37 @@ const SEARCHED_SESSIONS = 500;
 export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = {
   name: "sessions",
   history: SESSION_HISTORY,
-  migrations: STOP_MIGRATIONS,
+  migrations: [...STOP_MIGRATIONS, ...DELETION_MIGRATIONS],
   tools: SESSION_TOOLS,
   create(ports) {
     const sessions = new Sessions(ports.database, ports.after);
     const stops = new StopStore(ports.database);
-    const ask = askSessions(ports.session, ports.log, (key) => {
+    const deletions = new DeletionStore(ports.database);
+    const hold = (key: string): boolean => {
       if (stops.state() === undefined) return false;
       stops.note(key);
       return true;
-    });
+    };
+    // A message with an older ref was on its way when the session was deleted.
+    const deleted = ({ key, ref }: SessionIdentity): boolean => deletions.has(key) || sessions.find(key)?.ref !== ref;
+    const ask = askSessions(ports.session, ports.log, hold, deleted);
     const stop = new Stop({ ...ports, sessions, stops, ask });
     const runWaits = new RunWaits(ports.subscriptions);
-    const inner = { ...ports, sessions, ask, runWaits, archives: createArchiveReader(ports.bucket) };
+    const archives = createArchiveReader(ports.bucket);
+    const deletion = new SessionDeletion({ ...ports, sessions, ask, archives, deletions });
+    const inner = { ...ports, sessions, ask, runWaits, archives, deletion };
+    const deleteSessions = (keys: readonly string[], also: () => void): void => {
+      deletion.begin(
+        keys.flatMap((key) => sessions.deletable(key) ?? []),
+        also,
+      );
+      deletion.start(keys);
+    };
     return {
       offers: {
         sessions,
         ask,
+        deleteSessions,
         stopped: () => stops.state(),
         stopRpc: stop,
         sessionsRpc: {
@@ -92,10 +112,12 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
         },
       },
       methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner), ...stopMethods(stop, stops) },
-      alarms: [stop.alarm()],
+      alarms: [stop.alarm(), deletion.alarm()],
       // A run that has its provider's key asks for it again, and gets none.
       contextVersion: () => (stops.state() === undefined ? "" : `stopped ${stops.state()?.since}`),
-      restarted: () => resumeSessions(inner),
+      restarted: async () => {
+        await Promise.all([resumeSessions(inner), deletion.resume()]);
+      },
       /** `resume`: the sessions that the client followed before its link broke. */
       connected(connection, { resume }) {
         if (connection.principal.mode !== "client" || !scopesOf(connection.principal).includes("read")) return;

@@ -1,16 +1,23 @@
 /** `sessions.list` and `session.*`. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { SessionPatchParams } from "../../../../protocol/gen/types.ts";
+import { asSessionKey, type SessionPatchParams } from "../../../../protocol/gen/types.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { existingSession, namedSession, unknownAgent, writableSession } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionPort } from "../../ports/session.ts";
 import type { AskSession, NamedSession, Repeat } from "../../ports/sessions.ts";
+import type { SessionDeletion } from "./deletion.ts";
 import { followFrom } from "./follow.ts";
 import type { Sessions } from "./store.ts";
 
-export interface MethodPorts extends Pick<KernelPorts, "config" | "connections" | "followers"> {
+/** What is not deleted by then goes on in the background. */
+const DELETION_WAIT_MS = 10_000;
+
+export interface MethodPorts extends Pick<KernelPorts, "background" | "config" | "connections" | "followers"> {
+  readonly deletion: SessionDeletion;
   readonly sessions: Sessions;
   readonly ask: AskSession;
 }
@@ -38,7 +45,7 @@ function knownChanges({
   };
 }
 
-export function sessionMethods({ config, connections, followers, sessions, ask }: MethodPorts): Handlers {
+export function sessionMethods({ background, config, connections, deletion, followers, sessions, ask }: MethodPorts): Handlers {
   const existing = (raw: string): Result<NamedSession> => existingSession(config, sessions, raw);
   const askExisting = async <T>(
     raw: string,
@@ -72,6 +79,33 @@ export function sessionMethods({ config, connections, followers, sessions, ask }
     },
     // `once`: after a lost answer, a second reset would archive the new conversation.
     "session.reset": (_caller, params) => askExisting(params.sessionKey, (session) => session.reset(), "once"),
+    "session.delete": async (_caller, { sessionKey, stop }) => {
+      const found = existing(sessionKey);
+      if (!found.ok) return found;
+      const { key, address } = found.value;
+      if (!deletion.isUnderWay(key)) {
+        const look = await ask(key, (session) => session.stats());
+        const state = look.ok ? look.value.state : undefined;
+        if (state === "archiving") return fail("session.busy");
+        if (look.ok && stop !== true && (look.value.isProcessing || look.value.queueSize > 0))
+          return fail(
+            "session.running",
+            "The conversation has a run or waiting messages, so it was not deleted.",
+            `Wait for its end, or stop it with the deletion: \`gsv session delete ${key} --stop\`.`,
+          );
+        const ref = sessions.find(key)?.ref;
+        if (ref !== undefined) deletion.begin([{ key, ref, agentId: address.agentId }]);
+      }
+      const running = deletion.run(key);
+      background("session_deletion", running);
+      const done = await within(
+        afterTimeout,
+        DELETION_WAIT_MS,
+        running.catch(() => undefined),
+        () => undefined,
+      );
+      return succeed({ ok: true, sessionKey: asSessionKey(key), done: done !== undefined, ...done } as const);
+    },
     "session.compact": (_caller, params) => askExisting(params.sessionKey, (session) => session.compact(params.keepMessages), "once"),
     /** For a session that does not exist yet, the prompt of its first message. */
     "session.prompt": async (_caller, params) => {

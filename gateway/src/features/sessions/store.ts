@@ -10,7 +10,7 @@ import { randomName } from "../../platform/ids.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { SearchableSessions } from "../../ports/search.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
-import type { NamedSession, SessionDirectory, SessionRecord } from "../../ports/sessions.ts";
+import type { DeletedSession, NamedSession, SessionDirectory, SessionRecord } from "../../ports/sessions.ts";
 
 type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null; owned: number };
 
@@ -169,6 +169,26 @@ export class Sessions implements SessionDirectory {
   lookUp(session: NamedSession, refWhenNew: string): SessionIdentity {
     const ref = this.find(session.key)?.ref ?? refWhenNew;
     return { key: session.key, ref, agentId: session.address.agentId, isOwnersSession: this.isOwners(session) };
+  }
+
+  /** Part of the transaction that ends a deletion. The name is free again. */
+  remove(key: string): void {
+    run(this.#db.sql, "DELETE FROM sessions WHERE key = ?", key);
+    this.#byKey.delete(key);
+    this.#unwritten.delete(key);
+  }
+  /** What a deletion has to know of a session; undefined: there is none. */
+  deletable(key: string): DeletedSession | undefined {
+    const found = this.find(key);
+    return found && { key, ref: found.ref, agentId: key.slice("agent:".length, key.indexOf(":", "agent:".length)) };
+  }
+  /** Keys of an agent's sessions, the last active first. */
+  keysOf(agentId: string): readonly string[] {
+    return all<{ key: string }>(
+      this.#db.sql,
+      "SELECT key FROM sessions WHERE key >= ? AND key < ? ORDER BY last_active_at DESC, key",
+      ...keysOf(agentId),
+    ).map(({ key }) => key);
   }
 
   #load(key: string): Cached | undefined {

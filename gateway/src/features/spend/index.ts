@@ -21,6 +21,8 @@ export const spendFeature: FeatureDefinition<LedgerPorts, { readonly spendRpc: S
       methods: {
         "usage.get": async (_caller, { by, days }) => succeed(await ledger.usage(by ?? "day", days ?? USUAL_DAYS)),
       },
+      sessionSpent: (session, spent) => ledger.sessionSpent(session, spent),
+      sessionGone: ({ key }) => ledger.sessionGone(key),
       alarms: [
         { name: "spend_grants", next: () => ledger.nextEnd(), run: (now) => ledger.endGrants(now) },
         { name: "spend_notices", next: () => ledger.nextTelling(), run: () => ledger.tellAll() },

@@ -177,6 +177,10 @@ export class LedgerStore {
   dropGrant(session: string): void {
     run(this.#db.sql, "DELETE FROM spend_grants WHERE session = ?", session);
   }
+  forgetSession(session: string): void {
+    this.dropGrant(session);
+    run(this.#db.sql, "DELETE FROM spend_reports WHERE session = ?", session);
+  }
   grant(session: string): Grant | undefined {
     const row = one<GrantRow>(this.#db.sql, "SELECT * FROM spend_grants WHERE session = ?", session);
     return row && grantOf(row);

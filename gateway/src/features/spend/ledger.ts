@@ -9,7 +9,7 @@ import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { localTime } from "../../prompt/dates.ts";
 import type { Amount, SpendAnswer, SpendAsk, SpendState } from "../../ports/spend.ts";
-import type { SessionsPort } from "../../ports/sessions.ts";
+import type { DeletedSession, SessionsPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
 import { dayOf, daysBefore, nextDay } from "./days.ts";
 import { type Grant, LedgerStore, type Spender } from "./ledger-store.ts";
@@ -186,6 +186,15 @@ export class Ledger {
     const { costUsd, tokens } = state.open;
     if (costUsd === 0 && tokens === 0) this.#store.dropGrant(grant.session);
     else this.#store.putGrant({ ...grant, costUsd, tokens, tries: 0, until: now + LEASE_MS });
+  }
+
+  /** A session is being deleted: its last report. */
+  sessionSpent({ key, agentId }: DeletedSession, { report }: SpendState): void {
+    this.#store.transaction(() => this.#store.record({ session: key, agent: agentId }, report));
+  }
+  /** What it used stays. The next session of this name counts its calls from the beginning. */
+  sessionGone(key: string): void {
+    this.#store.forgetSession(key);
   }
 
   // ---------------------------------------------------------------- looking

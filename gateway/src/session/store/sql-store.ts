@@ -33,9 +33,18 @@ export class SqlStore implements SessionStore {
   #front: QueueFront | undefined;
   /** Where the pruning of dedupe keys goes on. Memory only: a new incarnation begins again. */
   #pruneAfter = "";
+  #isClosed = false;
 
   constructor(storage: SessionDatabase) {
     this.#storage = storage;
+  }
+
+  /** The session is deleted: work that is still under way can't write or read any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   transaction<T>(work: () => T): T {
@@ -53,6 +62,7 @@ export class SqlStore implements SessionStore {
     this.#hasTables = true;
   }
   #exists(): boolean {
+    if (this.#isClosed) throw new Error("the session was deleted");
     if (this.#hasTables === undefined) {
       const found =
         this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'").toArray().length > 0;

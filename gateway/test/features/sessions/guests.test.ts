@@ -128,6 +128,7 @@ describe("session ownership", () => {
         asked.push(request);
         return { hits: [], more: false, notes: [] };
       },
+      forget: async () => undefined,
     }));
     await port().search({ agentId: "main", query: "tea", memoryOnly: true });
     expect(asked[0]?.memoryOf).toEqual({ keys: ["agent:main:main", "agent:main:dm:test%3Ame"], prefix: "agent:main:cli:dm:" });
