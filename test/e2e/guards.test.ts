@@ -3,7 +3,7 @@
  * `/trust`, and a command outside the sandbox.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type FakeModel, Machine, type NodeProcess, type Ran, startFakeModel, until } from "./support.ts";
@@ -168,5 +168,22 @@ describe("what the owner allowed, and what others wrote", () => {
     await ended("esc");
     assert.equal(readFileSync(outside, "utf8"), "made\n");
     await machine.ok("approval", "deny", (await asked("esc", escalated)).code);
+  });
+
+  it("[PO13] `delete everything in old` asks in mode auto, and the question shows what will be deleted", async () => {
+    mkdirSync(node.file("old"));
+    writeFileSync(node.file("old/letter.txt"), "dear");
+    fake.enqueue({ text: "", toolCalls: [{ name: "laptop__Bash", arguments: { command: "rm -rf old/*" } }] }, { text: "Not done." });
+    const { code, stderr } = await chat("delete", "delete everything in old", "--mode", "auto");
+    assert.equal(code, 5, stderr);
+    assert.match(stderr, /rm -rf old\/\*/);
+    assert.match(
+      stderr.replaceAll(/\s+/g, " "),
+      /more than 50 files on laptop, or a number that the command does not tell\. What a command deletes cannot be undone\./,
+    );
+    const [question] = await waiting();
+    await machine.ok("approval", "deny", question?.code ?? "");
+    await ended("delete");
+    assert.equal(readFileSync(node.file("old/letter.txt"), "utf8"), "dear");
   });
 });
