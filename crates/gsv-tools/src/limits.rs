@@ -69,3 +69,5 @@ pub const UNDO_CHANGES: usize = 100_000;
 pub const UNDO_FILES: usize = 200;
 /// Files whose earlier states are recorded together; each holds its copy open.
 pub const UNDO_BATCH: usize = 50;
+/// Files of a batch that are worked on at the same time: most of the time is waiting for the disk.
+pub const UNDO_THREADS: usize = 16;

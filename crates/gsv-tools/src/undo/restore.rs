@@ -10,6 +10,7 @@ use rustix::fs::{FileType, Stat};
 use super::change::{FileState, Unkept};
 use super::index::Step;
 use super::keep::{cannot_keep, now_ms, state_before};
+use super::side_by_side::side_by_side;
 use super::store::{Planned, UndoStore, sha256_of, sha256_of_file};
 use crate::beneath::{Beneath, Content, Links, Parents, RelPath, Spot, Target, kind_of};
 use crate::error::ToolError;
@@ -109,7 +110,7 @@ impl Undo {
     }
 
     fn batch(&self, steps: &[Step], request: &UndoRequest) -> Result<Vec<UndoneFile>, ToolError> {
-        let (mut files, mut ready, mut planned) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut due) = (Vec::new(), Vec::new());
         for (at, step) in steps.iter().enumerate() {
             let mut file = UndoneFile {
                 path: self.show(&step.path),
@@ -119,11 +120,7 @@ impl Undo {
             };
             match self.check(step, request.is_forced) {
                 Ok((rel, spot)) if !request.is_dry => match self.open(step) {
-                    Ok(content) => {
-                        planned.push(self.record_of(step, &rel, &spot)?);
-                        let seen = spot.stat;
-                        ready.push(Ready { at, rel, seen, content });
-                    }
+                    Ok(content) => due.push((at, rel, spot, content)),
                     Err((outcome, problem)) => (file.outcome, file.problem) = (outcome, Some(problem)),
                 },
                 Ok(_) => {}
@@ -131,16 +128,29 @@ impl Undo {
             }
             files.push(file);
         }
+        let prepared = side_by_side(due, limits::UNDO_THREADS, |(at, rel, spot, content)| {
+            let planned = self.record_of(&steps[at], &rel, &spot)?;
+            let seen = spot.stat;
+            Ok((planned, Ready { at, rel, seen, content }))
+        });
+        let (planned, ready): (Vec<_>, Vec<_>) = prepared
+            .into_iter()
+            .collect::<Result<Vec<_>, ToolError>>()?
+            .into_iter()
+            .unzip();
         self.store
             .record(&request.undo_id, now_ms(), planned, false)
             .map_err(|error| cannot_keep(self.files.workspace(), error))?;
-        for ready in ready {
-            let file = &mut files[ready.at];
+        let restored = side_by_side(ready, limits::UNDO_THREADS, |ready| {
             let temp = temp_name(&steps[ready.at].path);
-            match self
+            let put = self
                 .files
-                .put_back(&ready.rel, ready.seen.as_ref(), ready.content, &temp)
-            {
+                .put_back(&ready.rel, ready.seen.as_ref(), ready.content, &temp);
+            (ready.at, put)
+        });
+        for (at, put) in restored {
+            let file = &mut files[at];
+            match put {
                 Ok(()) => file.outcome = UndoOutcome::Undone,
                 Err(error @ ToolError::Changed { .. }) => {
                     (file.outcome, file.problem) = (UndoOutcome::Conflict, Some(error.to_string()));

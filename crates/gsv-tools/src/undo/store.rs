@@ -123,9 +123,9 @@ impl UndoStore {
         File::open(self.copy_path(sha256))
     }
 
-    /// Keeps the content of a file, from its beginning. Durable after [`Self::record`]. Returns its hash and size.
+    /// Keeps the content of a file, from its beginning. Durable after [`Self::record`]. Returns its hash and size. The caller holds
+    /// the lock of the tools until then, so that no copy is pruned before its record is written. Several threads may call it at once.
     pub(super) fn add_copy(&self, file: &mut File, size: u64) -> io::Result<(String, u64)> {
-        let mut kept = self.lock();
         let new = self.copy_path(&format!("{NEW}-{:016x}", fastrand::u64(..)));
         let added = if size <= SMALL_BYTES {
             self.add_small(file, &new)
@@ -134,7 +134,7 @@ impl UndoStore {
         };
         match added {
             Ok((sha256, size, is_new)) => {
-                kept.is_dirty |= is_new;
+                self.lock().is_dirty |= is_new;
                 Ok((sha256, size))
             }
             Err(error) => {
