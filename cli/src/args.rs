@@ -10,6 +10,7 @@ mod approval;
 mod channel;
 mod cli;
 mod gateway;
+mod memory;
 mod nodes;
 mod parse;
 mod session;
@@ -27,6 +28,7 @@ pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,
 };
+pub use self::memory::{MemoryCommand, MemoryReview};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;
 pub use self::session::{

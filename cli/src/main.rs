@@ -119,6 +119,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
         Command::Token(command) => block_on(commands::token::run(&context, command)),
         Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
+        Command::Memory(command) => block_on(commands::memory::run(&context, command)),
         Command::Search(args) => block_on(commands::search::run(&context, args)),
         Command::Skills(command) => block_on(commands::skills::run(&context, command)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 52] = [
+    let commands: [&[&str]; 54] = [
         &[],
         &["chat"],
         &["up"],
@@ -57,6 +57,8 @@ fn help_texts() {
         &["workspace", "get"],
         &["workspace", "put"],
         &["workspace", "edit"],
+        &["memory"],
+        &["memory", "review"],
         &["search"],
         &["skills"],
         &["skills", "install"],

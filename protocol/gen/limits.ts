@@ -154,6 +154,10 @@ export const LIMITS = {
   processRetentionMs: 1800000,
   /** The protocol version that this contract describes. */
   protocolVersion: 1,
+  /** All memories of an agent that wait for the owner. */
+  quarantineBytes: 1048576,
+  /** Memories of an agent that wait for the owner. A full quarantine takes no more. */
+  quarantineEntries: 100,
   /** Bytes of queued messages of one session. */
   queueBytes: 4194304,
   /** Queued messages of one session; more are refused before they are accepted. */

@@ -65,6 +65,12 @@ import type {
   LogsGetResult,
   LogsResultParams,
   LogsResultResult,
+  MemoryDropParams,
+  MemoryDropResult,
+  MemoryPromoteParams,
+  MemoryPromoteResult,
+  MemoryQuarantineParams,
+  MemoryQuarantineResult,
   ModelTestParams,
   ModelTestResult,
   ModelsListParams,
@@ -176,7 +182,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a22a33560914355f";
+export const PROTOCOL_FINGERPRINT = "62c5f25aa9545d50";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -580,6 +586,39 @@ export const METHODS = {
     scope: "node",
     audit: "none",
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Removes a memory that waits. It is not kept anywhere. */
+  "memory.drop": {
+    params: "MemoryDropParams",
+    result: "MemoryDropResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["memory.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Keeps a memory: makes its change in the file that it was meant for, as the owner's own. `ifMatch` is the `etag` that was shown: the file is changed only if it is still in that state. */
+  "memory.promote": {
+    params: "MemoryPromoteParams",
+    result: "MemoryPromoteResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["agent.unknown", "file.binary", "file.too_large", "memory.not_found", "path.not_found", "storage.failed", "tool.bad_args", "workspace.conflict", "workspace.protected"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lists the memories that wait for the owner, the oldest first. They are in no prompt, and no search finds them. */
+  "memory.quarantine": {
+    params: "MemoryQuarantineParams",
+    result: "MemoryQuarantineResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -1222,6 +1261,9 @@ export interface MethodTypes {
   "heartbeat.trigger": { params: HeartbeatTriggerParams; result: HeartbeatTriggerResult };
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
+  "memory.drop": { params: MemoryDropParams; result: MemoryDropResult };
+  "memory.promote": { params: MemoryPromoteParams; result: MemoryPromoteResult };
+  "memory.quarantine": { params: MemoryQuarantineParams; result: MemoryQuarantineResult };
   "model.test": { params: ModelTestParams; result: ModelTestResult };
   "models.list": { params: ModelsListParams; result: ModelsListResult };
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };

@@ -1606,6 +1606,48 @@ export type MediaUploaded = {
   filename?: string;
 };
 
+/** Parameters of `memory.drop`. */
+export type MemoryDropParams = {
+  /** At most 32 characters. */
+  id: string;
+  agentId?: AgentId;
+};
+
+/** Result of `memory.drop`. */
+export type MemoryDropResult = {
+  ok: true;
+  dropped: boolean;
+};
+
+/** Parameters of `memory.promote`. */
+export type MemoryPromoteParams = {
+  /** At most 32 characters. */
+  id: string;
+  agentId?: AgentId;
+  /** At most 128 characters. */
+  ifMatch?: string;
+};
+
+/** Result of `memory.promote`. */
+export type MemoryPromoteResult = {
+  ok: true;
+  /** At most 1024 characters. */
+  path: string;
+};
+
+/** Parameters of `memory.quarantine`. */
+export type MemoryQuarantineParams = {
+  agentId?: AgentId;
+};
+
+/** Result of `memory.quarantine`. */
+export type MemoryQuarantineResult = {
+  /** At most 200 items. */
+  memories: QuarantinedMemory[];
+  /** At most 200 items. */
+  damaged: string[];
+};
+
 /** Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn. */
 export type MessageId = string & { readonly __brand: "MessageId" };
 /** Names a string that is known to be a MessageId; checks nothing. */
@@ -1992,6 +2034,32 @@ export type ProviderEntry = {
   name: string;
   models: number;
   ready: boolean;
+};
+
+/** A memory that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes. */
+export type QuarantinedMemory = {
+  /** At most 32 characters. */
+  id: string;
+  /** At most 1024 characters. */
+  path: string;
+  /** At most 16 characters. */
+  label: string;
+  /** At most 512 characters. */
+  source: string;
+  sessionKey: SessionKey;
+  /** At most 256 characters. */
+  callId: string;
+  /** Epoch ms. */
+  at: number;
+  /** At most 32768 characters. */
+  diff: string;
+  diffBytes: number;
+  /** At most 64 characters. */
+  diffSha256?: string;
+  /** At most 128 characters. */
+  etag: string;
+  /** At most 1024 characters. */
+  problem?: string;
 };
 
 /** When a session is reset automatically. */

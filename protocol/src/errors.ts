@@ -546,6 +546,18 @@ row(
   "Read the file again, then repeat the change.",
 );
 row(
+  "memory.not_found",
+  { code: 534, blame: "caller", http: 404, exit: 1 },
+  "No memory with this id waits for you.",
+  "List those that wait: `gsv memory review`.",
+);
+row(
+  "memory.quarantine_full",
+  { code: 535, blame: "policy", http: 507, exit: 1 },
+  "Too many memories wait for the owner.",
+  "Keep or drop some of them: `gsv memory review`.",
+);
+row(
   "workspace.protected",
   { code: 531, blame: "policy", http: 403, exit: 3 },
   "This file is protected against the change.",

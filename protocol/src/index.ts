@@ -14,6 +14,7 @@ import "./approval.ts";
 import "./log.ts";
 import "./config.ts";
 import "./workspace.ts";
+import "./memory.ts";
 import "./archive.ts";
 import "./agent.ts";
 import "./search.ts";

@@ -75,6 +75,8 @@ limit("documentSteps", 10000000, "Work for one PDF: operators, characters, and 2
 limit("imagePixels", 25000000, "Largest image that is scaled for a model on the owner's machine.");
 limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on Cloudflare, where an object has 128 MB.");
 limit("transcriptionMs", 60000, "Time limit for transcribing one recording.");
+limit("quarantineEntries", 100, "Memories of an agent that wait for the owner. A full quarantine takes no more.");
+limit("quarantineBytes", 1048576, "All memories of an agent that wait for the owner.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");
 limit("skillBytes", 131072, "Largest SKILL.md.");
 limit("skillFiles", 256, "Files of one skill.");

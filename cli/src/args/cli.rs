@@ -8,6 +8,7 @@ use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
+use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
@@ -132,6 +133,9 @@ pub enum Command {
     /// Read and change the agent's files
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
+    /// Show what the agent learnt from others' texts, and keep or drop it
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Find text in files, conversations and transcripts
     Search(Search),
     /// List, install and approve the agent's skills
@@ -224,7 +228,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 29);
+        assert_eq!(commands.len(), 30);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

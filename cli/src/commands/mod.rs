@@ -19,6 +19,7 @@ pub mod gateway;
 mod local;
 pub mod local_config;
 mod login_view;
+pub mod memory;
 pub mod messages;
 pub mod models;
 pub mod node;

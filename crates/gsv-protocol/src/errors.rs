@@ -700,6 +700,30 @@ pub const MEDIA_UNSUPPORTED: ErrorReason = ErrorReason {
     hint: "Convert the file to an image, audio, video or document format.",
 };
 
+/// No memory with this id waits for you.
+pub const MEMORY_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "memory.not_found",
+    code: 534,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "No memory with this id waits for you.",
+    hint: "List those that wait: `gsv memory review`.",
+};
+
+/// Too many memories wait for the owner.
+pub const MEMORY_QUARANTINE_FULL: ErrorReason = ErrorReason {
+    reason: "memory.quarantine_full",
+    code: 535,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 507,
+    exit: 1,
+    text: "Too many memories wait for the owner.",
+    hint: "Keep or drop some of them: `gsv memory review`.",
+};
+
 /// This gateway knows the method but does not serve it.
 pub const METHOD_NOT_SERVED: ErrorReason = ErrorReason {
     reason: "method.not_served",
@@ -1660,6 +1684,8 @@ pub const ERRORS: &[ErrorReason] = &[
     LINK_UNREACHABLE,
     MEDIA_NOT_FOUND,
     MEDIA_UNSUPPORTED,
+    MEMORY_NOT_FOUND,
+    MEMORY_QUARANTINE_FULL,
     METHOD_NOT_SERVED,
     MODEL_AUTH,
     MODEL_BAD_ANSWER,

@@ -230,6 +230,12 @@ pub const PROCESS_RETENTION_MS: u64 = 1_800_000;
 /// The protocol version that this contract describes.
 pub const PROTOCOL_VERSION: u64 = 1;
 
+/// All memories of an agent that wait for the owner.
+pub const QUARANTINE_BYTES: u64 = 1_048_576;
+
+/// Memories of an agent that wait for the owner. A full quarantine takes no more.
+pub const QUARANTINE_ENTRIES: u64 = 100;
+
 /// Bytes of queued messages of one session.
 pub const QUEUE_BYTES: u64 = 4_194_304;
 

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "a22a33560914355f";
+pub const PROTOCOL_FINGERPRINT: &str = "62c5f25aa9545d50";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,12 @@ pub enum Request {
     LogsGet(types::LogsGetParams),
     #[serde(rename = "logs.result")]
     LogsResult(types::LogsResultParams),
+    #[serde(rename = "memory.drop")]
+    MemoryDrop(types::MemoryDropParams),
+    #[serde(rename = "memory.promote")]
+    MemoryPromote(types::MemoryPromoteParams),
+    #[serde(rename = "memory.quarantine")]
+    MemoryQuarantine(types::MemoryQuarantineParams),
     #[serde(rename = "model.test")]
     ModelTest(types::ModelTestParams),
     #[serde(rename = "models.list")]
@@ -234,6 +240,9 @@ impl Request {
             Self::HeartbeatTrigger(_) => "heartbeat.trigger",
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
+            Self::MemoryDrop(_) => "memory.drop",
+            Self::MemoryPromote(_) => "memory.promote",
+            Self::MemoryQuarantine(_) => "memory.quarantine",
             Self::ModelTest(_) => "model.test",
             Self::ModelsList(_) => "models.list",
             Self::NodeExecEvent(_) => "node.exec.event",
@@ -812,6 +821,51 @@ impl Method for LogsResult {
 
     fn request(params: Self::Params) -> Request {
         Request::LogsResult(params)
+    }
+}
+
+/// Removes a memory that waits. It is not kept anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryDrop;
+impl Method for MemoryDrop {
+    const NAME: &'static str = "memory.drop";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryDropParams;
+    type Result = types::MemoryDropResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryDrop(params)
+    }
+}
+
+/// Keeps a memory: makes its change in the file that it was meant for, as the owner's own. `ifMatch` is the `etag` that was shown: the file is changed only if it is still in that state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryPromote;
+impl Method for MemoryPromote {
+    const NAME: &'static str = "memory.promote";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryPromoteParams;
+    type Result = types::MemoryPromoteResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryPromote(params)
+    }
+}
+
+/// Lists the memories that wait for the owner, the oldest first. They are in no prompt, and no search finds them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryQuarantine;
+impl Method for MemoryQuarantine {
+    const NAME: &'static str = "memory.quarantine";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryQuarantineParams;
+    type Result = types::MemoryQuarantineResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryQuarantine(params)
     }
 }
 

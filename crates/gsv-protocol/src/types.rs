@@ -2429,6 +2429,64 @@ pub struct MediaUploaded {
     pub filename: Option<String>,
 }
 
+/// Parameters of `memory.drop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryDropParams {
+    /// At most 32 characters.
+    pub id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `memory.drop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryDropResult {
+    pub ok: bool,
+    pub dropped: bool,
+}
+
+/// Parameters of `memory.promote`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryPromoteParams {
+    /// At most 32 characters.
+    pub id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
+}
+
+/// Result of `memory.promote`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryPromoteResult {
+    pub ok: bool,
+    /// At most 1024 characters.
+    pub path: String,
+}
+
+/// Parameters of `memory.quarantine`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryQuarantineParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `memory.quarantine`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryQuarantineResult {
+    /// At most 200 items.
+    pub memories: Vec<QuarantinedMemory>,
+    /// At most 200 items.
+    pub damaged: Vec<String>,
+}
+
 /// Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -3039,6 +3097,36 @@ pub struct ProviderEntry {
     pub name: String,
     pub models: u64,
     pub ready: bool,
+}
+
+/// A memory that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuarantinedMemory {
+    /// At most 32 characters.
+    pub id: String,
+    /// At most 1024 characters.
+    pub path: String,
+    /// At most 16 characters.
+    pub label: String,
+    /// At most 512 characters.
+    pub source: String,
+    pub session_key: SessionKey,
+    /// At most 256 characters.
+    pub call_id: String,
+    /// Epoch ms.
+    pub at: u64,
+    /// At most 32768 characters.
+    pub diff: String,
+    pub diff_bytes: u64,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub diff_sha256: Option<String>,
+    /// At most 128 characters.
+    pub etag: String,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// When a session is reset automatically.

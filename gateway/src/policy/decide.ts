@@ -3,14 +3,14 @@
  * others have written into the conversation (matrix.ts), the mode. Hard denials come before: a caller has no entry for a tool that it may
  * not use. The node's own policy may tighten the decision.
  */
-import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
+import type { ApprovalConfig, PolicyClass } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { matches } from "../tools/guest-tools.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
-import { classOf, modeVerdict } from "./modes.ts";
+import { classOf, memoryChange, modeVerdict } from "./modes.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -120,7 +120,7 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants
       // For another person's session a rule only takes away.
       if (!context.isOwners) break;
       // Of programs a rule spares the question only for a shell command, which it names as a whole.
-      const isSpared = unit !== undefined || !isNotSpared(call, classOf(call));
+      const isSpared = unit !== undefined || !isNotSpared(call, classFor(call, context.taint));
       return (isSpared ? undefined : byMatrix(call, context)) ?? { verdict: "allow", rule: rule.name };
     }
     if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
@@ -140,12 +140,18 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants
 const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>
   (isOwners ? mode : undefined) ?? policy.mode ?? (policy.defaultDecision === undefined ? unset : undefined);
 
+/** A deletion of a memory cannot wait in quarantine, so it counts as one of a protected file. */
+const classFor = (call: PolicyCall, taint: Taint | undefined): PolicyClass =>
+  isForeign(taint) && memoryChange(call) === "deleted" ? "write_protected" : classOf(call);
+
 /** Rules TA5 and TA9. As long as no mode is set only protected files are guarded, and in mode full the owner has taken it on themselves. */
 function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, { verdict: "ask" }> | undefined {
   const { taint, isOwners, byOthers = false } = context;
   const mode = modeOf(context);
   if (mode === "full") return undefined;
-  const policyClass = classOf(call);
+  // A memory of such a conversation waits for the owner in quarantine (rule TA12), so that nothing has to be asked.
+  if (isForeign(taint) && memoryChange(call) === "kept") return undefined;
+  const policyClass = classFor(call, taint);
   // In another person's session no such call is offered.
   const guarded = isOwners ? guardedWhy(policyClass, taint, byOthers) : undefined;
   const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners }));

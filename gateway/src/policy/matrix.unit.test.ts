@@ -93,6 +93,26 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
               `${name} ${mode} ${label}`,
             );
   });
+  test("[TA9] [TA12] a change of a memory asks nothing, because it waits for the owner; a deletion asks, also where a rule allows it", () => {
+    const change = (name: string, path: string): PolicyCall => ({
+      name,
+      tool: name,
+      target: { kind: "native" },
+      policyClass: "write_workspace",
+      args: { path },
+    });
+    const rules = { rules: [{ id: "all", tool: "*", decision: "allow" as const }] };
+    for (const label of ["peer", "world"] as const)
+      for (const policy of [{}, rules])
+        for (const path of ["MEMORY.md", "memory.MD", "memory/2026-01-31.md"]) {
+          for (const tool of ["gsv__WriteFile", "gsv__EditFile"])
+            assert.equal(decided(change(tool, path), label, "auto", true, policy).verdict, "allow", path);
+          assert.equal(decided(change("gsv__DeleteFile", path), label, "auto", true, policy).rule, `taint:${label}`, path);
+        }
+    assert.equal(decided(change("gsv__DeleteFile", "memory/2026-01-31.md"), undefined, "auto").verdict, "allow");
+    // Where the mode asks about protected files, it still does.
+    assert.equal(decided(change("gsv__WriteFile", "MEMORY.md"), "world", "ask").rule, "mode:ask");
+  });
   test("a higher label never asks less", () => {
     for (const [name, call] of rows)
       for (const mode of ["ask", "auto"] as const)

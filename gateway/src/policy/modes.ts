@@ -2,7 +2,7 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { parsePath } from "../storage/keys.ts";
-import { protectionOf } from "../storage/workspace/protection.ts";
+import { isMemory, protectionOf } from "../storage/workspace/protection.ts";
 import { deletionOf, MAX_DELETED } from "./deletions.ts";
 import { isHarmless } from "./harmless.ts";
 import { isOrdinaryInside } from "./paths.ts";
@@ -20,6 +20,15 @@ export function classOf({ policyClass, target, tool, args }: PolicyCall): Policy
   return policyClass;
 }
 const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
+/** What a call does to the agent's memory. `kept`: the tool can keep it for the owner's review. Undefined: nothing. */
+export function memoryChange({ target, policyClass, tool, args }: PolicyCall): "kept" | "deleted" | undefined {
+  if (target.kind !== "native" || policyClass !== "write_workspace") return undefined;
+  const { path: given } = args;
+  const path = typeof given === "string" ? parsePath(given) : undefined;
+  if (!path?.ok || !isMemory(path.value) || protectionOf(path.value) === "quarantine") return undefined;
+  return tool === DELETES ? "deleted" : "kept";
+}
+const DELETES = "gsv__DeleteFile";
 function isProtected(given: unknown): boolean {
   if (typeof given !== "string") return true;
   const path = parsePath(given);

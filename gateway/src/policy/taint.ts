@@ -5,7 +5,7 @@
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { MediaBlock } from "../ports/messages.ts";
 import type { Origin } from "../ports/origin.ts";
-import { higher, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
+import { higher, isForeign, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 import { isHarmless } from "./harmless.ts";
 import { foldedPath } from "./paths.ts";
@@ -122,6 +122,12 @@ export function fileLabel(path: unknown): TaintLabel {
   if (typeof path !== "string" || path.startsWith("media:")) return "world";
   const folded = foldedPath(path);
   return FOREIGN_FOLDERS.some((folder) => folded === folder || folded.startsWith(`${folder}/`)) ? "world" : "self";
+}
+/** Of a file that was read: what its folder tells, or the label that it was written with (rule TA14). Undefined: nothing of others. */
+export function fileTaint(path: string, stored: Taint | undefined): Taint | undefined {
+  if (!isForeign(stored)) return undefined;
+  const { label } = higher(stored, taint(fileLabel(path), path));
+  return taint(label, `the file ${path}, written after ${stored.source}`);
 }
 const FOREIGN_FOLDERS = ["media", "results", "sessions", "memory/quarantine"] as const;
 

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { Origin } from "../ports/origin.ts";
 import { higher, isAbove, type Taint, TAINT_LABELS, type TaintLabel } from "../ports/taint.ts";
-import { channelTaint, filesTaint, messageTaint, resultTaint } from "./taint.ts";
+import { channelTaint, fileTaint, filesTaint, messageTaint, resultTaint } from "./taint.ts";
 
 const world: Taint = { label: "world", source: "a test" };
 const on = (role: "owner" | "guest"): Origin => ({ kind: "channel", channel: "whatsapp", accountId: "default", senderId: "ada", role });
@@ -99,6 +99,15 @@ describe("[TA4] a result", () => {
       undefined,
     ])
       assert.equal(read(path), "world", String(path));
+  });
+  test("[TA14] of a file with a stored label, that label and where it came from", () => {
+    assert.equal(fileTaint("notes.md", undefined), undefined);
+    assert.equal(fileTaint("notes.md", { label: "self", source: "x" }), undefined);
+    assert.deepEqual(fileTaint("notes.md", { label: "peer", source: "a message of bo" }), {
+      label: "peer",
+      source: "the file notes.md, written after a message of bo",
+    });
+    assert.equal(fileTaint("results/a.txt", { label: "peer", source: "x" })?.label, "world");
   });
   test("names its source", () => {
     const { source } = resultTaint({ name: "lap__Bash", tool: "Bash", target: { kind: "node", nodeId: "lap" }, args: {} });

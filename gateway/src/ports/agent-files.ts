@@ -2,6 +2,7 @@
 import type { Media } from "../../../protocol/gen/types.ts";
 import type { NativeToolContext } from "./native-tools.ts";
 import type { Result } from "./result.ts";
+import type { Taint } from "./taint.ts";
 
 export interface FileListing {
   /** "" for the workspace itself. */
@@ -20,6 +21,8 @@ export interface FileContent {
   /** ISO 8601. */
   readonly lastModified: string;
   readonly etag: string;
+  /** Others may have written what the run had read that wrote it (rule TA14). Absent: nothing is known of others. */
+  readonly taint?: Taint;
 }
 export interface FileWritten {
   readonly path: string;
@@ -29,13 +32,24 @@ export interface FileWritten {
 /** The new content of a file (`current` is undefined when there is none). An error stops the change, and nothing is written. */
 export type FileChange = (current: string | undefined) => Result<string>;
 
+/** A change of a memory that waits for the owner (rule TA12): as it was asked for, not its result. */
+export type MemoryChange =
+  | { readonly kind: "append"; readonly text: string }
+  | { readonly kind: "write"; readonly content: string }
+  | { readonly kind: "edit"; readonly oldString: string; readonly newString: string; readonly replaceAll: boolean };
+
 export interface AgentFiles {
   list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
   /** The agent's own file, without built-in and shared ones. Undefined: there is none. */
   own(agentId: string, path: string): Promise<Result<FileContent | undefined>>;
-  update(path: string, context: NativeToolContext, change: FileChange): Promise<Result<FileWritten>>;
+  /** Who may have written these files, the highest label of them. Undefined: nothing is known of others. */
+  taintOf(agentId: string, paths: readonly string[]): Promise<Taint | undefined>;
+  /** `whole`: nothing of the old content stays, nor its label. */
+  update(path: string, context: NativeToolContext, change: FileChange, whole?: boolean): Promise<Result<FileWritten>>;
+  /** Keeps a change of a memory for the owner, instead of making it. The context must have a label. */
+  quarantine(path: string, context: NativeToolContext, change: MemoryChange): Promise<Result<{ readonly id: string }>>;
   delete(path: string, context: NativeToolContext): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   /** A skill's file, only as it was approved. Undefined: the path names no skill's file in the bucket. */
   skill(path: string, context: NativeToolContext): Promise<Result<string> | undefined>;

@@ -33,6 +33,8 @@ export type NativeOutcome =
       readonly files?: readonly MediaBlock[];
       /** Who may have written the result, where the tool knows it better than its name tells (rule TA4). */
       readonly taint?: Taint;
+      /** A sentence for the people who follow the conversation. */
+      readonly note?: string;
     }
   | { readonly ok: false; readonly error: GsvError };
 

@@ -4,6 +4,7 @@
  *
  *   agents/{agentId}/{path}                                    the agent's workspace
  *   agents/{agentId}/memory/{YYYY-MM-DD}.md                    daily memory
+ *   agents/{agentId}/memory/quarantine/{id}.json               a memory that waits for the owner's review (workspace/quarantine.ts)
  *   agents/{agentId}/sessions/{sessionId}.jsonl.gz             archive of a reset
  *   agents/{agentId}/sessions/{sessionId}-part{time}.jsonl.gz  archive of a compaction
  *   agents/{agentId}/results/{callId}.txt                      full text of a long tool result
@@ -97,10 +98,13 @@ export const folderPrefix = (agentId: string, folder: WorkspacePath | ""): strin
 
 export const MARKER = made("workspace.json");
 export const MEMORY_FOLDER = "memory/";
+/** Memories that wait for the owner's review. Never searched, never in a prompt. */
+export const QUARANTINE_FOLDER = `${MEMORY_FOLDER}quarantine/`;
 export const SESSIONS_FOLDER = "sessions/";
 const RESULTS_FOLDER = "results/";
 /** `date` is YYYY-MM-DD. */
 export const dailyPath = (date: string): WorkspacePath => made(`${MEMORY_FOLDER}${date}.md`);
+export const quarantinePath = (id: string): WorkspacePath => made(`${QUARANTINE_FOLDER}${id}.json`);
 /** The path of a call's full result; `/` in the id becomes `-`. */
 export const resultPath = (callId: string): WorkspacePath => made(`${RESULTS_FOLDER}${callId.replaceAll("/", "-")}.txt`);
 

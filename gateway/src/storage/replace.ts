@@ -13,7 +13,8 @@ import type { FileWritten } from "../ports/agent-files.ts";
 import { failure, type GsvError, type Result } from "../ports/result.ts";
 import { type Bucket, contentTypeFor, guarded } from "./bucket.ts";
 import { fileKey, type WorkspacePath } from "./keys.ts";
-import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, type Versions } from "./versions.ts";
+import type { Taint } from "../ports/taint.ts";
+import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, taintMetadata, type Versions } from "./versions.ts";
 
 export const CAS_TRIES = 5;
 /** A marker is fresh for this long; an older marker belongs to an interrupted deletion. */
@@ -36,7 +37,13 @@ export interface Current {
 }
 /** The wanted change: new content, or none because the file is already as requested. */
 export type Step =
-  | { readonly kind: "put"; readonly bytes: Uint8Array<ArrayBuffer>; readonly calls: readonly string[]; readonly by?: string }
+  | {
+      readonly kind: "put";
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      readonly calls: readonly string[];
+      readonly by?: string;
+      readonly taint?: Taint;
+    }
   | { readonly kind: "done" };
 export type Decide = (current: Current | undefined) => Result<Step>;
 
@@ -181,7 +188,7 @@ export function createReplacer(
       const { size, etag } = current.object;
       return { ok: true, value: { path, size, etag } } as const;
     }
-    const { bytes, calls, by } = step.value;
+    const { bytes, calls, by, taint } = step.value;
     if (bytes.length > maxBytes)
       return failure("file.too_large", `\`${path}\` would be ${bytes.length} bytes; files have at most ${maxBytes}.`);
     const allowed = await before?.(path, bytes, current);
@@ -197,6 +204,7 @@ export function createReplacer(
     const etag = found.object === undefined ? found.mark?.etag : found.object.etag;
     const done = await put(agentId, path, bytes, etag === undefined ? ABSENT : { etagMatches: etag }, {
       ...byMetadata(by),
+      ...taintMetadata(taint),
       ...(calls.length === 0 ? {} : { [CALLS]: calls.slice(-REMEMBERED_CALLS).join(" ") }),
       ...(kept === 0 || due ? {} : { [KEPT]: String(kept) }),
     });

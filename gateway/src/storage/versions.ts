@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { failure, type Result } from "../ports/result.ts";
+import { isForeign, TAINT_LABELS, type Taint } from "../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import {
   contentTypeOf,
@@ -50,6 +51,25 @@ export const byOf = (object: R2Object): string | undefined => object.customMetad
 export const byMetadata = (by: string | undefined): Record<string, string> =>
   by === undefined || by === "" ? {} : { [BY]: by.toWellFormed().slice(0, MAX_BY_CHARS) };
 
+/** Who may have written the content (rule TA14); custom metadata of files and versions. */
+const TAINT = "taint";
+export function taintOf(object: R2Object): Taint | undefined {
+  const [label, source = ""] = object.customMetadata?.[TAINT]?.split(" ") ?? [];
+  const known = TAINT_LABELS.find((name) => name === label);
+  if (label === undefined) return undefined;
+  // A label that no version of GSV wrote is read as the highest one.
+  return { label: known ?? "world", source: decoded(source) };
+}
+export const taintMetadata = (taint: Taint | undefined): Record<string, string> =>
+  isForeign(taint) ? { [TAINT]: `${taint.label} ${encodeURIComponent(taint.source.toWellFormed())}` } : {};
+function decoded(source: string): string {
+  try {
+    return decodeURIComponent(source);
+  } catch {
+    return "an unreadable source";
+  }
+}
+
 /** Newest first, by the time of storing, because a disk's own times are whole seconds. */
 const newestFirst = (a: Version, b: Version): number => b.replacedAt - a.replacedAt || b.at - a.at || (a.version < b.version ? 1 : -1);
 
@@ -93,7 +113,7 @@ export function createVersions(bucket: Bucket): Versions {
         bucket.put(versionKey(agentId, path, idOf(object)), bytes, {
           onlyIf: { etagDoesNotMatch: "*" },
           httpMetadata: { contentType: contentTypeOf(path) },
-          customMetadata: byMetadata(byOf(object)),
+          customMetadata: { ...byMetadata(byOf(object)), ...taintMetadata(taintOf(object)) },
         }),
       );
       return put.ok ? { ok: true, value: undefined } : put;

@@ -168,8 +168,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[K27] [W17] what was learnt is written again after a lost answer",
     file: "src/session/effects/append-memory.ts",
-    find: "memories, `",
-    put: "memories, flight.tries + `",
+    find: "const key = `",
+    put: "const key = flight.tries + `",
   },
   {
     name: "[K27] two compactions share the place of what was learnt",

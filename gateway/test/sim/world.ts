@@ -401,7 +401,15 @@ export class World {
       terms: () => ({ output: 1_000, thinking: 0, inputUsd: 0.001, rates: { output: 0.000_001 } }),
       contextWindow: () => this.#options.window ?? 1_000_000,
       archives: { put: (input) => this.#remote(isDead, () => this.bucket.putArchive(input)) },
-      memory: { append: (_agent, date, text, key) => remote(() => this.bucket.appendMemory(date, text, key)) },
+      memory: {
+        append: (_agent, date, text, key) => remote(() => this.bucket.appendMemory(date, text, key)),
+        // The oracle looks for each memory in the bucket, wherever it waits.
+        quarantine: ({ date, text, key }) =>
+          remote(() => {
+            const kept = this.bucket.appendMemory(date, text, key);
+            return kept.ok ? { ok: true as const, value: { id: key } } : kept;
+          }),
+      },
       files: {
         put: (_agent, path, text) =>
           remote(() => {

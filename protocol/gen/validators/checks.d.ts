@@ -156,6 +156,12 @@ import type {
   Media,
   MediaKind,
   MediaUploaded,
+  MemoryDropParams,
+  MemoryDropResult,
+  MemoryPromoteParams,
+  MemoryPromoteResult,
+  MemoryQuarantineParams,
+  MemoryQuarantineResult,
   MessageId,
   Mode,
   ModelConfig,
@@ -198,6 +204,7 @@ import type {
   PromptTool,
   ProviderConfig,
   ProviderEntry,
+  QuarantinedMemory,
   ResetMode,
   ResetPolicy,
   ResetPolicyConfig,
@@ -512,6 +519,12 @@ export function checkLogsResultResult(value: unknown): value is LogsResultResult
 export function checkMedia(value: unknown): value is Media;
 export function checkMediaKind(value: unknown): value is MediaKind;
 export function checkMediaUploaded(value: unknown): value is MediaUploaded;
+export function checkMemoryDropParams(value: unknown): value is MemoryDropParams;
+export function checkMemoryDropResult(value: unknown): value is MemoryDropResult;
+export function checkMemoryPromoteParams(value: unknown): value is MemoryPromoteParams;
+export function checkMemoryPromoteResult(value: unknown): value is MemoryPromoteResult;
+export function checkMemoryQuarantineParams(value: unknown): value is MemoryQuarantineParams;
+export function checkMemoryQuarantineResult(value: unknown): value is MemoryQuarantineResult;
 export function checkMessageId(value: unknown): value is MessageId;
 export function checkMode(value: unknown): value is Mode;
 export function checkModelConfig(value: unknown): value is ModelConfig;
@@ -554,6 +567,7 @@ export function checkPromptSection(value: unknown): value is PromptSection;
 export function checkPromptTool(value: unknown): value is PromptTool;
 export function checkProviderConfig(value: unknown): value is ProviderConfig;
 export function checkProviderEntry(value: unknown): value is ProviderEntry;
+export function checkQuarantinedMemory(value: unknown): value is QuarantinedMemory;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;
 export function checkResetPolicyConfig(value: unknown): value is ResetPolicyConfig;

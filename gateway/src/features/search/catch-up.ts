@@ -11,7 +11,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
-import { agentFolder } from "../../storage/keys.ts";
+import { agentFolder, QUARANTINE_FOLDER } from "../../storage/keys.ts";
 import type { Doc, IndexStore, Source } from "./index-store.ts";
 import { searchable } from "../../storage/searchable.ts";
 import { dayOfName, dayWords, isMemory, linePieces, pieces } from "./text.ts";
@@ -129,7 +129,8 @@ class Pass {
       });
       for (const { key, etag } of page.objects) {
         if (into.size >= most) return false;
-        if (!key.endsWith("/")) into.set(key.slice(this.#folder.length), etag);
+        // What waits for the owner's review is found by no one (rule TA13).
+        if (!key.endsWith("/") && !key.startsWith(this.#folder + QUARANTINE_FOLDER)) into.set(key.slice(this.#folder.length), etag);
       }
       for (const folder of page.delimitedPrefixes) folders?.add(folder.slice(this.#folder.length));
       cursor = page.truncated ? page.cursor : undefined;

@@ -6,10 +6,12 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
 import { fileLabel } from "../../policy/taint.ts";
 import type { Result } from "../../ports/result.ts";
-import type { Taint } from "../../ports/taint.ts";
+import { higher, type Taint } from "../../ports/taint.ts";
 import { localDay } from "../../prompt/dates.ts";
 import { withoutMarks } from "./text.ts";
+import type { AgentFiles } from "../../ports/agent-files.ts";
 import { dailyPath } from "../../storage/keys.ts";
+import { goesToQuarantine, quarantined } from "../../tools/quarantined.ts";
 import { bad, integer, optional, text } from "../../tools/arguments.ts";
 import { denied, outcome, type Tool, tool } from "../../tools/tool.ts";
 
@@ -67,9 +69,17 @@ function recalled(
   };
 }
 /** Files have their own label. In a conversation anyone may have written, and the index does not know who (rule TA4). */
-function hitsTaint(tool: string, hits: readonly SearchHit[]): Taint {
+async function hitsTaint(tool: string, hits: readonly SearchHit[], files: AgentFiles, agentId: string): Promise<Taint> {
   const isOwn = hits.every(({ source, path }) => source === "workspace" && fileLabel(path) === "self");
-  return { label: isOwn ? "self" : "world", source: `the output of ${tool}` };
+  const all: Taint = { label: isOwn ? "self" : "world", source: `the output of ${tool}` };
+  if (!isOwn) return all;
+  return higher(
+    all,
+    await files.taintOf(
+      agentId,
+      hits.flatMap(({ path }) => (path === undefined ? [] : [path])),
+    ),
+  );
 }
 const notesOf = (notes: readonly string[]): { readonly notes?: readonly string[] } => (notes.length === 0 ? {} : { notes });
 
@@ -89,7 +99,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
       timeoutMs: SEARCH_TIMEOUT_MS,
     },
     { query: text(MAX_QUERY_CHARS), in: optional(sources), limit: optional(integer(1, MAX_HITS)) },
-    async ({ query, in: asked, limit }, { identity, gateway }) => {
+    async ({ query, in: asked, limit }, { identity, gateway }, files) => {
       const own = identity.isOwnersSession ? undefined : (asked ?? SearchSourceValues).filter((source) => source !== "workspace");
       if (own?.length === 0) return denied("This conversation may search only itself, not the workspace. Leave `in` out.");
       const found = await gateway.search({
@@ -100,7 +110,11 @@ export const SEARCH_TOOLS: readonly Tool[] = [
       });
       if (!found.ok) return found;
       const { hits, more, notes } = found.value;
-      return { ok: true, result: { hits: hits.map(shown), more, ...notesOf(notes) }, taint: hitsTaint("gsv__Search", hits) };
+      return {
+        ok: true,
+        result: { hits: hits.map(shown), more, ...notesOf(notes) },
+        taint: await hitsTaint("gsv__Search", hits, files, identity.agentId),
+      };
     },
   ),
   tool(
@@ -121,6 +135,8 @@ export const SEARCH_TOOLS: readonly Tool[] = [
         .replace(/^[-*] /, "");
       if (line === "") return bad("`text` is empty.");
       const path = where(args.where, context.now, context.userTimezone);
+      if (goesToQuarantine(path, context))
+        return quarantined(context, path, await files.quarantine(path, context, { kind: "append", text: `- ${line}\n` }));
       let known = false;
       const written = await files.update(path, context, (current = "") => {
         known = current.split("\n").includes(`- ${line}`);
@@ -140,7 +156,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
       timeoutMs: SEARCH_TIMEOUT_MS,
     },
     { query: text(MAX_QUERY_CHARS), limit: optional(integer(1, MAX_HITS)) },
-    async ({ query, limit }, { identity, gateway, userTimezone }) => {
+    async ({ query, limit }, { identity, gateway, userTimezone }, files) => {
       const found = await gateway.search({
         agentId: identity.agentId,
         query,
@@ -151,7 +167,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
       if (!found.ok) return found;
       const { hits, notes } = found.value;
       const memories = hits.map((hit) => recalled(hit, userTimezone));
-      return { ok: true, result: { memories, ...notesOf(notes) }, taint: hitsTaint("recall_memory", hits) };
+      return { ok: true, result: { memories, ...notesOf(notes) }, taint: await hitsTaint("recall_memory", hits, files, identity.agentId) };
     },
   ),
 ];

@@ -5,13 +5,17 @@
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { dailyPath } from "../../storage/keys.ts";
+import { createQuarantine } from "../../storage/workspace/quarantine.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../../storage/workspace/store.ts";
 
 /** `memory/2026-03-01-2.md` and so on. */
 const NEIGHBOURS = 9;
 
 export function createMemoryFiles(bucket: Bucket, store: Pick<WorkspaceStore, "update"> = createWorkspaceStore(bucket)): MemoryFiles {
+  const kept = createQuarantine(bucket);
   return {
+    quarantine: ({ agentId, date, text, key, ...from }) =>
+      kept.add(agentId, { ...from, path: dailyPath(date), change: { kind: "append", text: `\n${text.trim()}\n` }, callId: key }),
     async append(agentId, date, text, key) {
       const whole = text.trim();
       let last: Awaited<ReturnType<WorkspaceStore["update"]>> | undefined;

@@ -58,8 +58,9 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
         const file =
           version === undefined ? await store.read(agent, path, maxBytes) : await store.readVersion(agent, path, version, maxBytes);
         if (!file.ok) return file;
+        const { taint: _label, ...shown } = file.value;
         if (offset === undefined) {
-          if (answerBytes(file.value) <= ANSWER_BYTES) return succeed(file.value);
+          if (answerBytes(shown) <= ANSWER_BYTES) return succeed(shown);
           return fail(
             "file.too_large",
             `\`${file.value.path}\` has ${file.value.size} bytes and does not fit one answer.`,
@@ -74,7 +75,7 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
             "Continue at the `nextOffset` of the answer before.",
           );
         const { content, nextOffset } = page;
-        return succeed({ ...file.value, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
+        return succeed({ ...shown, content, ...(nextOffset === undefined ? {} : { nextOffset }) });
       }),
     "workspace.write": async (caller, { agentId, path, content, ifMatch }) => {
       const agent = agentOf(agentId);

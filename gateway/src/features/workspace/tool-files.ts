@@ -18,7 +18,10 @@ import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.
 import { putMedia } from "../../storage/media-objects.ts";
 import type { Current } from "../../storage/replace.ts";
 import { idOf } from "../../storage/versions.ts";
+import { higher, isForeign, type Taint } from "../../ports/taint.ts";
+import { createQuarantine } from "../../storage/workspace/quarantine.ts";
 import { createWorkspaceStore, type WriteOptions } from "../../storage/workspace/store.ts";
+import { edited } from "./changes.ts";
 
 /** A file of a skill, only as it was approved; undefined when the path is not inside a skill. `path` is checked already. */
 export interface ReadSkill {
@@ -37,13 +40,15 @@ const fileVersion = async ({ object, bytes }: Current): Promise<FileVersion> => 
 export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia: ReadMedia): AgentFiles {
   const locks = new KeyedLock();
   const store = createWorkspaceStore(bucket);
+  const quarantine = createQuarantine(bucket);
   /** A change with the session as the writer. Changes of one skill are serialised, so that what was announced is still true when it is written. */
   const change = <T>(given: string, context: NativeToolContext, tool: string, work: (options: WriteOptions) => Promise<T>): Promise<T> => {
-    const { identity, gateway, callId, expect, runId } = context;
+    const { identity, gateway, callId, expect, runId, taint } = context;
     const by = `agent:${identity.key}`;
     const options: WriteOptions = {
       by,
-      ...(expect === undefined ? {} : { ifMatch: expect }),
+      // The owner has seen a change with an expected state, and vouches for it (rule TA14).
+      ...(expect === undefined ? (isForeign(taint) ? { taint } : {}) : { ifMatch: expect }),
       before: async (path, content, current) => {
         const sha256 = content === undefined ? undefined : await sha256Of(content);
         if (skillPath(path) !== undefined) {
@@ -73,8 +78,30 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
     list: store.list,
     read: store.read,
     own: store.own,
-    update: (path, context, next) =>
-      change(path, context, "gsv__WriteFile", (options) => store.update(context.identity.agentId, path, next, context.callId, options)),
+    async taintOf(agentId, paths) {
+      const all = await Promise.all([...new Set(paths)].map((path) => store.taintOf(agentId, path)));
+      // A file whose label can't be read counts as anyone's.
+      const labels = all.map((label): Taint | undefined =>
+        label.ok ? label.value : { label: "world", source: "a file of the workspace" },
+      );
+      return labels.reduce((known, next) => (known === undefined ? next : higher(known, next)), undefined);
+    },
+    update: (path, context, next, whole = false) =>
+      change(path, context, "gsv__WriteFile", (options) =>
+        store.update(context.identity.agentId, path, next, context.callId, { ...options, whole }),
+      ),
+    async quarantine(given, { identity, callId, now, taint }, asked) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      if (taint === undefined) return failure("internal", "Only a conversation with a label has a quarantine.");
+      if (asked.kind === "edit") {
+        // An edit that cannot be made is no memory.
+        const now = await store.own(identity.agentId, path.value);
+        const next = now.ok ? edited({ path: given, ...asked })(now.value?.content) : now;
+        if (!next.ok) return next;
+      }
+      return quarantine.add(identity.agentId, { path: path.value, change: asked, taint, sessionKey: identity.key, callId, at: now });
+    },
     delete: (path, context) => change(path, context, "gsv__DeleteFile", (options) => store.delete(context.identity.agentId, path, options)),
     async skill(given, context) {
       const path = parsePath(given);

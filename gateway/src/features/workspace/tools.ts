@@ -1,11 +1,13 @@
 /** The file tools for the agent's workspace. A change is conditional on the content that was read, and made once for a call id (promises P8). */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { FileChange } from "../../ports/agent-files.ts";
+import { fileTaint } from "../../policy/taint.ts";
 import { failure } from "../../ports/result.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";
 import { mayList, mayRead, writeRefusal } from "./access.ts";
 import { flag, integer, optional, text } from "../../tools/arguments.ts";
-import { edit, type Part, readPart } from "./text-edit.ts";
+import { edited, written } from "./changes.ts";
+import { type Part, readPart } from "./text-edit.ts";
+import { goesToQuarantine, quarantined } from "../../tools/quarantined.ts";
 import { denied, MAX_PATH_CHARS, type Outcome, outcome, type Tool, tool } from "../../tools/tool.ts";
 
 const path = text(MAX_PATH_CHARS);
@@ -14,31 +16,6 @@ const PATH = { type: "string", description: "In your workspace: `memory/2026-01-
 const notReadable = (): Outcome => denied("This file is private to your human. Only your human's own conversation may read it.");
 const blocks = ({ text, note }: Part): readonly object[] =>
   [text, ...(note === undefined ? [] : [note])].map((text) => ({ type: "text", text }));
-
-interface Write {
-  readonly content: string;
-  readonly append: boolean | undefined;
-}
-function written({ content, append }: Write): FileChange {
-  const add = (current: string | undefined): string =>
-    current === undefined || current === "" || current.endsWith("\n") ? `${current ?? ""}${content}` : `${current}\n${content}`;
-  return (current) => ({ ok: true, value: append === true ? add(current) : content });
-}
-interface Edit {
-  readonly path: string;
-  readonly oldString: string;
-  readonly newString: string;
-  readonly replaceAll: boolean | undefined;
-}
-function edited({ path, oldString, newString, replaceAll }: Edit, counted: (count: number) => void = () => {}): FileChange {
-  return (current) => {
-    if (current === undefined) return failure("path.not_found", `There is no file \`${path}\` in the workspace.`);
-    const next = edit(current, oldString, newString, replaceAll === true);
-    if (!next.ok) return next;
-    counted(next.value.count);
-    return { ok: true, value: next.value.text };
-  };
-}
 
 export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
@@ -74,10 +51,12 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
           return { path, totalLines: part.totalLines, content: blocks(part) };
         });
       const file = await files.read(identity.agentId, path, MAX_RESULT_BYTES);
-      return outcome(file, ({ path, content, size, etag, lastModified }) => {
+      const read = outcome(file, ({ path, content, size, etag, lastModified }) => {
         const part = readPart(content, lines);
         return { path, size, etag, lastModified, totalLines: part.totalLines, content: blocks(part) };
       });
+      const heard = file.ok ? fileTaint(path, file.value.taint) : undefined;
+      return read.ok && heard !== undefined ? { ...read, taint: heard } : read;
     },
   ),
   tool(
@@ -91,7 +70,15 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     async (args, context, files) => {
       const refused = writeRefusal(context.identity, args.path);
       if (refused) return { ok: false, error: refused };
-      return outcome(await files.update(args.path, context, written(args)));
+      if (goesToQuarantine(args.path, context)) {
+        const { content, append } = args;
+        return quarantined(
+          context,
+          args.path,
+          await files.quarantine(args.path, context, append === true ? { kind: "append", text: content } : { kind: "write", content }),
+        );
+      }
+      return outcome(await files.update(args.path, context, written(args), args.append !== true));
     },
     (args) => ({ path: args.path, next: written(args) }),
   ),
@@ -111,6 +98,10 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     async ({ path, oldString, newString, replaceAll }, context, files) => {
       const refused = writeRefusal(context.identity, path);
       if (refused) return { ok: false, error: refused };
+      if (goesToQuarantine(path, context)) {
+        const change = { kind: "edit", oldString, newString, replaceAll: replaceAll === true } as const;
+        return quarantined(context, path, await files.quarantine(path, context, change));
+      }
       let count = 0;
       const next = edited({ path, oldString, newString, replaceAll }, (replaced) => {
         count = replaced;

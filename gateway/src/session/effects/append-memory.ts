@@ -2,13 +2,14 @@
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import { memoryPath, type State } from "../machine/state.ts";
+import { MEMORY_QUARANTINE, memoryPath, type State } from "../machine/state.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface AppendPorts {
   readonly state: () => State | undefined;
   readonly text: (effectId: string) => string | undefined;
   readonly memory: MemoryFiles;
+  readonly wall: () => number;
   readonly commit: (event: EventBody) => void;
 }
 /** After this many tries people are told, and the pauses grow. */
@@ -29,18 +30,23 @@ export function retryLater(
 export async function appendMemory(
   effect: EffectOf<"AppendMemory">,
   flight: Flight,
-  { state, text, memory, commit }: AppendPorts,
+  { state, text, memory, wall, commit }: AppendPorts,
 ): Promise<FlightEnd> {
   const identity = state()?.identity;
   const memories = text(effect.id);
   if (identity && memories !== undefined) {
-    const put = await memory.append(identity.agentId, effect.date, memories, `${identity.ref}/${effect.id}`);
+    const key = `${identity.ref}/${effect.id}`;
+    const { date, taint } = effect;
+    const { agentId, key: sessionKey } = identity;
+    const put = taint
+      ? await memory.quarantine({ agentId, date, text: memories, key, taint, sessionKey, at: wall() })
+      : await memory.append(agentId, date, memories, key);
     if (!put.ok)
       return retryLater(
         effect,
         flight,
         commit,
-        `What was learnt could not be added to ${memoryPath(effect.date)} yet: ${put.error.message} It is kept and tried again.`,
+        `What was learnt could not be added to ${taint ? MEMORY_QUARANTINE : memoryPath(date)} yet: ${put.error.message} It is kept and tried again.`,
       );
   }
   commit({ type: "EffectDone", effectId: effect.id });

@@ -70,7 +70,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
         });
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
     const taint = outcome.ok && outcome.taint !== undefined ? { taint: outcome.taint } : {};
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint });
+    const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note });
     // After the commit: the run does not wait for the entry.
     await recorded;
     return "done";

@@ -260,7 +260,11 @@ describe("[K27] effects that are never given up", () => {
     const ports = {
       state: () => base,
       text: () => "- tea",
-      memory: { append: () => Promise.resolve({ ok: false as const, error: { reason: "storage.failed" as const, message: "away" } }) },
+      memory: {
+        append: () => Promise.resolve({ ok: false as const, error: { reason: "storage.failed" as const, message: "away" } }),
+        quarantine: () => Promise.reject(new Error("nothing of others was read")),
+      },
+      wall: () => 1,
       commit: (event: EventBody) => void events.push(event),
     };
     for (let tries = 0; tries < 3 * PARKED_TRIES; tries++) assert.notEqual(await appendMemory(effect, flight({ tries }), ports), "done");

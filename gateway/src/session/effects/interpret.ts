@@ -105,7 +105,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           }),
         );
       case "AppendMemory":
-        return appendMemory(effect, flight, { state, text: (id) => store.resultText(id), memory: parts.memory, commit });
+        return appendMemory(effect, flight, { state, text: (id) => store.resultText(id), memory: parts.memory, wall, commit });
       case "DeleteMedia":
         return waits.withFiles(() =>
           deleteMedia(effect, flight, {

@@ -5,6 +5,7 @@
  * Ids derive from the state: the same decision has the same id in every incarnation, and each attempt has an id of its own.
  */
 
+import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 
@@ -60,6 +61,8 @@ export interface AppendMemory {
   readonly id: string;
   /** YYYY-MM-DD */
   readonly date: string;
+  /** Others may have written what it was learnt from: it waits for the owner instead. */
+  readonly taint?: Taint;
 }
 /** Delete media of a conversation that is over. Ends in EffectDone. */
 export interface DeleteMedia {

@@ -171,6 +171,8 @@ export type EventBody =
       readonly processId?: string;
       /** A native tool's own word about its result, in the place of the call's label. */
       readonly taint?: Taint;
+      /** For the people who follow the conversation. */
+      readonly note?: string;
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }

@@ -363,6 +363,8 @@ export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt" | "st
 export const callsDeadline = (calls: readonly OpenCall[]): number => Math.min(...calls.map(dueAt));
 export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
 /** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
+/** Where memories wait for the owner. */
+export const MEMORY_QUARANTINE = "memory/quarantine/";
 export const memoryPath = (date: string): string => `memory/${date}.md`;
 export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
 /** The phase for clients, which do not know archives with a waiting run. */

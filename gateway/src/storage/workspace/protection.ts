@@ -3,6 +3,7 @@
  *
  *   sealed     sessions/, results/: the record of past events. The workspace refuses all writes and deletions there, so that
  *              no transcript can be forged; reset, compaction and long results use their own stores.
+ *   quarantine memory/quarantine/: memories that wait for the owner's review (quarantine.ts writes them).
  *   protected  files that define the agent and its instructions. Only the owner may change them.
  *   plain      all other files. Currently only the owner may change them too.
  *
@@ -11,7 +12,7 @@
 import type { GsvError } from "../../ports/result.ts";
 import type { WorkspacePath } from "../keys.ts";
 
-export type Protection = "sealed" | "folder" | "protected" | "plain";
+export type Protection = "sealed" | "quarantine" | "folder" | "protected" | "plain";
 /** `owner`: the owner's client, or a run of the owner's session. `other`: any other run. */
 export type Writer = "owner" | "other";
 
@@ -30,6 +31,8 @@ const SEALED_FOLDERS = ["sessions", "results"] as const;
 /** On a disk, a file of such a name would replace the folder. */
 const FOLDERS = ["memory", "skills"] as const;
 
+const QUARANTINE = "memory/quarantine";
+
 const folded = (path: string): string => path.normalize("NFKC").toLowerCase();
 const PROTECTED = new Set(PROTECTED_FILES.map(folded));
 
@@ -37,8 +40,15 @@ export function protectionOf(path: WorkspacePath): Protection {
   const name = folded(path);
   const top = name.split("/")[0] ?? "";
   if (SEALED_FOLDERS.some((folder) => folder === top)) return "sealed";
+  if (name === QUARANTINE || name.startsWith(`${QUARANTINE}/`)) return "quarantine";
   if (FOLDERS.some((folder) => folder === name)) return "folder";
   return top === "skills" || PROTECTED.has(name) ? "protected" : "plain";
+}
+
+/** What the agent remembers: these files are in its prompt, or are searched as its memory. */
+export function isMemory(path: WorkspacePath): boolean {
+  const name = folded(path);
+  return name === "memory.md" || name.startsWith("memory/");
 }
 
 /** Why this writer may not change the file; undefined when it may. */
@@ -49,6 +59,11 @@ export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefin
       return {
         reason: "workspace.protected",
         message: `\`${path}\` is a record of past events, which can't be changed or deleted by hand. Read it, or copy it under another name.`,
+      };
+    case "quarantine":
+      return {
+        reason: "workspace.protected",
+        message: `\`${path}\` waits for the owner's review. Only the owner can keep or drop it: \`gsv memory review\`.`,
       };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };

@@ -28,6 +28,9 @@ const TABLE: readonly (readonly [string, Protection])[] = [
   ["memory", "folder"],
   ["skills", "folder"],
   ["memory/2026-01-31.md", "plain"],
+  ["memory/quarantine", "quarantine"],
+  ["Memory/Quarantine/K7Q2ABCD.json", "quarantine"],
+  ["memory/quarantine.md", "plain"],
   ["notes.md", "plain"],
   ["notes/SOUL.md", "plain"],
   ["notes/sessions/x", "plain"],
@@ -49,6 +52,7 @@ describe("[WF5][S10] protected files", () => {
       const other = refusal(path(name), "other")?.reason;
       const expected = {
         sealed: ["workspace.protected", "workspace.protected"],
+        quarantine: ["workspace.protected", "workspace.protected"],
         folder: ["path.not_a_file", "path.not_a_file"],
         protected: [undefined, "workspace.protected"],
         plain: [undefined, "auth.forbidden"],

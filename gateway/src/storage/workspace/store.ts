@@ -14,18 +14,23 @@ import { refusal } from "./protection.ts";
 import { sha256Of } from "../skills/folder.ts";
 import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
 import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
-import { byOf, createVersions, idOf, type Version } from "../versions.ts";
+import { higher, type Taint } from "../../ports/taint.ts";
+import { byOf, createVersions, idOf, taintOf, type Version } from "../versions.ts";
 
 export { type BeforeChange, CAS_TRIES };
 
 /** The writer of a change: `client:<id>`, `agent:<session>`. Stored with the file. */
 export interface ChangeOptions {
   readonly by?: string;
+  /** Who may have written the new content. Absent: the writer vouches for it. */
+  readonly taint?: Taint;
   readonly before?: BeforeChange;
 }
 export interface WriteOptions extends ChangeOptions {
   /** An etag, a version's name, or `absent`: write only if the file still has this state. */
   readonly ifMatch?: string;
+  /** Of `update`: nothing of the old content stays, so its label goes too. */
+  readonly whole?: boolean;
 }
 export interface WorkspaceLog {
   readonly path: string;
@@ -51,6 +56,8 @@ export interface WorkspaceStore {
   own(agentId: string, path: string): Promise<Result<FileContent | undefined>>;
   /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
   update(agentId: string, path: string, change: FileChange, callId: string, options?: WriteOptions): Promise<Result<FileWritten>>;
+  /** Who may have written the file. Undefined: nothing is known of others, or there is no such file. */
+  taintOf(agentId: string, path: string): Promise<Result<Taint | undefined>>;
   /** The deleted content stays as a version. */
   delete(agentId: string, path: string, options?: WriteOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
@@ -66,6 +73,10 @@ export interface WorkspaceStore {
 }
 
 const MAX_LIST_ENTRIES = 5_000;
+const writer = (by: string | undefined, taint: Taint | undefined): { readonly by?: string; readonly taint?: Taint } => ({
+  ...(by === undefined ? {} : { by }),
+  ...(taint === undefined ? {} : { taint }),
+});
 const encode = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text.toWellFormed()));
 
 /** Whether the current file (undefined: none) is the state that the writer has seen. */
@@ -123,14 +134,18 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     if (!bytes.ok) return bytes;
     const content = asText(bytes.value);
     if (content === undefined) return failure("file.binary", `\`${path}\` is not text.`);
-    return { ok: true, value: { path, content, size: found.size, lastModified: at.toISOString(), etag } };
+    const taint = taintOf(found);
+    return {
+      ok: true,
+      value: { path, content, size: found.size, lastModified: at.toISOString(), etag, ...(taint === undefined ? {} : { taint }) },
+    };
   }
   /** Writes these bytes: one try with an expected state; otherwise retries after concurrent changes. */
   const become = async (
     agentId: string,
     path: WorkspacePath,
     bytes: Uint8Array<ArrayBuffer>,
-    { ifMatch, by, before }: WriteOptions,
+    { ifMatch, by, taint, before }: WriteOptions,
     maxBytes?: number,
   ): Promise<Result<FileWritten>> => {
     const written = await replacer.replace(
@@ -138,10 +153,12 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       path,
       (current) => {
         // Also for a write whose answer was lost: the file has the requested state.
-        if (current?.bytes && sameBytes(current.bytes, bytes)) return { ok: true, value: { kind: "done" } };
+        const isSame = current?.bytes !== undefined && sameBytes(current.bytes, bytes);
+        // A label is written again: the writer vouches for the same content.
+        if (isSame && taintOf(current.object)?.label === taint?.label) return { ok: true, value: { kind: "done" } };
         if (!isSeen(ifMatch, current?.object)) return conflict(path);
         // The file's call ids must survive a person's edit, or a repeated call would undo it.
-        return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...(by === undefined ? {} : { by }) } };
+        return { ok: true, value: { kind: "put", bytes, calls: current?.calls ?? [], ...writer(by, taint) } };
       },
       ifMatch !== undefined,
       before,
@@ -227,7 +244,15 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       return textOf(path.value, found, LIMITS.workspaceFileBytes, found.etag, found.uploaded);
     },
 
-    async update(agentId, given, change, callId, { by, before, ifMatch } = {}) {
+    async taintOf(agentId, given) {
+      const path = parsePath(given);
+      if (!path.ok) return path;
+      const head = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));
+      if (!head.ok) return head;
+      return { ok: true, value: head.value && !isMark(head.value) ? taintOf(head.value) : undefined };
+    },
+
+    async update(agentId, given, change, callId, { by, taint, before, ifMatch, whole } = {}) {
       const path = changeable(given);
       if (!path.ok) return path;
       return replacer.replace(
@@ -246,10 +271,9 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
           const next = change(text);
           if (!next.ok) return next;
           const bytes = encode(next.value);
-          return {
-            ok: true,
-            value: { kind: "put", bytes, calls: [...(current?.calls ?? []), callId], ...(by === undefined ? {} : { by }) },
-          };
+          const old = current === undefined || whole === true ? undefined : taintOf(current.object);
+          const label = taint === undefined ? old : higher(taint, old);
+          return { ok: true, value: { kind: "put", bytes, calls: [...(current?.calls ?? []), callId], ...writer(by, label) } };
         },
         false,
         before,
@@ -343,7 +367,11 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
         return failure("file.too_large", `This version has ${object.size} bytes; files have at most ${LIMITS.workspaceFileBytes}.`);
       }
       const bytes = await guarded("read the version", () => object.arrayBuffer());
-      return bytes.ok ? become(agentId, path.value, new Uint8Array(bytes.value), options) : bytes;
+      // The owner restores a content, and says nothing about who wrote it.
+      const taint = taintOf(object);
+      return bytes.ok
+        ? become(agentId, path.value, new Uint8Array(bytes.value), { ...options, ...(taint === undefined ? {} : { taint }) })
+        : bytes;
     },
   };
 }

@@ -25,12 +25,13 @@ describe("[SE5] files", () => {
       expect(sql.exec("SELECT count(*) AS n FROM sources WHERE kind = 'workspace'").one()["n"]).toBe(2);
     });
   });
-  it("that are binary, too large, versions or tool results are not indexed", async () => {
+  it("[TA13] that are binary, too large, versions, tool results or in quarantine are not indexed", async () => {
     const index = new Index();
     await index.file("photo.bin", new Uint8Array([0, 1, 2, 255]));
     await index.file("huge.txt", `needle ${"x".repeat(1_100_000)}`);
     await env.STORAGE.put(`versions/${index.agent}/MEMORY.md/@1-a`, "needle");
     await index.file("results/call.txt", "needle");
+    await index.file("memory/quarantine/K7Q2ABCD.json", "needle");
     await index.file("plain.txt", "needle");
     expect(await index.places("needle")).toEqual(["workspace plain.txt:1"]);
     index.watched.taken();

@@ -79,6 +79,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
           timestamp: d.at.wall,
         },
       });
+      if (event.note !== undefined) appendNotice(d, { notice: "note", runId: "", text: event.note });
       d.answer = { type: "taken" };
       withCalls(
         d,

@@ -4,8 +4,18 @@
  */
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
-import { type Archiving, mediaEffectId, memoryEffectId, memoryPath, NO_USAGE, type Summary, type Thinking } from "../state.ts";
+import {
+  type Archiving,
+  mediaEffectId,
+  MEMORY_QUARANTINE,
+  memoryEffectId,
+  memoryPath,
+  NO_USAGE,
+  type Summary,
+  type Thinking,
+} from "../state.ts";
 import { counted, head } from "../text.ts";
+import { isForeign, taintText } from "../../../ports/taint.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget, rest } from "./ending.ts";
 import { forget } from "./labels.ts";
@@ -109,8 +119,15 @@ function learn(d: Draft, run: Archiving): string | undefined {
   const id = memoryEffectId(run.ordinal);
   const { date, time } = work.day;
   d.results.push({ op: "keep", callId: id, text: `### Extracted from context compaction (${time})\n${work.memories.trim()}\n` });
-  open(d, { type: "AppendMemory", id, date });
-  return memoryPath(date);
+  const { taint } = d.state;
+  if (!isForeign(taint)) {
+    open(d, { type: "AppendMemory", id, date });
+    return memoryPath(date);
+  }
+  open(d, { type: "AppendMemory", id, date, taint });
+  const text = `What was learnt waits in quarantine, because others may have written what the conversation has read (${taintText(taint)}). See it, and keep or drop it: \`gsv memory review\`.`;
+  appendNotice(d, { notice: "note", runId: "", text });
+  return MEMORY_QUARANTINE;
 }
 
 /** Ends the archive: its waiting run continues, or else the next waiting work. */
