@@ -33,6 +33,8 @@ export interface PolicyContext {
   readonly taint?: Taint | undefined;
   /** The run was not plainly caused by the owner: by another conversation, a machine, or in a group. */
   readonly byOthers?: boolean;
+  /** The owner's own direct conversations on channels (rule PO16). */
+  readonly ownPlaces?: readonly string[];
   /** What the owner has allowed by earlier answers and still holds. Absent: a client's call, which no grant is for. */
   readonly granted?: Granted | undefined;
 }
@@ -168,7 +170,7 @@ function byMode(call: PolicyCall, context: PolicyContext): Decision {
   const valid = modeOf(context);
   if (valid === undefined) return byDefault(call, context.policy);
   const rule = `${MODE_RULE}${valid}`;
-  const said = modeVerdict(valid, call, context.isOwners);
+  const said = modeVerdict(valid, call, context.isOwners, context.ownPlaces);
   switch (said.verdict) {
     case "allow":
       return { verdict: "allow", rule };

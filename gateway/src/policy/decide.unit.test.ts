@@ -179,6 +179,51 @@ describe("[PO7] the mode decides what no rule decides", () => {
   });
 });
 
+describe("[PO16] a message to the owner", () => {
+  const OWN = ["test/default/dm/me", "whatsapp/work/dm/31612345678@s.whatsapp.net"];
+  const to = (args: Record<string, unknown>): PolicyCall => native("gsv__Message", "egress", { text: "milk", ...args });
+  const found = (call: PolicyCall, mode: PolicyMode = "auto", more: Partial<Parameters<typeof decide>[1]> = {}): string =>
+    decide(call, { policy: policyOf(undefined, engine), mode, isOwners: true, ownPlaces: OWN, ...more }).verdict;
+  test("asks nothing in mode auto, with files too; the other modes are as for any message", () => {
+    for (const place of OWN) {
+      assert.equal(found(to({ to: place })), "allow");
+      assert.equal(found(to({ to: place, files: ["notes.md"] })), "allow");
+    }
+    assert.equal(found(to({ to: OWN[0] }), "ask"), "ask");
+    assert.equal(found(to({ to: OWN[0] }), "plan"), "deny");
+  });
+  test("asks when anyone else may have written in the conversation", () => {
+    for (const label of ["peer", "world"] as const)
+      assert.equal(found(to({ to: OWN[0] }), "auto", { taint: { label, source: "x" } }), "ask");
+    assert.equal(found(to({ to: OWN[0] }), "auto", { taint: { label: "self", source: "x" } }), "allow");
+  });
+  test("any other place asks, however it is written", () => {
+    const places: readonly Record<string, unknown>[] = [
+      {},
+      { to: "test/default/dm/anna" },
+      { to: "test/default/dm/me/" },
+      { to: "test/default/dm/ME" },
+      { to: "test/other/dm/me" },
+      { to: "test/-/dm/me" },
+      { to: "test/default/group/me" },
+      { to: "other/default/dm/me" },
+      { to: ["test/default/dm/me"] },
+      { to: OWN[0], peerId: "anna" },
+      { to: OWN[0], channel: "test" },
+      { channel: "test", account: "default", peerKind: "dm", peerId: "me" },
+    ];
+    for (const args of places) assert.equal(found(to(args)), "ask", JSON.stringify(args));
+    assert.equal(found(native("gsv__SessionSend", "egress", { to: OWN[0] })), "ask");
+    assert.equal(found({ ...to({ to: OWN[0] }), target: { kind: "node", nodeId: "lap" } }), "ask");
+    assert.equal(found(to({ to: OWN[0] }), "auto", { ownPlaces: [] }), "ask");
+    assert.equal(found(to({ to: OWN[0] }), "auto", { isOwners: false, policy: policyOf({ mode: "auto" }, engine) }), "ask");
+  });
+  test("a rule of the owner comes first", () => {
+    const rules = policyOf({ rules: [rule("deny", "gsv__Message")] }, engine);
+    assert.equal(found(to({ to: OWN[0] }), "auto", { policy: rules }), "deny");
+  });
+});
+
 describe("[PO11] a model's calls have the mode auto where nothing is set", () => {
   const found = (call: PolicyCall, config?: ApprovalConfig): Decision =>
     decide(call, { policy: policyOf(config, engine), isOwners: true, unset: DEFAULT_MODE });

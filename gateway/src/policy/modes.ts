@@ -4,6 +4,7 @@ import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { parsePath } from "../storage/keys.ts";
 import { isMemory, protectionOf } from "../storage/workspace/protection.ts";
 import { deletionOf, MAX_DELETED } from "./deletions.ts";
+import { parseTarget, targetName } from "../tools/message-target.ts";
 import { isHarmless } from "./harmless.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { COMMAND, isShell } from "./rules.ts";
@@ -20,6 +21,20 @@ export function classOf({ policyClass, target, tool, args }: PolicyCall): Policy
   return policyClass;
 }
 const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
+/**
+ * A message to the owner's own direct conversation, named in full by `to` (rule PO16). A place that is named in parts may be another one
+ * on another account, so it asks.
+ */
+function isToOwner({ target, name, args }: PolicyCall, ownPlaces: readonly string[]): boolean {
+  if (target.kind !== "native" || name !== MESSAGE || PARTS.some((part) => Object.hasOwn(args, part))) return false;
+  const to = Object.hasOwn(args, "to") ? args["to"] : undefined;
+  const place = typeof to === "string" ? parseTarget(to) : undefined;
+  if (place?.accountId === undefined || place.peer.kind !== "dm") return false;
+  return ownPlaces.includes(targetName({ ...place, accountId: place.accountId }));
+}
+const MESSAGE = "gsv__Message";
+const PARTS = ["channel", "account", "peerKind", "peerId"] as const;
+
 /** What a call does to the agent's memory. `kept`: the tool can keep it for the owner's review. Undefined: nothing. */
 export function memoryChange({ target, policyClass, tool, args }: PolicyCall): "kept" | "deleted" | undefined {
   if (target.kind !== "native" || policyClass !== "write_workspace") return undefined;
@@ -40,7 +55,7 @@ const DENY: ModeVerdict = { verdict: "deny" };
 const place = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
 /** `isOwners`: only the owner takes part in the session. */
-export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolean): ModeVerdict {
+export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolean, ownPlaces: readonly string[] = []): ModeVerdict {
   if (mode === "full") return ALLOW;
   const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
   const policyClass = classOf(call);
@@ -63,6 +78,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
     case "exec":
       return mode === "auto" ? (deleting(call) ?? contained(call)) : ask(`It runs a program on ${place(call)}.`);
     case "egress":
+      if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask("It sends data to others.");
     case "control":
       return ask("It changes the gateway itself.");

@@ -26,6 +26,8 @@ export interface RunContext {
   readonly skillPins: readonly SkillPin[];
   /** What the owner has allowed by earlier answers: for this agent, or for this conversation of it. Absent: nothing. */
   readonly grants?: readonly Grant[];
+  /** The owner's own direct conversations on channels, as gsv__Message names them. Absent: none. */
+  readonly ownPlaces?: readonly string[];
 }
 
 /** The keys for model calls. Kept in memory only, never stored, never logged. */

@@ -147,6 +147,7 @@ async function tableOf(
       unset: DEFAULT_MODE,
       taint,
       byOthers: origin === undefined || !isPlainlyOwner(origin),
+      ownPlaces: context.ownPlaces ?? [],
     },
     grants: {
       agentId: identity.agentId,

@@ -40,7 +40,7 @@ export interface ToolTable {
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
   /** `taint`: what the conversation had read when the call was made. */
-  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers">;
+  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces">;
   readonly grants: { readonly agentId: string; readonly held: readonly Grant[] };
 }
 export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy, grants }: ToolTable): CallTarget {

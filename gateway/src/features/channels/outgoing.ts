@@ -6,7 +6,8 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
 import { withoutHeads } from "./envelope.ts";
-import { mayAddress, nextWord, type Target, targetName } from "./targets.ts";
+import { mayAddress, nextWord } from "./targets.ts";
+import { type Target, targetName } from "../../tools/message-target.ts";
 import { messageDelivery } from "./delivery-ids.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -17,7 +18,7 @@ import type { ChannelRef } from "../../ports/channels.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairing-store.ts";
-import type { PeerRecord, Peers } from "./peer-store.ts";
+import { MAX_PEERS, type PeerRecord, type Peers } from "./peer-store.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { canonicalKey, normaliseId } from "../../kernel/routing/session-keys.ts";
 
@@ -43,12 +44,14 @@ export interface OutgoingPorts {
 }
 const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
+const MAX_OWN = 32;
 const MAX_DELIVERY_CHARS = 160;
 
 export class Outgoing {
   readonly #ports: OutgoingPorts;
   /** Calls of the last hour by conversation. A rate limit in memory: a new instance starts at zero. */
   readonly #lately = new Map<string, ReadonlyMap<string, number>>();
+  #own: { readonly stamp: string; readonly names: readonly string[] } | undefined;
   constructor(ports: OutgoingPorts) {
     this.#ports = ports;
   }
@@ -69,6 +72,17 @@ export class Outgoing {
       })),
       more: found.length > most,
     };
+  }
+
+  /** The owner's own direct conversations, as gsv__Message names them (rule PO16). Read again only after a change of what they follow from. */
+  own(): readonly string[] {
+    const { config, peers, pairings } = this.#ports;
+    const stamp = `${config.version()}/${peers.changes}/${pairings.changes}`;
+    if (this.#own?.stamp !== stamp) {
+      const places = peers.direct(MAX_PEERS).filter((record) => this.#allowed(record, record) && this.#whose(record) === "yours");
+      this.#own = { stamp, names: places.slice(0, MAX_OWN).map(targetName).sort() };
+    }
+    return this.#own.names;
   }
 
   async message({ from, callId, target, text, media, replyToId }: ChannelMessage): Promise<Result<ChannelMessageSent>> {

@@ -39,6 +39,8 @@ const PRUNE_STEP = 20;
 
 export class Pairings {
   readonly #db: Database;
+  /** Rises with each decision. */
+  changes = 0;
   constructor(db: Database) {
     this.#db = db;
   }
@@ -154,6 +156,7 @@ export class Pairings {
   }
   #decide(channel: string, senderOrCode: string, state: PairRole | "rejected", now: number): Decided | "ambiguous" | undefined {
     const { sql } = this.#db;
+    this.changes += 1;
     return this.#db.transactionSync(() => {
       const row = this.#find(channel, senderOrCode);
       if (row === "ambiguous") return row;

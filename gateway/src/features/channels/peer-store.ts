@@ -34,6 +34,8 @@ export const MAX_PEERS = 5_000;
 
 export class Peers {
   readonly #db: Database;
+  /** Rises with each change of a record. */
+  changes = 0;
   constructor(db: Database) {
     this.#db = db;
   }
@@ -53,6 +55,7 @@ export class Peers {
       known.self === self &&
       known.phone === (senderIds?.phone ?? null);
     if (same && Math.abs(now - known.last_at) < ACTIVE_GRAIN_MS) return bots;
+    this.changes += 1;
     run(
       sql,
       `INSERT INTO channel_peers(channel, account, kind, peer, name, sender, phone, self, last_at, bots) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -97,6 +100,12 @@ export class Peers {
       kind,
       id,
     ).map(recordOf);
+  }
+  /** Direct conversations, the most recently active first. */
+  direct(limit: number): readonly PeerRecord[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM channel_peers WHERE kind = 'dm' ORDER BY last_at DESC, channel, peer LIMIT ?", limit).map(
+      recordOf,
+    );
   }
   /** The most recently active first. `query` is searched in names, ids and channels. */
   list(query: string, limit: number): readonly PeerRecord[] {

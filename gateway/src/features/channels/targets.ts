@@ -1,28 +1,11 @@
 /**
- * Decides to whom the agent may write on its own initiative (promises X9, P9; gateway rules CH19-CH21), and names such targets. It may
+ * Decides to whom the agent may write on its own initiative (promises X9, P9; gateway rules CH19-CH21). It may
  * write to people and groups that it talks with already, and to those that the configuration names; never to a stranger, and never
  * without a named target. PURE.
  */
-import type { ChannelConfig, ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
+import type { ChannelConfig, ChannelInbound, Peer } from "../../../../protocol/gen/types.ts";
+import type { Target } from "../../tools/message-target.ts";
 import { accessOf, type Known, namedOnly } from "./access.ts";
-
-/** A conversation on a platform. */
-export interface Target {
-  readonly channel: string;
-  /** A model may leave it out; then it is the only account that knows the conversation. */
-  readonly accountId?: string;
-  readonly peer: Peer;
-}
-const isKind = (text: string | undefined): text is PeerKind => text === "dm" || text === "group" || text === "channel" || text === "thread";
-
-/** `whatsapp/default/dm/31612345678@s.whatsapp.net`. The peer's id comes last, because it may contain a slash. */
-export const targetName = ({ channel, accountId, peer }: Required<Target>): string => `${channel}/${accountId}/${peer.kind}/${peer.id}`;
-export function parseTarget(text: string): Target | undefined {
-  const [channel = "", accountId = "", kind, ...rest] = text.trim().split("/");
-  const id = rest.join("/");
-  if (channel === "" || accountId === "" || !isKind(kind) || id === "" || id.length > 256) return undefined;
-  return { channel: channel.toLowerCase(), accountId, peer: { kind, id } };
-}
 
 /** The record of a conversation in which a person has written. */
 export interface KnownPlace {

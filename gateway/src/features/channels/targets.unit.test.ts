@@ -4,7 +4,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ChannelConfig, Peer } from "../../../../protocol/gen/types.ts";
 import type { Known } from "./access.ts";
-import { type KnownPlace, mayAddress, parseTarget, targetName } from "./targets.ts";
+import { parseTarget, targetName } from "../../tools/message-target.ts";
+import { type KnownPlace, mayAddress } from "./targets.ts";
 
 const ANNA: Peer = { kind: "dm", id: "anna" };
 const GROUP: Peer = { kind: "group", id: "g1" };

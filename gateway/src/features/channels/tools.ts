@@ -2,7 +2,7 @@
  * `gsv__Channels` and `gsv__Message`: the agent writes to people and groups on channels. Only for the owner's sessions. The gateway
  * decides whether the agent may write to a place; a message always names its place, there is no default.
  */
-import { parseTarget, type Target } from "./targets.ts";
+import { parseTarget, type Target } from "../../tools/message-target.ts";
 import type { Result } from "../../ports/result.ts";
 import { bad, FILE_NAMES, fileNames, integer, optional, text } from "../../tools/arguments.ts";
 import { outcome, type Tool, tool } from "../../tools/tool.ts";

@@ -89,6 +89,32 @@ describe("[X9] explicit targets", () => {
     expect(entries).toContainEqual(expect.objectContaining({ target: "test:unknown", decision: "denied" }));
   });
 
+  test("[PO16] a run gets the owner's own direct conversations, as long as they are the owner's", async () => {
+    const own = async () => (await port().runContext("agent:main:main", undefined))?.ownPlaces;
+    expect(await own()).toEqual([]);
+    const before = (await port().runContext("agent:main:main", undefined))?.version;
+    for (const [peer, sender] of [
+      [{ kind: "dm", id: "me" }, "me"],
+      [{ kind: "dm", id: "anna" }, "anna"],
+      [{ kind: "dm", id: "stranger" }, "stranger"],
+      [{ kind: "group", id: "g1" }, "me"],
+    ] as const)
+      await hears(peer, sender);
+    const after = await port().runContext("agent:main:main", before);
+    expect(after?.ownPlaces).toEqual(["test/default/dm/me"]);
+    expect((await port().runContext("agent:main:test:dm:anna", undefined))?.ownPlaces).toBeUndefined();
+    // A change of the configuration takes it away at once, and so does a decision about a pairing.
+    await owner.ok("config.set", { path: "channels.test", value: { owners: [], allowFrom: ["anna", "me"] } });
+    const revoked = await port().runContext("agent:main:main", after?.version);
+    expect(revoked?.ownPlaces).toEqual([]);
+    await owner.ok("pair.approve", { channel: "test", senderId: "stranger", role: "owner" });
+    await hears({ kind: "dm", id: "stranger" }, "stranger");
+    const paired = await port().runContext("agent:main:main", revoked?.version);
+    expect(paired?.ownPlaces).toEqual(["test/default/dm/stranger"]);
+    await owner.ok("pair.reject", { channel: "test", senderId: "stranger" });
+    expect((await port().runContext("agent:main:main", paired?.version))?.ownPlaces).toEqual([]);
+  });
+
   test("a known person gets a message once per call, by target name or by its parts", async () => {
     await hears({ kind: "dm", id: "anna" }, "anna");
     const given = context();
