@@ -182,7 +182,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "62c5f25aa9545d50";
+export const PROTOCOL_FINGERPRINT = "93a940de4da7dcc8";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

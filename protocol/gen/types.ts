@@ -1456,6 +1456,7 @@ export type InboundMessage = {
   /** At most 64 characters. */
   reaction?: string;
   forwarded?: boolean;
+  pressed?: boolean;
 };
 
 /** `accepted`: the agent answers the message. `duplicate`: it was accepted before. `answered`: it was a command; `replies` has the answer. `ignored`: it is not meant for the agent. `held`: the sender's pairing request is pending. `refused`: it was not accepted; `replies` has the reason. `later`: the channel must keep it and retry. */
@@ -1848,7 +1849,7 @@ export type NodesListResult = {
   count: number;
 };
 
-/** A button. On platforms without buttons the text contains its label. */
+/** A button. On platforms without buttons the text contains its label, unless the text names its id already. */
 export type OutboundAction = {
   /** At most 100 characters. */
   id: string;

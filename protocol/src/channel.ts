@@ -47,6 +47,8 @@ export const InboundMessage = struct("InboundMessage", "A message from a platfor
   /** A reaction to `replyToId`. Empty: the reaction was removed. */
   reaction: t.optional(t.string(64)),
   forwarded: t.optional(t.bool()),
+  /** A button of the agent's message `replyToId` was pressed; `text` is the button's id. */
+  pressed: t.optional(t.bool()),
 });
 
 // ---------------------------------------------------------------- between the gateway and channels
@@ -95,10 +97,14 @@ export const ChannelInbound = struct(
   },
 );
 export const OutboundKind = enumOf("OutboundKind", "The kind of a message from the agent.", ["answer", "notice", "error", "approval"]);
-export const OutboundAction = struct("OutboundAction", "A button. On platforms without buttons the text contains its label.", {
-  id: t.string(100, { minLength: 1 }),
-  label: t.string(80, { minLength: 1 }),
-});
+export const OutboundAction = struct(
+  "OutboundAction",
+  "A button. On platforms without buttons the text contains its label, unless the text names its id already.",
+  {
+    id: t.string(100, { minLength: 1 }),
+    label: t.string(80, { minLength: 1 }),
+  },
+);
 export const OutboundMessage = struct(
   "OutboundMessage",
   "A message for a platform. The channel sends each `deliveryId` at most once, however often it receives it.",

@@ -1,13 +1,14 @@
 /**
  * Slash commands and buttons: Discord wants an acknowledgement within three seconds, and accepts the answer for fifteen minutes. A
  * command is acknowledged with "thinking" that only its sender sees, and the answer replaces it (an edit, which may be repeated). A
- * button is acknowledged silently; its answer is an ordinary message.
+ * button is acknowledged silently; its answer becomes the end of the message that has the button, and the buttons go. That edit needs no
+ * token of Discord, so it works after any wait and any restart.
  */
 import type { API } from "@discordjs/core/http-only";
 import { ApplicationCommandType, ApplicationIntegrationType, InteractionContextType, MessageFlags } from "discord-api-types/v10";
 import type { PlatformHost } from "../../kit/src/platform.ts";
 import { APPLICATION_COMMANDS } from "./commands.ts";
-import type { Mapped } from "./map-inbound.ts";
+import type { Asked, Mapped } from "./map-inbound.ts";
 import { failureOf } from "./rest-client.ts";
 
 /** Discord's fifteen minutes with a margin. */
@@ -16,6 +17,13 @@ interface Open {
   readonly token: string;
   readonly at: number;
   /** The part that replaced the acknowledgement. */
+  readonly answer?: string;
+}
+/** How long an answer can be shown in the place of the buttons. */
+const PRESSED_MS = 24 * 3_600_000;
+interface Pressed extends Asked {
+  readonly at: number;
+  /** The part that was added to the message. */
   readonly answer?: string;
 }
 export interface InteractionPorts {
@@ -32,9 +40,21 @@ export class Interactions {
     this.#ports = ports;
   }
 
-  /** Call in the transaction that stores the interaction. Only commands get an answer slot. */
-  open({ id, token, kind }: NonNullable<Mapped["interaction"]>): void {
-    if (kind === "command") this.#ports.host.kv.put(`i.${id}`, { token, at: this.#ports.host.now() } satisfies Open);
+  /** Call in the transaction that stores the interaction. Only commands get an answer slot; a button has its message. */
+  open({ id, token, kind, asked }: NonNullable<Mapped["interaction"]>): void {
+    const { kv, now } = this.#ports.host;
+    if (kind === "command") kv.put(`i.${id}`, { token, at: now() } satisfies Open);
+    else if (asked !== undefined) kv.put(`b.${id}`, { ...asked, at: now() } satisfies Pressed);
+  }
+  /** The message whose button was pressed, when this part is its answer. */
+  pressed(id: string | undefined, partId: string): Asked | undefined {
+    const pressed = id === undefined ? undefined : this.#ports.host.kv.get<Pressed>(`b.${id}`);
+    return pressed === undefined || (pressed.answer !== undefined && pressed.answer !== partId) ? undefined : pressed;
+  }
+  shown(id: string, partId: string): void {
+    const { kv } = this.#ports.host;
+    const pressed = kv.get<Pressed>(`b.${id}`);
+    if (pressed) kv.put(`b.${id}`, { ...pressed, answer: partId } satisfies Pressed);
   }
   /** Call as soon as the interaction is stored. */
   async defer(interaction: NonNullable<Mapped["interaction"]>): Promise<void> {
@@ -93,6 +113,10 @@ export class Interactions {
   /** Ends expired interactions, whose "thinking" would otherwise stay. */
   async sweep(): Promise<void> {
     const { host } = this.#ports;
+    for (const key of host.kv.keys("b.")) {
+      const pressed = host.kv.get<Pressed>(key);
+      if (!pressed || host.now() - pressed.at >= PRESSED_MS) host.kv.delete(key);
+    }
     for (const key of host.kv.keys("i.")) {
       const open = host.kv.get<Open>(key);
       if (open && host.now() - open.at < TOKEN_MS) continue;

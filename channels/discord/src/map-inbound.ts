@@ -29,6 +29,11 @@ export interface Surroundings {
   /** An id for events to which Discord gives none. */
   readonly eventName: string;
 }
+/** A message with buttons, as Discord shows it. */
+export interface Asked {
+  readonly messageId: string;
+  readonly text: string;
+}
 export interface Mapped {
   readonly item: InboundItem;
   readonly channelId: string;
@@ -39,7 +44,13 @@ export interface Mapped {
   readonly threadName?: string;
   /** Discord withheld the message's text. */
   readonly contentMissing?: boolean;
-  readonly interaction?: { readonly id: string; readonly token: string; readonly kind: "command" | "button" };
+  readonly interaction?: {
+    readonly id: string;
+    readonly token: string;
+    readonly kind: "command" | "button";
+    /** Of a button: the message that has it. */
+    readonly asked?: Asked;
+  };
 }
 
 export const MAX_TEXT = 16_000;
@@ -212,18 +223,22 @@ function mapInteraction(fields: Fields, around: Surroundings): Mapped | undefine
       text: said,
       timestamp: timeOfId(id),
       ...(pressed === undefined ? {} : { replyToId: pressed, replyToSenderId: around.botId }),
+      ...(fields["type"] === 3 ? { pressed: true } : {}),
     },
     wasMentioned: true,
     ...(pressed === undefined ? {} : { repliedToAgent: true }),
     receivedAt: around.now,
   };
   const kind = fields["type"] === 2 ? "command" : "button";
+  const content = asObject(fields["message"])?.["content"];
+  const asked =
+    pressed !== undefined && typeof content === "string" ? { asked: { messageId: pressed, text: content.slice(0, MAX_QUOTE) } } : {};
   const receipt = kind === "command" ? { receipt: { interaction: id } } : {};
   return {
     item: { key: interactionName(id), inbound, files: [], ...receipt },
     channelId,
     ...where.found,
-    interaction: { id, token, kind },
+    interaction: { id, token, kind, ...asked },
   };
 }
 function commandText(data: Fields): string | undefined {

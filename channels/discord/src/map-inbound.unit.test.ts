@@ -374,6 +374,15 @@ describe("[P7] commands and buttons", () => {
     const inbound = inboundOf(mapped);
     assert.deepEqual([inbound.message.text, inbound.message.replyToId, inbound.repliedToAgent], ["approve:1", OWN, true]);
     assert.deepEqual([mapped?.interaction?.kind, mapped?.item.receipt], ["button", undefined]);
+    assert.equal(inbound.message.pressed, true);
+  });
+  test("[AP14] a button brings the text of its message along, as far as Discord shows one", () => {
+    const data = { component_type: 2, custom_id: "allow K7Q2A" };
+    const asked = (message: unknown) => said({ type: 3, message, data })?.interaction?.asked;
+    assert.deepEqual(asked({ id: OWN, content: "May I?" }), { messageId: OWN, text: "May I?" });
+    assert.equal(asked({ id: OWN, content: "q".repeat(9_000) })?.text.length, 2_000);
+    for (const message of [{ id: OWN }, { id: "x", content: "q" }, { content: "q" }, 7, undefined]) assert.equal(asked(message), undefined);
+    assert.equal("pressed" in inboundOf(said({})).message, false);
   });
   test("a command answers no message and has a receipt", () => {
     const mapped = said({});

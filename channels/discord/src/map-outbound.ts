@@ -67,6 +67,11 @@ export function toEdit(part: Pick<OutboundPart, "text" | "actions">, filename: s
     ...(filename === undefined ? {} : { attachments: [{ id: 0, filename }] }),
   };
 }
+/** A question that has been answered: its text with the outcome, and no buttons any more. */
+export function toOutcome(question: string, outcome: string): MessageBody {
+  const end = `\n\n${outcome}`.slice(0, MAX_CHARS);
+  return { ...toEdit({ text: question.slice(0, MAX_CHARS - end.length) + end }, undefined), components: [] };
+}
 /** The first live text of an answer. */
 export function toLive(text: string, replyToId: string | undefined): MessageBody {
   const reference = referenceOf(replyToId);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { OutboundPart } from "../../kit/src/platform.ts";
-import { fileNameOf, interactionOf, outcomeOf, referenceOf, tooLargeNote, toEdit, toLive, toMessage } from "./map-outbound.ts";
+import { fileNameOf, interactionOf, outcomeOf, referenceOf, tooLargeNote, toEdit, toLive, toMessage, toOutcome } from "./map-outbound.ts";
 
 const part = (more: Partial<OutboundPart> = {}): OutboundPart => ({
   partId: "d1/0",
@@ -38,6 +38,15 @@ test("[P7] buttons carry the action's id", () => {
   const [row] = toEdit(part({ actions }), undefined).components ?? [];
   assert.equal(row?.components.length, 5);
   assert.deepEqual(row?.components[0], { type: 2, style: 1, label: "L".repeat(80), custom_id: "a0" });
+});
+
+test("[AP14] the outcome ends the question's text, and the buttons go; a long question keeps its beginning", () => {
+  const short = toOutcome("May I?", "K7Q2A is allowed.");
+  assert.deepEqual([short.content, short.components], ["May I?\n\nK7Q2A is allowed.", []]);
+  const long = toOutcome("q".repeat(2_000), "K7Q2A is denied.");
+  assert.equal(long.content.length, 2_000);
+  assert.ok(long.content.startsWith("qqq") && long.content.endsWith("q\n\nK7Q2A is denied."));
+  assert.equal(toOutcome("q", "o".repeat(5_000)).content.length, 2_000);
 });
 
 const ids: readonly (readonly [id: string | undefined, reference: string | undefined, interaction: string | undefined])[] = [

@@ -8,7 +8,7 @@ import type { OutboundPart, PlatformHost, SendOutcome } from "../../kit/src/plat
 import type { Directory } from "./directory.ts";
 import { FileGone, loadFile } from "./files.ts";
 import type { Interactions } from "./interactions.ts";
-import { interactionOf, outcomeOf, referenceOf, toEdit, toLive, toMessage } from "./map-outbound.ts";
+import { interactionOf, outcomeOf, referenceOf, toEdit, toLive, toMessage, toOutcome } from "./map-outbound.ts";
 import { asId } from "./map-reading.ts";
 import { failureOf } from "./rest-client.ts";
 
@@ -19,6 +19,8 @@ interface Target {
   readonly channelId: string;
   readonly answer?: { readonly interaction: string; readonly token: string; readonly applicationId: string };
   readonly replaces?: string;
+  /** The part ends this message, whose button was pressed. */
+  readonly pressed?: { readonly interaction: string; readonly messageId: string; readonly text: string };
 }
 class NoSuchPeer extends Error {
   override readonly name = "NoSuchPeer";
@@ -88,15 +90,21 @@ export class Sender {
     const applicationId = this.#ports.applicationId();
     const channelId = await this.#channelOf(part.peer);
     const replaces = referenceOf(part.replaces);
+    const press = part.kind === "notice" && part.file === undefined ? interactionOf(part.replyToId) : undefined;
+    const asked = this.#ports.interactions.pressed(press, part.partId);
     return {
       channelId,
       ...(interaction === undefined || token === undefined || applicationId === undefined
         ? {}
         : { answer: { interaction, token, applicationId } }),
       ...(replaces === undefined ? {} : { replaces }),
+      ...(press === undefined || asked === undefined ? {} : { pressed: { interaction: press, ...asked } }),
     };
   }
-  async #post({ channelId, answer, replaces }: Target, { part, files, filename }: Awaited<ReturnType<typeof loadFile>>): Promise<string> {
+  async #post(
+    { channelId, answer, replaces, pressed }: Target,
+    { part, files, filename }: Awaited<ReturnType<typeof loadFile>>,
+  ): Promise<string> {
     const { run } = this.#ports;
     const edit = { ...toEdit(part, filename), files: [...files] };
     if (answer) {
@@ -109,6 +117,16 @@ export class Sender {
         if (!isOneOf(failureOf(error).status, 400, 403, 404)) throw error;
         // Expired or never acknowledged: the answer goes to the channel.
         this.#ports.interactions.close(interaction);
+      }
+    }
+    if (pressed !== undefined) {
+      try {
+        const { id } = await run((api) => api.channels.editMessage(channelId, pressed.messageId, toOutcome(pressed.text, part.text)));
+        this.#ports.interactions.shown(pressed.interaction, part.partId);
+        return id;
+      } catch (error) {
+        // The question was deleted: its outcome is a message of its own.
+        if (failureOf(error).status !== 404) throw error;
       }
     }
     if (replaces !== undefined) {

@@ -266,6 +266,39 @@ describe("commands and buttons", { concurrency: 2 }, () => {
   });
 });
 
+describe("[AP14] a question with buttons", { concurrency: 8 }, () => {
+  const actions = [
+    { id: "allow K7Q2A", label: "Allow once" },
+    { id: "deny K7Q2A", label: "Deny" },
+  ];
+  it("gets its outcome as its end and loses its buttons; a second press changes nothing there", async () => {
+    const bot = await (await world.bot("question")).connected();
+    await bot.report(await bot.send({ peer: alice, kind: "approval", text: "May I run ls?", actions }));
+    const [asked] = bot.discord.sent(DM);
+    assert.ok(asked);
+    const { id } = bot.discord.press(asked, "allow K7Q2A");
+    const pressed = await bot.received(({ message }) => message.id === `i:${id}`, "the press");
+    assert.deepEqual([pressed.message.text, pressed.message.pressed, pressed.sender?.id], ["allow K7Q2A", true, ALICE.id]);
+    const callback = await bot.discord.until(({ kind, id: of }) => kind === "interaction.callback" && of === id, "the sign");
+    assert.equal((callback["body"] as Record<string, unknown>)["type"], 6);
+    const report = await bot.report(await bot.send({ peer: alice, kind: "notice", text: "K7Q2A is allowed.", replyToId: `i:${id}` }));
+    assert.deepEqual([report.state, report.messageIds], ["sent", [asked.id]]);
+    const [shown, ...others] = bot.discord.sent(DM);
+    assert.deepEqual([shown?.content, shown?.["components"], others.length], ["May I run ls?\n\nK7Q2A is allowed.", [], 0]);
+  });
+  it("whose message is gone gets its outcome as a message", async () => {
+    const bot = await (await world.bot("gone")).connected();
+    await bot.report(await bot.send({ peer: alice, kind: "approval", text: "May I?", actions }));
+    const [asked] = bot.discord.sent(DM);
+    assert.ok(asked);
+    const { id } = bot.discord.press(asked, "deny K7Q2A");
+    await bot.received(({ message }) => message.id === `i:${id}`, "the press");
+    bot.discord.failNext("PATCH /channels/", 404);
+    await bot.report(await bot.send({ peer: alice, kind: "notice", text: "K7Q2A is denied.", replyToId: `i:${id}` }));
+    assert.equal(bot.discord.sent(DM).at(-1)?.content, "K7Q2A is denied.");
+  });
+});
+
 describe("the connection", { concurrency: 8 }, () => {
   it("[F93] [W25] reconnects that Discord asks for are no failures", async () => {
     const bot = await (await world.bot("asked")).connected();

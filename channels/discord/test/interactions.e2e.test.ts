@@ -82,3 +82,21 @@ it("[P7] a late command has no answer slot", async () => {
   assert.equal(await interactions.placeFor(command.id, "a/0"), undefined);
   assert.ok(host.logs.includes("defer_failed"));
 });
+
+it("[AP14] a pressed button is known to the next instance, for one part, and for a day", async () => {
+  const { host, interactions } = world();
+  const button = { id: "1300000000000000009", token: "tok", kind: "button", asked: { messageId: "77777777", text: "May I?" } } as const;
+  interactions.open(button);
+  await interactions.defer(button);
+  const { run } = restClient({ token: discord.token, api: discord.api, origin: discord.origin });
+  const next = new Interactions({ host, run, applicationId: () => APPLICATION });
+  assert.equal(next.pressed(button.id, "a/0")?.messageId, "77777777");
+  next.shown(button.id, "a/0");
+  // A retry of the same part edits the same message; a further part is a message of its own.
+  assert.equal(next.pressed(button.id, "a/0")?.text, "May I?");
+  assert.equal(next.pressed(button.id, "b/0"), undefined);
+  host.time += 24 * 3_600_000;
+  await next.sweep();
+  assert.equal(next.pressed(button.id, "a/0"), undefined);
+  assert.deepEqual(host.kv.keys("b."), []);
+});

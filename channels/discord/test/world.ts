@@ -95,7 +95,10 @@ export class Bot {
     if (!state) throw new Error("no state");
     return state;
   }
-  async send(message: Omit<OutboundMessage, "deliveryId" | "kind">, deliveryId = `d${this.#deliveries++}`): Promise<string> {
+  async send(
+    message: Omit<OutboundMessage, "deliveryId" | "kind"> & Partial<Pick<OutboundMessage, "kind">>,
+    deliveryId = `d${this.#deliveries++}`,
+  ): Promise<string> {
     await this.world.call("send", { accountId: this.accountId, message: { deliveryId, kind: "answer", ...message } });
     return deliveryId;
   }

@@ -204,10 +204,10 @@ export class FakeDiscord {
     };
     this.gateway.dispatch("MESSAGE_REACTION_ADD", { ...fields, ...guild, emoji: { id: null, name: emoji }, type: 0 });
   }
-  #interaction(channel: string, fields: Json): { readonly id: string; readonly token: string } {
+  #interaction(channel: string, fields: Json, user: Json = ALICE): { readonly id: string; readonly token: string } {
     const id = this.#id();
     const token = `aW50ZXJhY3Rpb24.${id}`;
-    const who = channel === DM ? { user: ALICE } : { guild_id: GUILD, member: { user: ALICE, roles: [] } };
+    const who = channel === DM ? { user } : { guild_id: GUILD, member: { user, roles: [] } };
     const place = { channel_id: channel, channel: { id: channel, type: channel === DM ? 1 : channel === THREAD ? 11 : 0 } };
     this.gateway.dispatch("INTERACTION_CREATE", { id, application_id: APPLICATION, token, version: 1, ...who, ...place, ...fields });
     return { id, token };
@@ -215,8 +215,8 @@ export class FakeDiscord {
   command(name: string, options: readonly Json[] = [], channel = DM): { readonly id: string; readonly token: string } {
     return this.#interaction(channel, { type: 2, data: { id: "1", name, type: 1, options } });
   }
-  press(message: FakeMessage, customId: string): { readonly id: string; readonly token: string } {
-    return this.#interaction(message.channel_id, { type: 3, message, data: { custom_id: customId, component_type: 2 } });
+  press(message: FakeMessage, customId: string, user: Json = ALICE): { readonly id: string; readonly token: string } {
+    return this.#interaction(message.channel_id, { type: 3, message, data: { custom_id: customId, component_type: 2 } }, user);
   }
   /** Adds a file for attachments. */
   upload(name: string, bytes: Uint8Array, type: string): Json {
@@ -393,7 +393,10 @@ export class FakeDiscord {
     const edited = /^\/messages\/(\d+)$/.exec(rest)?.[1];
     const message = (this.messages.get(channel) ?? []).find(({ id }) => id === edited);
     if (!message) return [404, { message: "Unknown Message", code: 10008 }];
-    if (method === "PATCH") message.content = content;
+    if (method === "PATCH") {
+      message.content = content;
+      if (body["components"] !== undefined) message["components"] = body["components"];
+    }
     return [200, message];
   }
   #posted(channel: string, content: string, body: Json, files: readonly Json[]): FakeMessage {

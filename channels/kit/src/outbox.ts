@@ -100,7 +100,9 @@ export class Outbox {
   #partsOf({ deliveryId, kind, peer, text, media = [], actions = [], replyToId }: OutboundMessage): StoredPart[] {
     const platform = this.#ports.platform();
     const { capabilities } = platform;
-    const spoken = actions.length > 0 && !capabilities.buttons ? `${text}\n\n${actions.map(({ label }) => `- ${label}`).join("\n")}` : text;
+    // A text that says what to write needs no list.
+    const unsaid = capabilities.buttons ? [] : actions.filter(({ id }) => !text.includes(id));
+    const spoken = unsaid.length > 0 ? `${text}\n\n${unsaid.map(({ label }) => `- ${label}`).join("\n")}` : text;
     const texts = splitText(platform.mark(spoken), capabilities.maxTextChars);
     const files = media.flatMap((entry) => toFile(entry) ?? []);
     const bodies: { text: string; file?: OutboundFile }[] = texts.map((part) => ({ text: part }));

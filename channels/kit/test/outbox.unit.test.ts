@@ -231,6 +231,11 @@ test("buttons become lines of text on a platform without buttons", async () => {
   world.account.send(world.message("d1", "anna", "Do it?", { actions: [{ id: "yes", label: "approve K7Q2" }] }));
   await world.pass(MINUTE);
   assert.equal(world.shown[0]?.text, "Do it?\n\n- approve K7Q2");
+  // [AP14] The text of a question says already what to write.
+  const actions = [{ id: "allow K7Q2A", label: "Allow once" }];
+  world.account.send(world.message("d2", "anna", 'Write "allow K7Q2A".', { actions }));
+  await world.pass(MINUTE);
+  assert.equal(world.shown[1]?.text, 'Write "allow K7Q2A".');
 });
 
 test("an empty message fails visibly", async () => {

@@ -2176,6 +2176,8 @@ pub struct InboundMessage {
     pub reaction: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub pressed: Option<bool>,
 }
 
 /// `accepted`: the agent answers the message. `duplicate`: it was accepted before. `answered`: it was a command; `replies` has the answer. `ignored`: it is not meant for the agent. `held`: the sender's pairing request is pending. `refused`: it was not accepted; `replies` has the reason. `later`: the channel must keep it and retry.
@@ -2810,7 +2812,7 @@ pub struct NodesListResult {
     pub count: u64,
 }
 
-/// A button. On platforms without buttons the text contains its label.
+/// A button. On platforms without buttons the text contains its label, unless the text names its id already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboundAction {

@@ -84,11 +84,38 @@ export class Intake {
     // The same answer again, with its replies: each has a delivery id, so the channel sends it once.
     if (known?.outcome) return known.outcome.outcome === "accepted" ? { ...known.outcome, outcome: "duplicate" } : known.outcome;
     const access = this.#access(ref, inbound);
+    const foreign = known === undefined ? this.#foreignPress(ref, inbound, key, access) : undefined;
+    if (foreign !== undefined) return foreign;
     if (known === undefined && access.kind === "ignore") return { outcome: "ignored" };
     channels.touch(ref.channel, ref.accountId, now());
     this.#ports.ensureArmed();
     if (known === undefined && access.kind === "pair") return this.#pair(ref, inbound, key);
     return this.#take(ref, inbound, key, access.kind === "allow" ? access : GUEST, known?.sessionKey);
+  }
+
+  /**
+   * A button of a question that another person has pressed, or the owner outside their direct chat (rule AP15): it is no answer and no
+   * message. Undefined: it is none.
+   */
+  #foreignPress(ref: ChannelRef, inbound: ChannelInbound, key: string, access: Access): ChannelInboundOutcome | undefined {
+    const { message, peer } = inbound;
+    const answer = message.pressed === true ? approvalAnswerOf(message.text) : undefined;
+    const isAllowed = access.kind === "allow";
+    if (answer === undefined || (isAllowed && access.role === "owner" && access.speaker === "owner" && peer.kind === "dm"))
+      return undefined;
+    const { audit, background, channels, now } = this.#ports;
+    const actor = `channel:${ref.channel}/${ref.accountId} sender:${plainName(senderIdOf(inbound) ?? "")}`;
+    background(
+      "audit_press",
+      audit.append({ actor, action: "approval.resolve", target: answer.code, decision: "denied", detail: "pressed" }),
+    );
+    // A sender without access leaves no row.
+    if (!isAllowed) return { outcome: "ignored" };
+    const text = "Only the owner can answer this question, in their own direct chat.";
+    const outcome: ChannelInboundOutcome = { outcome: "refused", replies: [notice(key, inbound, text)] };
+    channels.claim(key, "", now());
+    channels.settle(key, outcome);
+    return outcome;
   }
 
   /** Where a file of a message is stored; undefined: it is not wanted. */
@@ -295,7 +322,9 @@ export class Intake {
     const isOwnWord = message.forwarded !== true && message.editOf === undefined && inbound.backlog !== true;
     if (role !== "owner" || speaker !== "owner" || peer.kind !== "dm" || !isOwnWord) return undefined;
     const answer = approvalAnswerOf(message.text);
-    if (answer === undefined || !this.#ports.approvals.knows(answer.code)) return undefined;
+    if (answer === undefined) return undefined;
+    // A button is never a message to the agent.
+    if (!this.#ports.approvals.knows(answer.code)) return message.pressed === true ? `${answer.code}: this question is over.` : undefined;
     const by = `channel:${ref.channel}/${ref.accountId} owner:${plainName(senderIdOf(inbound) ?? "")}`;
     const result = await this.#ports.approvals.answer(by, answer);
     return result.ok ? endText(answer.code, result.value) : sentence(result.error);

@@ -2,7 +2,7 @@
  * Reply: hands the end of a run to the channel that its message came from. The channel's outbox is durable and recognises the delivery
  * by its id, so repeating the hand-over is harmless (promise P9). Given up visibly after a day.
  */
-import type { Media, OutboundKind } from "../../../../protocol/gen/types.ts";
+import type { Media, OutboundAction, OutboundKind } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import { type MediaBlock, textOf } from "../../ports/messages.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
@@ -55,7 +55,7 @@ export async function sendReply(
   };
   if (!end) return done();
   const { route, deliveryId } = effect;
-  const { kind, text } = said(end);
+  const { kind, text, actions = [] } = said(end);
   const files = end.kind === "assistant" ? (end.files ?? []) : [];
   const call = gateway
     .reply({
@@ -68,6 +68,7 @@ export async function sendReply(
         text,
         ...(route.replyToId === undefined ? {} : { replyToId: route.replyToId }),
         ...(files.length === 0 ? {} : { media: files.map(toMedia) }),
+        ...(actions.length === 0 ? {} : { actions: [...actions] }),
       },
     })
     .catch(() => undefined);
@@ -88,9 +89,20 @@ const toMedia = ({ type, mimeType, r2Key, filename, sizeBytes }: MediaBlock): Me
   ...(sizeBytes === undefined ? {} : { size: sizeBytes }),
 });
 
-function said(row: LogRow): { readonly kind: OutboundKind; readonly text: string } {
+interface Said {
+  readonly kind: OutboundKind;
+  readonly text: string;
+  readonly actions?: readonly OutboundAction[];
+}
+function said(row: LogRow): Said {
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
-  if (row.kind === "notice")
-    return { kind: row.notice === "error" ? "error" : row.notice === "paused" ? "approval" : "notice", text: row.text };
+  if (row.kind === "notice" && row.notice === "paused")
+    return { kind: "approval", text: row.text, ...(row.question === undefined ? {} : { actions: answersTo(row.question.code) }) };
+  if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
   return { kind: "notice", text: "Done." };
 }
+/** A button's id is exactly what the owner would write (rule AP14). */
+const answersTo = (code: string): readonly OutboundAction[] => [
+  { id: `allow ${code}`, label: "Allow once" },
+  { id: `deny ${code}`, label: "Deny" },
+];

@@ -70,3 +70,35 @@ test("[P10][CH22] a gateway that never answers blocks no later reply: the delive
   assert.deepEqual(asked[0], asked[1]);
   assert.deepEqual(committed, [{ type: "EffectDone", effectId: "a1" }]);
 });
+
+test("[AP14] a question goes out with its two answers as choices; any other notice has none", async () => {
+  const sent = async (row: LogRow): Promise<readonly unknown[]> => {
+    const calls: { readonly message?: { readonly kind: string; readonly actions?: readonly unknown[] } }[] = [];
+    await sendReply(
+      reply("a1", "ann"),
+      { signal: new AbortController().signal, inherited: false, tries: 0 },
+      {
+        row: () => row,
+        gateway: {
+          reply: (call) => {
+            calls.push(call as (typeof calls)[number]);
+            return Promise.resolve({ ok: true, value: undefined });
+          },
+        },
+        wall: () => 2_000,
+        commit: () => {},
+        after: () => () => {},
+      },
+    );
+    return [calls[0]?.message?.kind, calls[0]?.message?.actions];
+  };
+  const notice = { seq: 1, at: 1_000, kind: "notice", runId: "r1", text: "May I?" } as const;
+  assert.deepEqual(await sent({ ...notice, notice: "paused", question: { code: "K7Q2A", callId: "c", step: 1 } }), [
+    "approval",
+    [
+      { id: "allow K7Q2A", label: "Allow once" },
+      { id: "deny K7Q2A", label: "Deny" },
+    ],
+  ]);
+  assert.deepEqual(await sent({ ...notice, notice: "note" }), ["notice", undefined]);
+});

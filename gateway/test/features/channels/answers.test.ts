@@ -104,6 +104,25 @@ describe("[AP13] [S14] [X10] in a chat", () => {
     for (const { outcome } of await say()) expect(["accepted", "ignored", "held"]).toContain(outcome);
     expect(answers()).toEqual([]);
   });
+  test("[AP15] a press by another person, or in a group, is refused and recorded, and is no message", async () => {
+    const sent = sessions.of("send").length;
+    const presses = await all(pressed(dm("guest")), pressed(dm("stranger")), pressed(group("anna")), pressed(group("guest")));
+    expect(presses.map(({ outcome }) => outcome)).toEqual(["refused", "ignored", "refused", "refused"]);
+    expect(presses[0]?.replies?.[0]?.text).toContain("Only the owner can answer");
+    expect(answers()).toEqual([]);
+    expect(sessions.of("send")).toHaveLength(sent);
+    const { entries } = await owner.ok<{ entries: { actor: string; decision: string; detail?: string }[] }>("audit.list", {
+      action: "approval.resolve",
+    });
+    const denied = entries.filter(({ decision, detail }) => decision === "denied" && detail === "pressed").map(({ actor }) => actor);
+    for (const who of ["guest", "stranger", "anna"]) expect(denied).toContain(`channel:test/default sender:${who}`);
+  });
+  test("[AP15] a press on a question that is over is answered, and never goes to the agent", async () => {
+    const sent = sessions.of("send").length;
+    const outcome = await take(pressed(dm("anna", "allow ZZZZ9")));
+    expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "ZZZZ9: this question is over." }] });
+    expect(sessions.of("send")).toHaveLength(sent);
+  });
   // Last: the question itself does not end, because its session is a fake.
   test("the owner answers in their direct chat by the code, once for each message", async () => {
     const allow = dm("anna", " Allow k7q2a ");
@@ -111,9 +130,12 @@ describe("[AP13] [S14] [X10] in a chat", () => {
     expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "K7Q2A is allowed: the call is made." }] });
     expect(await take(allow)).toEqual(outcome);
     await take(dm("anna", "deny K7Q2A use git instead"));
+    // [AP14] A press is the same answer.
+    expect(await take(pressed(dm("anna", "deny K7Q2A")))).toMatchObject({ outcome: "answered" });
     expect(answers()).toMatchObject([
       { code: "K7Q2A", answer: "allow", by: "channel:test/default owner:anna" },
       { code: "K7Q2A", answer: "deny", word: "use git instead" },
+      { code: "K7Q2A", answer: "deny", by: "channel:test/default owner:anna" },
     ]);
   });
 });
@@ -130,3 +152,8 @@ function changed(more: Partial<ChannelInbound["message"]>): ChannelInbound {
   const inbound = dm("anna");
   return { ...inbound, message: { ...inbound.message, ...more } };
 }
+const pressed = (inbound: ChannelInbound): ChannelInbound => ({
+  ...inbound,
+  repliedToAgent: true,
+  message: { ...inbound.message, pressed: true, replyToId: "q1" },
+});
