@@ -6,7 +6,7 @@ import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from ".
 import { askingLog } from "./asking-log.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
-import { route } from "./http/routes.ts";
+import type { route as Route } from "./http/routes.lazy.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
@@ -41,6 +41,10 @@ export default {
     }
   },
 } satisfies ExportedHandler<Env>;
+
+/** The routes of the HTTP contract, with the library that reads them: a part of its own, because sockets and webhooks need none of it. */
+const route: (...given: Parameters<typeof Route>) => Promise<Response> = async (...given) =>
+  (await import("./http/routes.lazy.ts")).route(...given);
 
 async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger): Promise<Response> {
   const url = addressOf(request);
