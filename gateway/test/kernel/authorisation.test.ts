@@ -135,6 +135,7 @@ test("[S3] nodes and channels may call exactly these methods", () => {
     "transfer.complete",
     "transfer.done",
     "transfer.meta",
+    "undo.report",
   ]);
   expect(open("channel")).toEqual(["channel.inbound"]);
 });
