@@ -1,4 +1,5 @@
 /** A tool call on its way to a node. */
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { Origin } from "./origin.ts";
 import type { Taint } from "./taint.ts";
 
@@ -10,6 +11,8 @@ export interface ToolDispatch {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
+  /** What the machine's commands ran in when the call was decided. Absent: the decision did not depend on it. */
+  readonly sandbox?: SandboxProfile;
   /** What allowed the call, for the audit. */
   readonly rule?: string;
   /** The run that made the call. */
@@ -20,5 +23,5 @@ export interface ToolDispatch {
   readonly taint?: Taint;
 }
 
-/** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. */
-export type DispatchOutcome = "sent" | "offline" | "refused";
+/** `sent` says the frame was handed to the node's socket, not that it arrived. `refused`: this conversation may not use the tool. `changed`: the machine has another sandbox now. */
+export type DispatchOutcome = "sent" | "offline" | "refused" | "changed";

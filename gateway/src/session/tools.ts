@@ -65,7 +65,8 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };
   const taint = resultTaint({ name, tool, target, args, sandbox });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
-  return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...call } : { kind: "native", ...call };
+  const depends = policyClass === "exec" && sandbox !== undefined ? { sandbox } : {};
+  return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...depends, ...call } : { kind: "native", ...call };
 }
 
 /** The profile that the machine has reported for its commands. */

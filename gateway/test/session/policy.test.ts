@@ -118,7 +118,10 @@ describe("[PO11] without any setting", () => {
       "It runs a program on bare, which has no sandbox.",
     ]);
     await until("the others", () => stage.dispatches.length === 2);
-    expect(stage.dispatches.map(({ args }) => args)).toEqual([{ command: "make" }, { command: "uname -a" }]);
+    expect(stage.dispatches.map(({ args, sandbox }) => [args, sandbox])).toEqual([
+      [{ command: "make" }, "workspace"],
+      [{ command: "uname -a" }, "off"],
+    ]);
   });
 
   it("[AP6] an answer for a machine that has lost its sandbox since is void, and the call is asked about again", async () => {

@@ -81,6 +81,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       background: ports.background,
       sha256: ports.ids.sha256,
       access: (sessionKey) => access(named(sessionKey)),
+      sandboxOf: (nodeId) => nodes.sandboxOf(nodeId),
       reported: (nodeId, ref, { result }) => {
         const processId = nodes.offer(nodeId)?.ledger === false ? runningProcess(result) : undefined;
         if (processId !== undefined) processes.started(nodeId, processId, ref, now());

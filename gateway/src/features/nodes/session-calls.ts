@@ -2,7 +2,7 @@
  * Passes tool calls of sessions through the gateway: checks that the session may use the tool, hands the call to its machine, and
  * returns the machine's result to the session. The session keeps the call's record, deadline and outcome.
  */
-import { asCallId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
+import { asCallId, type SandboxProfile, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import type { ChangesPort } from "../../ports/changes.ts";
@@ -21,6 +21,8 @@ export interface SessionCallPorts extends Pick<KernelPorts, "background" | "now"
   readonly sha256: (text: string) => Promise<string>;
   /** What a session may use now, by its key. */
   readonly access: (sessionKey: string) => ToolAccess;
+  /** What the machine has reported for its commands. */
+  readonly sandboxOf: (nodeId: string) => SandboxProfile | undefined;
   /** A result came for a session's call; the session has not looked at it yet. */
   readonly reported: (nodeId: string, ref: string, result: ToolResultParams) => void;
   /** Resolves when it is known whether a machine that is about to come back did. */
@@ -44,6 +46,10 @@ export class SessionCalls {
       return "refused";
     }
     await this.#ports.arrival(nodeId);
+    if (call.sandbox !== undefined && call.sandbox !== this.#ports.sandboxOf(nodeId)) {
+      await this.#record(call, name, "denied", "sandbox.changed");
+      return "changed";
+    }
     const run = call.runId === undefined ? {} : { runId: call.runId };
     this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };

@@ -11,6 +11,7 @@ import {
   type NodeEntry,
   type NodeRuntime,
   type NodeSandbox,
+  type SandboxProfile,
   type ToolDefinition,
 } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -141,6 +142,12 @@ export class Nodes {
     const offer: NodeOffer = { nodeId, tools: JSON.parse(row.tools) as ToolDefinition[], ledger: row.ledger === 1 };
     this.#offers.set(nodeId, offer);
     return offer;
+  }
+
+  /** What the machine has reported for its commands. */
+  sandboxOf(nodeId: string): SandboxProfile | undefined {
+    const row = one<Pick<Row, "sandbox">>(this.#db.sql, "SELECT sandbox FROM nodes WHERE id = ?", nodeId);
+    return row?.sandbox == null ? undefined : (JSON.parse(row.sandbox) as NodeSandbox).profile;
   }
 
   list(isOnline: (nodeId: string) => boolean, isReturning: (nodeId: string) => boolean): readonly NodeEntry[] {

@@ -77,21 +77,24 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     return "done";
   }
   const { nodeId } = target;
-  const rule = effect.rule === undefined ? {} : { rule: effect.rule };
-  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...rule, ...origin };
+  const decided = {
+    ...(effect.rule === undefined ? {} : { rule: effect.rule }),
+    ...(effect.sandbox === undefined ? {} : { sandbox: effect.sandbox }),
+  };
+  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...decided, ...origin };
   if (!effect.repeatable) {
     // From here on the end of this incarnation leaves an unknown outcome.
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";
     const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
     if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: true });
-    if (outcome === "refused") ports.commit(refused(effect, nodeId, true));
+    if (outcome === "refused" || outcome === "changed") ports.commit(refused(effect, nodeId, outcome, true));
     if (outcome === "uncertain") ports.commit({ type: "ToolUncertain", effectId: effect.id, callId });
     return "done";
   }
   const outcome = await ports.gateway.dispatchTool(dispatch).catch(() => "uncertain" as const);
   if (outcome === "uncertain") return backoff(flight.tries, MAX_RETRY_MS);
   if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
-  if (outcome === "refused") ports.commit(refused(effect, nodeId, isFirst(effect, flight)));
+  if (outcome === "refused" || outcome === "changed") ports.commit(refused(effect, nodeId, outcome, isFirst(effect, flight)));
   return "done";
 }
 /** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
@@ -120,18 +123,32 @@ async function record(
     // The gateway does not answer now. The call is in the session's own log in any case.
   }
 }
-/** The owner withdrew the tool from this conversation after the model had seen it. */
-function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, first: boolean): EventBody {
-  const text = first
-    ? `Not run: this conversation may not use ${nodeId}__${tool}. Only the owner's own conversation may.`
-    : `This conversation may no longer use ${nodeId}__${tool}. Whether the call was run before is not known.`;
+/** Texts for a call that was not handed over before, and for one that may have been. */
+const REFUSED = {
+  /** The owner withdrew the tool from this conversation after the model had seen it. */
+  refused: {
+    reason: "auth.forbidden",
+    before: (tool: string) => `Not run: this conversation may not use ${tool}. Only the owner's own conversation may.`,
+    later: (tool: string) => `This conversation may no longer use ${tool}.`,
+  },
+  /** A decision holds for the sandbox that it knew (rule PO14). */
+  changed: {
+    reason: "policy.denied",
+    before: (tool: string) => `Not run: the machine has another sandbox than when ${tool} was decided. Make the call again.`,
+    later: (tool: string) => `The machine came back with another sandbox than when ${tool} was decided, so it did not get the call again.`,
+  },
+} as const;
+function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, why: keyof typeof REFUSED, first: boolean): EventBody {
+  const { reason, before, later } = REFUSED[why];
+  const name = `${nodeId}__${tool}`;
+  const text = first ? before(name) : `${later(name)} Whether the call was run before is not known.`;
   return {
     type: "ToolResult",
     callId,
     from: { kind: "node", nodeId },
     content: [{ type: "text", text }],
     outcome: first ? "error" : "unknown",
-    reason: first ? "auth.forbidden" : "tool.outcome_unknown",
+    reason: first ? reason : "tool.outcome_unknown",
   };
 }
 /** No earlier dispatch of this call can have reached the node. */

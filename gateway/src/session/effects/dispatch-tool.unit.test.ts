@@ -40,7 +40,7 @@ describe("DispatchTool", () => {
     },
   };
   function bench(
-    dispatch: () => Promise<"sent" | "offline">,
+    dispatch: () => Promise<"sent" | "offline" | "changed">,
     committed = true,
     audit: GatewayPort["audit"] = () => Promise.resolve(),
   ): { ports: DispatchPorts; events: EventBody[]; order: string[] } {
@@ -124,6 +124,19 @@ describe("DispatchTool", () => {
       const b = bench(() => Promise.resolve("offline"));
       await dispatchTool({ ...effect, id }, flight(over), b.ports);
       assert.equal(b.events[0]?.type === "ToolOffline" && b.events[0].first, first);
+    }
+  });
+  test("[PO14] a call for a machine with another sandbox ends with the reason; handed over before, its outcome is not known", async () => {
+    for (const [over, outcome, reason] of [
+      [{}, "error", "policy.denied"],
+      [{ tries: 1 }, "unknown", "tool.outcome_unknown"],
+    ] as const) {
+      const b = bench(() => Promise.resolve("changed"));
+      assert.equal(await dispatchTool({ ...effect, sandbox: "workspace" }, flight(over), b.ports), "done");
+      const [result] = b.events;
+      assert.ok(result?.type === "ToolResult");
+      assert.deepEqual([result.outcome, result.reason], [outcome, reason]);
+      assert.match(JSON.stringify(result.content), /another sandbox/);
     }
   });
   test("[F10] [S5] stored secrets are hidden in a native tool's result; while they are not known, the call waits", async () => {

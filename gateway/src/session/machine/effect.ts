@@ -6,6 +6,7 @@
  */
 
 import type { Taint } from "../../ports/taint.ts";
+import type { SandboxProfile } from "../../../../protocol/gen/types.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
 
@@ -30,6 +31,8 @@ export interface DispatchTool {
   readonly timeoutMs: number;
   /** What allowed the call, for the audit. Absent: stored by a program that did not record it. */
   readonly rule?: string;
+  /** What a program's machine had for a sandbox when the call was decided: with another one the decision does not hold. */
+  readonly sandbox?: SandboxProfile;
   /** May be handed over any number of times. Else a ToolSent must be committed first, and only once. */
   readonly repeatable: boolean;
   /** The state of the file that the owner has seen, which the call may change. */

@@ -2,7 +2,7 @@
  * The events of a session, and its answers. Pure data. The stamp of an event has everything that a pure function can't know: the time, a
  * fresh id, a random number, and the parts of the store that are not in the state.
  */
-import type { ResetPolicyPatch, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
+import type { ResetPolicyPatch, SandboxProfile, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";
 import type { Ask, Binding } from "../../calls/approval.ts";
 import type { Closing } from "../../calls/open-call.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
@@ -58,6 +58,8 @@ export type CallTarget =
       /** The label of the result. Absent: not known. */
       readonly taint?: Taint;
       readonly rule?: string;
+      /** What the decision about a program depends on: the machine's sandbox. */
+      readonly sandbox?: SandboxProfile;
       readonly nodeId: string;
       readonly tool: string;
       readonly ledger: boolean;

@@ -2,6 +2,7 @@
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { AuditListResult } from "../../../../protocol/gen/types.ts";
 import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
 import { ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, until } from "../../support/gateway.ts";
 import { crash, later } from "./support.ts";
@@ -49,6 +50,18 @@ describe("a session's calls", () => {
     expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`, { nodeId: "nowhere" }))).toBe("offline");
     await box.ok("tool.progress", { callId: "x/y/z/0", phase: "started" });
     expect(box.events("tool.invoke")).toEqual([]);
+  });
+
+  test("[PO14] are not handed over when the machine has another sandbox than when they were decided", async () => {
+    const nodeRuntime = { hostCapabilities: ["shell.exec"], toolCapabilities: {}, sandbox: { profile: "off", missing: "no tier holds" } };
+    const lap = await node("lap", ADMIN, { nodeRuntime });
+    const ref = await refOf("main");
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/0`, { sandbox: "workspace" }))).toBe("changed");
+    expect(await gateway().dispatchTool(call(`${ref}/r1/1/1`, { sandbox: "off" }))).toBe("sent");
+    expect((await lap.event("tool.invoke")).payload).toMatchObject({ callId: `${ref}/r1/1/1` });
+    expect(lap.events("tool.invoke").length).toBeLessThanOrEqual(1);
+    const { entries } = await admin.ok<AuditListResult>("audit.list", { action: "tool.call" });
+    expect(entries.find(({ detail }) => detail === `${ref}/r1/1/0`)).toMatchObject({ decision: "denied", rule: "sandbox.changed" });
   });
 
   test("[G1][W7] a result goes to the session whose ref it carries, with the node that sent it", async () => {

@@ -45,6 +45,7 @@ export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, 
     timeoutMs,
     ...(rule === undefined ? {} : { rule }),
     repeatable: isRepeatable(call),
+    ...(resolved.kind === "node" && resolved.sandbox !== undefined ? { sandbox: resolved.sandbox } : {}),
     ...(resolved.kind === "native" && resolved.expect !== undefined ? { expect: resolved.expect } : {}),
   };
 }
