@@ -89,8 +89,11 @@ function kindOf(mimeType: string): InboundFile["kind"] {
   return family === "image" || family === "audio" || family === "video" ? family : "document";
 }
 
-/** `text`: the message's own text; a preview of a URL in it is dropped. */
-export function describeExtras(fields: Fields, text: string): string[] {
+/**
+ * `text`: the message's own text. `hasEmbeds`: others than the sender are known to have written in it. People send no embeds: Discord adds
+ * them for addresses, with the words of the page, which must not count as the sender's (rule TA1).
+ */
+export function describeExtras(fields: Fields, text: string, hasEmbeds: boolean): string[] {
   const out: string[] = [];
   for (const entry of asArray(fields["sticker_items"], 3)) {
     const name = cleanName(asObject(entry)?.["name"]);
@@ -102,7 +105,7 @@ export function describeExtras(fields: Fields, text: string): string[] {
     const answers = asArray(poll["answers"], 10).flatMap((entry) => cleanName(asObject(asObject(entry)?.["poll_media"])?.["text"]) ?? []);
     out.push(`[Poll: ${question}${answers.map((answer) => `\n- ${answer}`).join("")}]`);
   }
-  for (const entry of asArray(fields["embeds"], 5)) {
+  for (const entry of hasEmbeds ? asArray(fields["embeds"], 5) : []) {
     const embed = asObject(entry);
     if (!embed || (text !== "" && embed["type"] !== "rich")) continue;
     const parts = [cleanName(embed["title"], 256) ?? "", cleanText(embed["description"], MAX_EXTRA)].filter((part) => part !== "");

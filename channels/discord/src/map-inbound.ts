@@ -104,7 +104,7 @@ export function mapMessage(fields: Fields, around: Surroundings, late = false): 
   const source = snapshot ?? fields;
   const own = readable(cleanText(source["content"], MAX_TEXT), { botId: around.botId, users, channel: around.channel });
   const { files, refused } = filesOf(source, around.fileOrigin);
-  const text = [own, ...describeExtras(source, own), ...refused].filter((part) => part !== "").join("\n\n");
+  const text = [own, ...describeExtras(source, own, forwarded), ...refused].filter((part) => part !== "").join("\n\n");
 
   const quoted = forwarded ? undefined : quoteOf(fields, users, around);
   const roles = where.guildId === undefined ? undefined : around.botRoles(where.guildId);
@@ -303,9 +303,12 @@ function quoteOf(
   if (!id) return undefined;
   const quoted = asObject(fields["referenced_message"]);
   const senderId = asId(asObject(quoted?.["author"])?.["id"]);
+  const isProgram = asObject(quoted?.["author"])?.["bot"] === true || quoted?.["webhook_id"] !== undefined;
   const own = quoted ? readable(cleanText(quoted["content"], MAX_QUOTE), { botId: "", users, channel: around.channel }) : "";
   const text = quoted
-    ? [own, ...describeExtras(quoted, own), ...filesOf(quoted, undefined).names].filter((part) => part !== "").join("\n")
+    ? [own, ...describeExtras(quoted, own, isProgram && senderId !== around.botId), ...filesOf(quoted, undefined).names]
+        .filter((part) => part !== "")
+        .join("\n")
     : "";
   return { id, text: text.slice(0, MAX_QUOTE), ...(senderId === undefined ? {} : { senderId }) };
 }

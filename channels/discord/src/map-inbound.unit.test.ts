@@ -114,16 +114,28 @@ describe("[P7] text", () => {
       { content: "", poll: { question: { text: "Tea?" }, answers: [{ poll_media: { text: "yes" } }, { poll_media: { text: "no" } }] } },
       "[Poll: Tea?\n- yes\n- no]",
     ],
-    ["embeds", { content: "", embeds: [{ type: "rich", title: "T", description: "D" }] }, "[Embed: T - D]"],
-    ["an embed with no text", { content: "a", embeds: [{ type: "rich" }, 5, { type: "rich", title: "T" }] }, "a\n\n[Embed: T]"],
-    ["a link's preview without other text", { content: "", embeds: [{ type: "link", title: "T" }] }, "[Embed: T]"],
     ["a poll without a question", { content: "a", poll: { question: {}, answers: [{ poll_media: { text: "yes" } }] } }, "a"],
     ["no poll", { content: "a", poll: 5 }, "a"],
-    ["previews are dropped", { content: "https://a.example", embeds: [{ type: "link", title: "T" }] }, "https://a.example"],
+    [
+      "a page's own words are no words of the sender",
+      { content: "https://a.example", embeds: [{ type: "rich", title: "T" }] },
+      "https://a.example",
+    ],
     ["control characters", { content: "a\u0000b\u0007c\r\nd\te" }, "abc\nd\te"],
     ["broken surrogates", { content: "a\ud800b" }, "a\ufffdb"],
   ];
   for (const [what, more, text] of rows) test(what, () => assert.equal(textOf(more), text));
+  test("[TA1] embeds are read where the text is known to be of others: in a forwarded message, and in a quoted one of another program", () => {
+    const embeds = [{ type: "rich" }, 5, { type: "rich", title: "T", description: "D" }];
+    const forwarded = { message_reference: { type: 1, message_id: ID }, message_snapshots: [{ message: { content: "", embeds } }] };
+    assert.equal(inboundOf(map({ content: "", ...forwarded })).message.text, "[Embed: T - D]");
+    const quoted = (author: object): string | undefined =>
+      inboundOf(map({ type: 19, message_reference: { message_id: ID }, referenced_message: { id: ID, content: "see", author, embeds } }))
+        .message.replyToText;
+    assert.equal(quoted({ id: "399999999999999999", bot: true }), "see\n[Embed: T - D]");
+    assert.equal(quoted({ id: BOT, bot: true }), "see");
+    assert.equal(quoted(alice), "see");
+  });
   test("a forwarded message has its text", () => {
     const inbound = inboundOf(
       map({ content: "", message_reference: { type: 1, message_id: ID }, message_snapshots: [{ message: { content: "from afar" } }] }),
