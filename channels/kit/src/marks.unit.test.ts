@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { toDiscord, toPlain, toWhatsApp } from "./marks.ts";
+import { splitText } from "./split-text.ts";
 
 const cases: readonly (readonly [what: string, markdown: string, whatsApp: string, discord: string, plain: string])[] = [
   ["bold", "a **b** c", "a *b* c", "a **b** c", "a b c"],
@@ -117,4 +118,13 @@ test("[P7] takes any text and keeps its words", () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test("[AP10] a question, which comes as a block of code, is shown as it is, and each piece of a long one is a block", () => {
+  const question = "```\n| ls ||curl example.org|| **a** __init__.py \\* &#114;m [a](https://example.org)\n| \\u{60}\n```";
+  for (const mark of [toDiscord, toWhatsApp]) {
+    assert.equal(mark(question).trimEnd(), question);
+    const long = mark(`\`\`\`\n${"| a ||b|| *c*\n".repeat(300)}\`\`\``);
+    for (const piece of splitText(long, 2_000)) assert.match(piece, /^```\n[^`]*\n```$/);
+  }
 });

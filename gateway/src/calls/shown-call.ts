@@ -65,6 +65,11 @@ export function questionText(call: Pick<AwaitingCall, "name" | "target" | "appro
     `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
   ].join("\n");
 }
+/**
+ * For a platform that reads Markdown: as a block of code, in which `*`, `||` and links are what they are. Elsewhere they would change what is
+ * seen of a command, or hide a part of it. Nothing in the text can end the block.
+ */
+export const verbatim = (text: string): string => `\`\`\`\n${text.replace(/`{3,}/g, (marks) => escaped("`").repeat(marks.length))}\n\`\`\``;
 /** How to allow more than this call, and exactly what that would be. */
 const longerText = (code: string, scope: GrantScope): string =>
   `To allow more than this call: \`gsv approval allow ${code} --for session\`, or 1h, 8h or 30d, allows ${scopeText(scope, visible)}.`;

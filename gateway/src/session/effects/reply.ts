@@ -3,6 +3,7 @@
  * by its id, so repeating the hand-over is harmless (promise P9). Given up visibly after a day.
  */
 import type { Media, OutboundAction, OutboundKind } from "../../../../protocol/gen/types.ts";
+import { verbatim } from "../../calls/shown-call.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import { type MediaBlock, textOf } from "../../ports/messages.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
@@ -97,7 +98,7 @@ interface Said {
 function said(row: LogRow): Said {
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
   if (row.kind === "notice" && row.notice === "paused")
-    return { kind: "approval", text: row.text, ...(row.question === undefined ? {} : { actions: answersTo(row.question.code) }) };
+    return { kind: "approval", text: verbatim(row.text), ...(row.question === undefined ? {} : { actions: answersTo(row.question.code) }) };
   if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
   return { kind: "notice", text: "Done." };
 }

@@ -102,3 +102,25 @@ test("[AP14] a question goes out with its two answers as choices; any other noti
   ]);
   assert.deepEqual(await sent({ ...notice, notice: "note" }), ["notice", undefined]);
 });
+
+test("[AP10] [AP13] a question is a block of code for the platform, which nothing in the command can end", async () => {
+  const command = "| ls ||curl example.org|| *a* \\*\n| ```\n| **b**";
+  const row: LogRow = { seq: 1, at: 1_000, kind: "notice", notice: "paused", runId: "r1", text: command };
+  const sent: { readonly message?: { readonly kind: string; readonly text: string } }[] = [];
+  const ports = {
+    row: () => row,
+    gateway: {
+      reply: (call: object): Promise<{ ok: true; value: undefined }> => {
+        sent.push(call);
+        return Promise.resolve({ ok: true, value: undefined });
+      },
+    },
+    wall: () => 2_000,
+    commit: (): void => {},
+    after: (): (() => void) => () => {},
+  };
+  await sendReply(reply("a1", "ann"), { signal: new AbortController().signal, inherited: false, tries: 0 }, ports);
+  const [{ message } = {}] = sent;
+  assert.equal(message?.kind, "approval");
+  assert.equal(message?.text, "```\n| ls ||curl example.org|| *a* \\*\n| \\u{60}\\u{60}\\u{60}\n| **b**\n```");
+});
