@@ -9,9 +9,10 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatSendParams, ChatSendResult, MessageId,
 };
 
-use super::{Approve, Draw, Effect, Goes, Input, Turn};
+use super::{Approve, Draw, Effect, Goes, Input, READING, Turn};
 use crate::chat::followed::News;
 use crate::chat::outcomes;
+use crate::chat::view::{how_to_answer, too_early};
 use crate::client::link_failure;
 use crate::exit::Outcome;
 
@@ -26,6 +27,8 @@ pub(super) struct Beside {
     pub(super) stops: bool,
     /// Calls that wait for a word, the one that was shown last first.
     pub(super) waiting: Vec<ApprovalEntry>,
+    /// From when on a word counts for the question that was shown last. None: it does, and the person was told so.
+    pub(super) counts_at: Option<Duration>,
     /// The turn is over; it ends after the answers, or at this time.
     ending: Option<(Outcome, Duration)>,
 }
@@ -136,7 +139,7 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn looked(&mut self, code: Option<&str>, waiting: Vec<ApprovalEntry>) -> Outcome<Goes> {
+    pub(super) fn looked(&mut self, code: Option<&str>, waiting: Vec<ApprovalEntry>, now: Duration) -> Outcome<Goes> {
         // A question that was announced may have ended since.
         let is_there = |code| waiting.iter().any(|entry| entry.code == code);
         if code.is_some_and(|code| !is_there(code)) {
@@ -147,15 +150,28 @@ impl Turn<'_> {
         }
         if !waiting.is_empty() {
             self.draw(Draw::Question(waiting.clone()));
+            self.beside.counts_at = Some(now + READING);
         }
         self.beside.waiting = waiting;
         Ok(Goes::On)
     }
 
-    /// The word is bound to the call that was shown.
-    pub(super) fn decided(&mut self, decision: ApprovalAnswerKind) {
+    /// The person has had the time to read the question.
+    pub(super) fn counts(&mut self, now: Duration) {
+        if self.beside.counts_at.is_some_and(|at| now >= at) {
+            self.beside.counts_at = None;
+            how_to_answer(&self.beside.waiting).inspect(|text| self.note(text));
+        }
+    }
+
+    /// The word is bound to the call that was shown. A word that came at once was meant for something else.
+    pub(super) fn decided(&mut self, decision: ApprovalAnswerKind, now: Duration) {
         if self.beside.waiting.is_empty() {
             return;
+        }
+        if self.beside.counts_at.is_some_and(|at| now < at) {
+            let text = too_early(&self.beside.waiting);
+            return self.note(&text);
         }
         let entry = self.beside.waiting.remove(0);
         self.effects.push(Effect::Resolve(ApprovalResolveParams {

@@ -1,10 +1,12 @@
 //! A conversation at the prompt. The line editor has the terminal all the time: answers and news are printed above the line that
 //! is being typed. During an answer, commands act at once, Ctrl-C stops the run, and messages wait for its end.
 
+use std::future::pending;
 use std::path::PathBuf;
 
 use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, Attachment};
 use tokio::signal::unix::Signal;
+use tokio::time::{Instant, sleep_until};
 
 use super::attach::{Chosen, upload_all};
 use super::complete::HELP_HERE;
@@ -14,7 +16,7 @@ use super::picked;
 use super::prompt::{Prompt, Typed};
 use super::said::{MOST_QUEUED, Outgoing, Queue, Reader, Said};
 use super::turn::{Approve, Input, Request};
-use super::view::View;
+use super::view::{View, how_to_answer};
 use crate::clean::{clean, one_line};
 use crate::client::Account;
 use crate::commands::stop::stopped_words;
@@ -41,6 +43,8 @@ struct Talk<'a> {
     queue: Queue,
     /// Calls that wait for a word while no answer is under way, the one that was shown last first.
     waiting: Vec<ApprovalEntry>,
+    /// From when on a word counts for the first of them. None: it does, and the person was told so.
+    counts_at: Option<Instant>,
     interrupts: &'a mut Signal,
 }
 
@@ -76,6 +80,7 @@ pub async fn talk(
         reader: Reader::default(),
         queue: Queue::default(),
         waiting: Vec::new(),
+        counts_at: None,
         interrupts,
     };
     let result = talk.run(conversation).await;
@@ -155,6 +160,11 @@ impl Talk<'_> {
                 }
                 // Between two lines the terminal sends the signal.
                 _ = self.interrupts.recv() => continue,
+                () = at(self.counts_at) => {
+                    self.counts_at = None;
+                    how_to_answer(&self.waiting).inspect(|text| out.note(text));
+                    continue;
+                }
                 news = conversation.next_news() => vec![news?],
                 mut news = answered(&mut missed) => {
                     news.retain(|news| conversation.followed.is_new(news));
@@ -250,7 +260,7 @@ impl Talk<'_> {
                 break result;
             }
         };
-        self.waiting = running.into_waiting();
+        self.asks(running.into_waiting());
         if is_help && result.is_ok() {
             self.out.line(HELP_HERE);
         }
@@ -311,6 +321,14 @@ impl Talk<'_> {
             }
         }
         During::Nothing
+    }
+}
+
+/// Waits until then. Without a time, waits forever.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! News at the prompt as text, and the answers to questions that they bring.
 
-use gsv_protocol::types::{ApprovalAnswerKind, ApprovalResolveParams, ChatEvent};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatEvent};
+use tokio::time::Instant;
 
 use super::Talk;
 use crate::chat::assembler::message_text;
@@ -8,7 +9,8 @@ use crate::chat::conversation::{Answer, Conversation};
 use crate::chat::files::{files_of, line};
 use crate::chat::followed::News;
 use crate::chat::headlines::headline;
-use crate::chat::view::asked;
+use crate::chat::turn::READING;
+use crate::chat::view::{asked, too_early};
 use crate::clean::{clean, one_line};
 use crate::commands::approval::told;
 use crate::embedded::layout::Layout;
@@ -33,7 +35,8 @@ impl Talk<'_> {
             ..
         } = &**event
         {
-            self.waiting = conversation.waiting(Some(code)).await;
+            let waiting = conversation.waiting(Some(code)).await;
+            self.asks(waiting);
             let lines = asked(&self.waiting);
             return (!lines.is_empty()).then(|| lines.join("\n"));
         }
@@ -63,10 +66,19 @@ impl Talk<'_> {
         Some(text).filter(|text| !text.is_empty())
     }
 
+    /// These calls wait for a word. The first one is shown last.
+    pub(super) fn asks(&mut self, waiting: Vec<ApprovalEntry>) {
+        self.counts_at = (!waiting.is_empty()).then(|| Instant::now() + READING);
+        self.waiting = waiting;
+    }
+
     /// Answers the question that was shown last, bound to what was shown.
     pub(super) async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
         // The gateway may take its time; the next line can be typed meanwhile.
         let _ = self.prompt.ask();
+        if self.counts_at.is_some_and(|at| Instant::now() < at) {
+            return self.out.note(&too_early(&self.waiting));
+        }
         let entry = self.waiting.remove(0);
         let params = ApprovalResolveParams {
             code: entry.code.clone(),
@@ -83,7 +95,8 @@ impl Talk<'_> {
             Ok(words) => self.out.aside(&words),
             Err(failure) => self.out.failure(&failure),
         }
-        self.waiting = conversation.waiting(None).await;
+        let waiting = conversation.waiting(None).await;
+        self.asks(waiting);
         for line in asked(&self.waiting) {
             self.out.note(&line);
         }

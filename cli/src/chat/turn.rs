@@ -26,6 +26,8 @@ const NOTICE_AFTER: Duration = Duration::from_secs(15);
 const NOTICE_AGAIN: Duration = Duration::from_secs(60);
 /// A turn ends when the gateway cannot be reached for so long.
 pub const LOST_PATIENCE: Duration = Duration::from_secs(300);
+/// A word about a call counts so long after its question was shown: before, the person was typing it for something else.
+pub const READING: Duration = Duration::from_secs(1);
 const ABORT_PATIENCE: Duration = Duration::from_secs(5);
 /// Chat events that wait for a catch-up. Further ones are dropped; the log events among them can be asked for again.
 const MAX_STASH: usize = 20_000;
@@ -102,7 +104,12 @@ impl<'a> Turn<'a> {
         if let Some(deadline) = self.beside.ends_at() {
             return deadline;
         }
-        let deadlines = [self.timeout, self.abort_deadline, self.lost_deadline()];
+        let deadlines = [
+            self.timeout,
+            self.abort_deadline,
+            self.lost_deadline(),
+            self.beside.counts_at,
+        ];
         deadlines.into_iter().flatten().fold(self.notice_at, Duration::min)
     }
 
@@ -130,7 +137,7 @@ impl<'a> Turn<'a> {
             Input::Sent(result) => self.sent(result.map_err(|error| link_failure(&error))?),
             Input::Subscribed(result) => self.subscribed(result, now),
             Input::Aborted(result) => result.map(|()| Goes::On).map_err(|error| link_failure(&error)),
-            Input::Looked(code, waiting) => self.looked(code.as_deref(), waiting),
+            Input::Looked(code, waiting) => self.looked(code.as_deref(), waiting, now),
             Input::Command(text, id) => {
                 self.command(text, id);
                 Ok(Goes::On)
@@ -140,7 +147,7 @@ impl<'a> Turn<'a> {
                 Ok(Goes::On)
             }
             Input::Decided(decision) => {
-                self.decided(decision);
+                self.decided(decision, now);
                 Ok(Goes::On)
             }
             Input::Resolved(code, decision, result) => {
@@ -367,6 +374,7 @@ impl<'a> Turn<'a> {
         if is_over(self.lost_deadline()) {
             return Err(outcomes::lost(session, LOST_PATIENCE));
         }
+        self.counts(now);
         if now >= self.notice_at {
             self.notice_at = now + NOTICE_AGAIN;
             let waited = outcomes::words(now);

@@ -488,6 +488,16 @@ fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call()
     let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("K7Q2A")]);
     assert_eq!(turn.plays(listed, 1), ["question K7Q2A"]);
     assert!(turn.asks());
+    // A word that is typed when the question appears was meant for something else.
+    assert_eq!(
+        turn.plays(Input::Decided(ApprovalAnswerKind::Allow), 1),
+        ["note K7Q2A has only just come, so nothing was answered. Read it, then type y or n."]
+    );
+    assert_eq!(turn.wake_at(), seconds(2));
+    assert_eq!(
+        turn.plays(Input::Wake, 2),
+        ["note K7Q2A: y allows this call once, n denies it; the run waits meanwhile"]
+    );
     let effects = turn.handle(Input::Decided(ApprovalAnswerKind::Allow), seconds(2));
     let [Effect::Resolve(params)] = &effects[..] else {
         panic!("{effects:?}")

@@ -188,12 +188,19 @@ impl View {
 /// The questions about calls that wait, and how the first one is answered at the prompt.
 pub fn asked(waiting: &[ApprovalEntry]) -> Vec<String> {
     let now = units::now_ms();
-    let mut lines: Vec<String> = waiting.iter().rev().flat_map(|entry| question(entry, now)).collect();
-    lines.extend(waiting.first().map(|first| {
-        let code = visible(&first.code);
-        format!("{code}: y allows this call once, n denies it; the run waits meanwhile")
-    }));
-    lines
+    waiting.iter().rev().flat_map(|entry| question(entry, now)).collect()
+}
+/// Shown when a word at the prompt counts.
+pub fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
+    let code = visible(&waiting.first()?.code);
+    Some(format!(
+        "{code}: y allows this call once, n denies it; the run waits meanwhile"
+    ))
+}
+/// The word was typed before the question could be read.
+pub fn too_early(waiting: &[ApprovalEntry]) -> String {
+    let code = waiting.first().map(|first| visible(&first.code)).unwrap_or_default();
+    format!("{code} has only just come, so nothing was answered. Read it, then type y or n.")
 }
 
 const AGAIN: &str = "(the answer begins again)";
