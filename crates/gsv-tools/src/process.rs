@@ -65,7 +65,7 @@ impl Tool for Process {
             }),
             idempotent: false,
         };
-        let description = "`off`: for input to a command that runs outside the sandbox; the user is asked first";
+        let description = "`off`: for a command that runs outside the sandbox; the user is asked before it gets input";
         offer_leaving(&mut definition.input_schema, &self.sessions, description);
         definition
     }
@@ -112,8 +112,6 @@ impl Tool for Process {
                 .ok_or_else(|| ToolError::bad_args("sessionId", "it is required for this action"))?;
             let session = self.sessions.get(id)?;
             match args.action {
-                Action::List | Action::Poll => poll(&session, args.offset, limit).await,
-                Action::Log => log(&session, args.offset, limit).await,
                 Action::Write | Action::Submit
                     if self.is_outside(&session) && !self.sessions.leaves(args.sandbox)? =>
                 {
@@ -122,10 +120,25 @@ impl Tool for Process {
                         "the command runs outside the sandbox; to give it input, repeat the call with `sandbox` set to `off`, which the user is asked about",
                     ))
                 }
+                // The gateway judges what a call gives by its arguments: output from outside the sandbox must be known as such.
+                Action::Poll | Action::Log if self.is_outside(&session) && args.sandbox.is_none() => {
+                    Err(ToolError::bad_args(
+                        "sandbox",
+                        "the command runs outside the sandbox, so others may have written its output; to read it, repeat the call with `sandbox` set to `off`",
+                    ))
+                }
+                Action::List | Action::Poll => poll(&session, args.offset, limit).await,
+                Action::Log => log(&session, args.offset, limit).await,
                 Action::Write | Action::Submit => send(&session, args.data, args.action == Action::Submit).await,
                 Action::Kill => {
                     if session.end().is_none() {
                         session.kill(KillReason::Killed).await?;
+                    }
+                    if self.is_outside(&session) && args.sandbox.is_none() {
+                        return ToolOutput::json(&Killed {
+                            session_id: session.id().to_owned(),
+                            status: session.info().status(),
+                        });
                     }
                     poll(&session, None, limit).await
                 }
@@ -135,7 +148,7 @@ impl Tool for Process {
 }
 
 impl Process {
-    /// It was allowed outside the sandbox, and input is more of the same.
+    /// It was allowed outside the sandbox: input is more of the same, and its output may be of others.
     fn is_outside(&self, session: &Session) -> bool {
         self.sessions.profile() != Profile::Off && !session.is_confined()
     }
@@ -157,6 +170,14 @@ struct Poll {
     output_bytes: u64,
     #[serde(flatten)]
     part: Option<OutputPart>,
+}
+
+/// A command outside the sandbox, without its output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Killed {
+    session_id: String,
+    status: CommandStatus,
 }
 
 #[derive(Serialize)]

@@ -38,3 +38,23 @@ async fn sb3_a_command_sees_no_folder_of_gsv() {
     assert!(!seen["output"].as_str().unwrap().contains("sessionId"), "{seen}");
     assert!(!seen["output"].as_str().unwrap().contains("meta.json\n"), "{seen}");
 }
+
+#[tokio::test]
+async fn ta4_what_a_command_outside_the_sandbox_prints_is_read_only_as_such() {
+    let lab = Lab::new();
+    let outside = json!({"command": "echo from-outside; cat", "background": true, "sandbox": "off"});
+    let id = lab.ok("Bash", outside).await["sessionId"].clone();
+    for action in ["poll", "log", "write"] {
+        let asked = json!({"action": action, "sessionId": id, "data": "x"});
+        assert_eq!(lab.reason("Process", asked).await, "tool.bad_args", "{action}");
+        let asked = json!({"action": action, "sessionId": id, "data": "x", "sandbox": "off"});
+        lab.ok("Process", asked).await;
+    }
+    let list = lab.ok("Process", json!({"action": "list"})).await;
+    assert_eq!(list["sessions"][0].get("tail"), None);
+    let killed = lab.ok("Process", json!({"action": "kill", "sessionId": id})).await;
+    assert!(
+        killed.get("tail").is_none() && killed["status"] != "running",
+        "{killed}"
+    );
+}
