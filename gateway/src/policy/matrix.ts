@@ -4,7 +4,7 @@
  */
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
-import { isForeign, type Taint, taintText } from "../ports/taint.ts";
+import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { isContained } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
@@ -48,7 +48,9 @@ function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOw
  * `byOthers`: the run was not plainly caused by the owner.
  */
 export const guardedWhy = (policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
-  policyClass === "write_protected" && (isForeign(taint) || byOthers) ? WHY.write_protected : undefined;
+  policyClass === "write_protected" && (isUnsure(taint) || byOthers) ? WHY.write_protected + unsureText(taint) : undefined;
+const unsureText = (taint: Taint | undefined): string =>
+  isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";
 
 /** Ends each question of such a conversation. */
 export const heardText = (taint: Taint | undefined): string =>

@@ -204,6 +204,12 @@ describe("[TA9] [S10] a change of a protected file", () => {
         assert.equal(verdict(call, { byOthers: true, config: allowing(call) }), "ask protected", path);
       }
   });
+  test("[TA9] asks after files whose author no one knows, with the source; nothing else asks because of them", () => {
+    for (const config of [{}, { mode: "auto" as const }, allowing(write("SOUL.md"))])
+      assert.equal(verdict(write("SOUL.md"), { label: "files", config }), "ask protected");
+    assert.equal(verdict(write("SOUL.md"), { label: "files", mode: "full" }), "allow mode:full");
+    assert.equal(verdict(write("notes/a.md"), { label: "files", mode: "auto" }), "allow mode:auto");
+  });
   test("runs without a mode when the owner alone asked for it; other files run in any case", () => {
     for (const label of [undefined, "owner", "self"] as const)
       assert.equal(verdict(write("SOUL.md"), label === undefined ? {} : { label }), "allow toolApproval.defaultDecision");

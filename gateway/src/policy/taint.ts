@@ -93,8 +93,9 @@ const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined): TaintLabel {
   if (FILE_WRITES.has(tool)) return "self";
   // The file tools of a node that reports its sandbox stay in the declared workspace; of an earlier one only the path tells.
-  if (FILE_READS.has(tool)) return sandbox !== undefined || isInside(argument(args, "path")) ? "self" : "world";
-  if (COMMANDS.has(tool)) return hasNoNetwork(sandbox, args) || saysLittle(tool, args) ? "self" : "world";
+  if (FILE_READS.has(tool)) return sandbox !== undefined || isInside(argument(args, "path")) ? "files" : "world";
+  if (COMMANDS.has(tool) && saysLittle(tool, args)) return "self";
+  if (COMMANDS.has(tool)) return hasNoNetwork(sandbox, args) ? "files" : "world";
   return "world";
 }
 const isInside = (path: unknown): boolean =>
@@ -121,7 +122,9 @@ function nativeLabel(name: string, args: unknown): TaintLabel {
 export function fileLabel(path: unknown): TaintLabel {
   if (typeof path !== "string" || path.startsWith("media:")) return "world";
   const folded = foldedPath(path);
-  return FOREIGN_FOLDERS.some((folder) => folded === folder || folded.startsWith(`${folder}/`)) ? "world" : "self";
+  const isIn = (folder: string): boolean => folded === folder || folded.startsWith(`${folder}/`);
+  if (FOREIGN_FOLDERS.some(isIn)) return "world";
+  return isIn(SKILLS) ? "files" : "self";
 }
 /** Of a file that was read: what its folder tells, or the label that it was written with (rule TA14). Undefined: nothing of others. */
 export function fileTaint(path: string, stored: Taint | undefined): Taint | undefined {
@@ -129,6 +132,8 @@ export function fileTaint(path: string, stored: Taint | undefined): Taint | unde
   const { label } = higher(stored, taint(fileLabel(path), path));
   return taint(label, `the file ${path}, written after ${stored.source}`);
 }
+/** Skills come from anywhere; that the owner lets the agent use one does not make its author the owner. */
+const SKILLS = "skills";
 const FOREIGN_FOLDERS = ["media", "results", "sessions", "memory/quarantine"] as const;
 
 const argument = (args: unknown, name: string): unknown =>

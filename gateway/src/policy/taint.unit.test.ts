@@ -60,19 +60,19 @@ describe("[TA1] a message", () => {
 describe("[TA4] a result", () => {
   const machine = (tool: string, sandbox: SandboxProfile | undefined, args: unknown = {}): TaintLabel =>
     resultTaint({ name: `lap__${tool}`, tool, target: { kind: "node", nodeId: "lap" }, args, sandbox }).label;
-  test("of commands is self only in a tested sandbox without network", () => {
+  test("of commands is files only in a tested sandbox without network", () => {
     const labels = (tool: string, args?: object): string => sandboxes.map((sandbox) => machine(tool, sandbox, args)).join(" ");
-    assert.equal(labels("Bash"), "world world self world self");
+    assert.equal(labels("Bash"), "world world files world files");
     assert.equal(labels("Process"), labels("Bash"));
     // A call that leaves the sandbox, and commands that print nothing of others.
     assert.equal(labels("Bash", { command: "ls", sandbox: "off" }), "world world world world world");
     assert.equal(labels("Bash", { command: "uname -a" }), "self self self self self");
     assert.equal(labels("Bash", { command: "uname -a", sandbox: "off" }), "world world world world world");
   });
-  test("of file tools is self in the workspace", () => {
+  test("of file tools is files in the workspace", () => {
     for (const tool of ["Read", "Glob", "Grep"]) {
-      assert.equal(machine(tool, "off", { path: "/srv/work/a" }), "self");
-      for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, undefined, { path }), "self", String(path));
+      assert.equal(machine(tool, "off", { path: "/srv/work/a" }), "files");
+      for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, undefined, { path }), "files", String(path));
       for (const path of ["/etc/passwd", "~/x", "../x", "a/../../x", "C:\\x", "\\\\h\\x", 3])
         assert.equal(machine(tool, undefined, { path }), "world", String(path));
     }
@@ -85,8 +85,8 @@ describe("[TA4] a result", () => {
   test("of the agent's own files, by the path as a disk may fold it", () => {
     const read = (path: unknown): TaintLabel =>
       resultTaint({ name: "gsv__ReadFile", tool: "gsv__ReadFile", target: { kind: "native" }, args: { path } }).label;
-    for (const path of ["notes/a.md", "memory/2026-01-01.md", "SOUL.md", "skills/a/SKILL.md", "resultsX/a"])
-      assert.equal(read(path), "self", path);
+    for (const path of ["notes/a.md", "memory/2026-01-01.md", "SOUL.md", "skillsX/a", "resultsX/a"]) assert.equal(read(path), "self", path);
+    for (const path of ["skills/a/SKILL.md", "Skills/x", "./skills/a"]) assert.equal(read(path), "files", path);
     for (const path of [
       "results/a",
       "./results/a",

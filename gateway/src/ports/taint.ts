@@ -3,8 +3,8 @@
  * sessions, calls and questions; policy/taint.ts says which label a source has.
  */
 
-/** Rising: the owner, the agent itself, people whom the owner let in, anyone. */
-export const TAINT_LABELS = ["owner", "self", "peer", "world"] as const;
+/** Rising: the owner, the agent itself, files that the owner keeps whoever wrote them, people whom the owner let in, anyone. */
+export const TAINT_LABELS = ["owner", "self", "files", "peer", "world"] as const;
 export type TaintLabel = (typeof TAINT_LABELS)[number];
 
 export interface Taint {
@@ -21,8 +21,10 @@ export const isAbove = (label: TaintLabel, other: TaintLabel): boolean => rank(l
 /** The higher one; of two equal ones the first. */
 export const higher = (first: Taint, second: Taint | undefined): Taint =>
   second !== undefined && isAbove(second.label, first.label) ? second : first;
-/** Others may have written something in the conversation. */
-export const isForeign = (taint: Taint | undefined): taint is Taint => taint !== undefined && isAbove(taint.label, "self");
+/** Others may have written something in the conversation. Files of the owner's workspaces do not count. */
+export const isForeign = (taint: Taint | undefined): taint is Taint => taint !== undefined && isAbove(taint.label, "files");
+/** Someone else than the owner and the agent may have written it: files of a machine, skills, and all that is foreign. */
+export const isUnsure = (taint: Taint | undefined): taint is Taint => taint !== undefined && isAbove(taint.label, "self");
 
 /** `world, from the output of laptop__Bash`. */
 export const taintText = ({ label, source }: Taint): string => `${label}, from ${source}`;

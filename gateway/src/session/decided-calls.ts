@@ -89,6 +89,8 @@ async function tableWithGrants(
   }
   return { ...table, grants: { ...table.grants, held } };
 }
+/** Refusals without a rule that are denials too: a tool that the conversation does not have, or that does not exist. */
+const REFUSED: Readonly<Record<string, string | undefined>> = { "auth.forbidden": "tool.guest", "tool.unknown": "tool.unknown" };
 /** Never rejects: a denial stands without its entry, because the call and its result are in the session's own log. */
 async function recordDenied(
   { audit, failed }: DecidePorts,
@@ -97,14 +99,15 @@ async function recordDenied(
   calls: readonly ReplyCall[],
 ): Promise<void> {
   for (const [index, { name, arguments: args, target }] of calls.entries()) {
-    if (target.kind !== "none" || target.rule === undefined) continue;
+    const rule = target.kind === "none" ? (target.rule ?? REFUSED[target.reason]) : undefined;
+    if (rule === undefined) continue;
     const entry: SessionAudit = {
       actor: `session:${identity.key}`,
       origin: originText(run.origin) + taintMark(taint),
       action: TOOL_CALL,
       target: name.slice(0, 512),
       decision: "denied",
-      rule: target.rule,
+      rule,
       detail: callIdOf(identity.ref, run, index),
       args,
     };

@@ -70,9 +70,10 @@ function recalled(
 }
 /** Files have their own label. In a conversation anyone may have written, and the index does not know who (rule TA4). */
 async function hitsTaint(tool: string, hits: readonly SearchHit[], files: AgentFiles, agentId: string): Promise<Taint> {
-  const isOwn = hits.every(({ source, path }) => source === "workspace" && fileLabel(path) === "self");
-  const all: Taint = { label: isOwn ? "self" : "world", source: `the output of ${tool}` };
-  if (!isOwn) return all;
+  const labels = new Set(hits.map(({ source, path }) => (source === "workspace" ? fileLabel(path) : "world")));
+  const label = (["world", "files"] as const).find((one) => labels.has(one)) ?? "self";
+  const all: Taint = { label, source: `the output of ${tool}` };
+  if (label === "world") return all;
   return higher(
     all,
     await files.taintOf(
