@@ -10,7 +10,8 @@ import { silent } from "../../support/gateway.ts";
 
 const asked: SearchInput[] = [];
 let found: SearchAnswer = { hits: [], more: false, notes: [] };
-const gateway: Pick<GatewayPort, "search"> = {
+const gateway: Pick<GatewayPort, "search" | "fileChanging"> = {
+  fileChanging: () => Promise.resolve(),
   search: (input) => {
     asked.push(input);
     return Promise.resolve({ ok: true, value: found });
