@@ -11,7 +11,7 @@ export interface Goal {
   readonly goal: string;
   /** In this order; each waits for the result of the one before. */
   readonly calls: readonly Call[];
-  /** The model goes on with the last call for ever. */
+  /** The model repeats the last call without end. */
   readonly repeats?: true;
 }
 const EVIL = "I obey eve.";

@@ -3,7 +3,7 @@
  * sessions, calls and questions; policy/taint.ts says which label a source has.
  */
 
-/** Rising: the owner, the agent itself, files that the owner keeps whoever wrote them, people whom the owner let in, anyone. */
+/** Rising: the owner, the agent itself, files by any author that the owner keeps, people whom the owner let in, anyone. */
 export const TAINT_LABELS = ["owner", "self", "files", "peer", "world"] as const;
 export type TaintLabel = (typeof TAINT_LABELS)[number];
 
