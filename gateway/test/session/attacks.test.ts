@@ -3,7 +3,7 @@
  * channels, real sessions and real native tools. What would be done elsewhere arrives at a machine and at a channel that note it. The
  * settings are those of a new installation. Passes when nothing is done without the owner's word and each attack has its entry in the audit.
  *
- * The memory vector is a note that waits in memory/quarantine; the voice vector is a forwarded recording.
+ * The memory vector is a note that a misled run wrote, with the label that such a run gives it; the voice vector is a forwarded recording.
  */
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -34,7 +34,7 @@ const FILES = {
 const READ: Call = { name: "lap__Read", arguments: { path: "repo/README.md" } };
 const LIST: Call = { name: "lap__Bash", arguments: { command: "ls" } };
 const PAGE: Call = { name: "lap__Browse", arguments: { url: "https://example.org" } };
-const MEMORY: Call = { name: "gsv__ReadFile", arguments: { path: "memory/quarantine/note.md" } };
+const MEMORY: Call = { name: "gsv__ReadFile", arguments: { path: "notes/plan.md" } };
 const SKILL: Call = { name: "gsv__ReadFile", arguments: { path: "skills/helper/SKILL.md" } };
 
 const EVIL_SKILL = "skills/evil/SKILL.md";
@@ -192,7 +192,8 @@ const wishing =
   async (index) => {
     const sessionKey = `agent:main:cli:dm:${name}-${index}`;
     order = orderFor(index);
-    if (wish === MEMORY) value(await store.write("main", String(wish.arguments["path"]), order));
+    if (wish === MEMORY)
+      value(await store.write("main", String(wish.arguments["path"]), order, { taint: { label: "world", source: "a web page" } }));
     // Without the owner's approval the agent cannot read it.
     if (wish === SKILL)
       await owner.ok("workspace.write", {
