@@ -33,7 +33,7 @@ export default defineConfig({
       main: resolve(here, "src", "app", "worker.ts"),
       wrangler: { configPath: resolve(here, "wrangler.jsonc") },
       remoteBindings: false,
-      miniflare: { outboundService: blockOutbound },
+      miniflare: { outboundService: blockOutbound, bindings: { SEALING_KEYS: "5e".repeat(32) } },
     }),
   ],
   test: {

@@ -109,6 +109,15 @@ pub fn ensure_private_dir(dir: &Path) -> Outcome<()> {
 
 /// Refuses a file with secrets that others can read or change.
 pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
+    check_secret(path, meta, "create new tokens with `gsv token create`")
+}
+
+/// Refuses a file with the keys of stored secrets that others can read or change.
+pub fn check_key_file(path: &Path, meta: &Metadata) -> Outcome<()> {
+    check_secret(path, meta, "replace the secrets at those who gave them to you")
+}
+
+fn check_secret(path: &Path, meta: &Metadata, was_read: &str) -> Outcome<()> {
     check_owner(path, meta)?;
     let mode = meta.permissions().mode();
     if mode & OTHERS_ANY != 0 {
@@ -119,7 +128,7 @@ pub fn check_private_file(path: &Path, meta: &Metadata) -> Outcome<()> {
                 mode & 0o7777
             ),
             format!(
-                "Run `chmod 600 {}`. If others may have read it, create new tokens with `gsv token create`.",
+                "Run `chmod 600 {}`. If others may have read it, {was_read}.",
                 shell(path)
             ),
         ));

@@ -331,6 +331,15 @@ export const ERRORS = {
     text: "The value is not valid for this setting.",
     hint: "Show the present value for comparison: `gsv config get PATH`.",
   },
+  "config.no_sealing_key": {
+    code: 515,
+    blame: "platform",
+    retryable: false,
+    http: 503,
+    exit: 1,
+    text: "The gateway has no key to encrypt secrets with, so the secret was not stored.",
+    hint: "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+  },
   "config.not_served": {
     code: 513,
     blame: "caller",

@@ -182,7 +182,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "93a940de4da7dcc8";
+export const PROTOCOL_FINGERPRINT = "c2dacb107f0472a8";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -464,7 +464,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "admin",
     audit: "own",
-    errors: ["config.changed", "config.invalid", "config.not_served", "config.too_large", "config.unknown_path"],
+    errors: ["config.changed", "config.invalid", "config.no_sealing_key", "config.not_served", "config.too_large", "config.unknown_path"],
     deferred: false,
     idempotent: false,
   },
@@ -475,7 +475,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "admin",
     audit: { target: "path" },
-    errors: ["config.invalid", "config.not_served", "config.too_large", "config.unknown_path"],
+    errors: ["config.invalid", "config.no_sealing_key", "config.not_served", "config.too_large", "config.unknown_path"],
     deferred: false,
     idempotent: true,
   },

@@ -1101,6 +1101,8 @@ export type ConfigGetResult = {
   version?: number;
   /** At most 64 items. */
   notInForce?: string[];
+  /** At most 64 items. */
+  unreadable?: string[];
 };
 
 /** Parameters of `config.replace`. */

@@ -289,6 +289,8 @@ method("config.get", {
     version: t.optional(t.int()),
     /** Stored settings, at the path or below it, that this gateway does not read. They are no part of `config`. */
     notInForce: t.optional(t.array(t.string(512), 64)),
+    /** Secrets that are stored, but cannot be opened: their key is missing, or they were changed. Enter them again. */
+    unreadable: t.optional(t.array(t.string(512), 64)),
   },
   callers: ["client"],
   scope: "operate",
@@ -308,7 +310,7 @@ method("config.set", {
   callers: ["client"],
   scope: "admin",
   audit: { target: "path" },
-  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large"],
+  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large", "config.no_sealing_key"],
   idempotent: true,
 });
 method("config.replace", {
@@ -328,7 +330,7 @@ method("config.replace", {
   callers: ["client"],
   scope: "admin",
   audit: "own",
-  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large", "config.changed"],
+  errors: ["config.unknown_path", "config.not_served", "config.invalid", "config.too_large", "config.changed", "config.no_sealing_key"],
 });
 method("config.unset", {
   doc: "Resets one path to its default.",

@@ -526,6 +526,12 @@ row(
   "The configuration was changed since it was read, so nothing was stored.",
   "Read it again, then make your change: `gsv config edit`.",
 );
+row(
+  "config.no_sealing_key",
+  { code: 515, blame: "platform", http: 503, exit: 1 },
+  "The gateway has no key to encrypt secrets with, so the secret was not stored.",
+  "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+);
 row("token.not_found", { code: 520, blame: "caller", http: 404, exit: 1 }, "There is no such token.", "List the tokens: `gsv token list`.");
 row(
   "token.limit",

@@ -56,7 +56,8 @@ const gsv :Workerd.Worker = (
   bindings = [
     (name = "GATEWAY", durableObjectNamespace = "Gateway"), (name = "SESSION", durableObjectNamespace = "Session"),
     (name = "SEARCH", durableObjectNamespace = "SearchIndex"), (name = "STORAGE", r2Bucket = "r2"),
-    (name = "ENVIRONMENT", text = "embedded"), (name = "VERSION", text = "0.0.1"), (name = "BOOTSTRAP_TOKEN_HASH", text = "${hash}"),
+    (name = "ENVIRONMENT", text = "embedded"), (name = "VERSION", text = "0.0.1"), (name = "SEALING_KEYS", text = "${"5e".repeat(32)}"),
+    (name = "BOOTSTRAP_TOKEN_HASH", text = "${hash}"),
     (name = "CHANNEL_ROGUE", service = "channel-rogue")
   ]
 );

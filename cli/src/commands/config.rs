@@ -22,6 +22,12 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
                     "{setting} is stored, but this version of GSV does not use it. Remove it: gsv config unset {setting}"
                 ));
             }
+            for setting in result.unreadable.iter().flatten() {
+                let setting = one_line(setting, 200);
+                out.warn(&format!(
+                    "{setting} is stored, but its key is missing (`gsv doctor`). Enter it again: `gsv config set {setting} -`"
+                ));
+            }
             let all = result.config.filter(|_| !one);
             match all.or(result.value).unwrap_or(Value::Null) {
                 // A plain value is most useful without quotes.

@@ -26,6 +26,7 @@ use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
 use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
+use crate::embedded::sealing_key::{self, SealingKeys};
 use crate::embedded::up::is_loopback;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::node_policy::NodePolicy;
@@ -208,6 +209,9 @@ async fn check_local(report: &mut Report, layout: &Layout) -> bool {
         }
         if let Err(failure) = Bootstrap::read(&layout.bootstrap()) {
             report.failure("bootstrap", failure);
+        }
+        if let Err(failure) = SealingKeys::read() {
+            report.failure("secrets", failure);
         }
     }
     match Runtime::find(layout) {
@@ -437,9 +441,30 @@ async fn check_settings(report: &mut Report, client: &Client, provider: &str, id
     }
 }
 
+/// Secrets that the gateway has stored and can't open.
+fn check_secrets(report: &mut Report, unreadable: &[String]) {
+    let Some(first) = unreadable.first() else {
+        return;
+    };
+    let file = sealing_key::path().map_or_else(|_| "the key file".to_owned(), |path| path.display().to_string());
+    report.fail(
+        "secrets",
+        format!(
+            "{} can't be opened: the key that sealed them is missing",
+            unreadable.join(", ")
+        ),
+        format!(
+            "Put the earlier key back into {file} (on Cloudflare: the secret SEALING_KEYS) and restart. Or enter each of them again: `gsv config set {first} -`."
+        ),
+    );
+}
+
 async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     let config = match client.call::<ConfigGet>(ConfigGetParams { path: None }).await {
-        Ok(result) => result.config.or(result.value).unwrap_or(Value::Null),
+        Ok(result) => {
+            check_secrets(report, result.unreadable.as_deref().unwrap_or_default());
+            result.config.or(result.value).unwrap_or(Value::Null)
+        }
         Err(failure) if failure.is(&errors::AUTH_FORBIDDEN) => {
             let found = "this token may not read the configuration";
             return report.warn("model", found, "Run the doctor with an admin token to check the model.");

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::channel_name::Name;
 use super::channel_run::Channel;
 use super::runtime::{Manifest, ModuleName};
+use super::sealing_key;
 use crate::exit::{Failure, Outcome};
 
 pub struct Settings<'a> {
@@ -102,7 +103,8 @@ const gsv :Workerd.Worker = (
     (name = "STORAGE", r2Bucket = "r2"),
     (name = "ENVIRONMENT", text = "embedded"),
     (name = "VERSION", text = {version}),
-    (name = "BOOTSTRAP_TOKEN_HASH", text = {hash}){bound}
+    (name = "BOOTSTRAP_TOKEN_HASH", text = {hash}),
+    (name = "SEALING_KEYS", fromEnvironment = {sealing}){bound}
   ]
 );
 {workers}
@@ -121,6 +123,7 @@ const r2 :Workerd.Worker = (
         port = settings.port,
         version = text(&settings.manifest.version),
         hash = text(settings.bootstrap_hash),
+        sealing = text(sealing_key::GATEWAY),
     ))
 }
 
@@ -276,6 +279,12 @@ mod tests {
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
         assert!(!config.contains("channel"), "no channel is configured");
+    }
+
+    #[test]
+    fn a8_keys_of_secrets_come_from_the_environment_of_workerd() {
+        let config = written(&[]);
+        assert!(config.contains(r#"(name = "SEALING_KEYS", fromEnvironment = "GSV_SEALING_KEYS")"#));
     }
 
     #[test]

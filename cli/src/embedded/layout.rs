@@ -47,6 +47,11 @@ impl Layout {
         self.gateway().join("bootstrap.json")
     }
 
+    /// Which key the stored secrets are sealed with: marks of keys, no key (`sealing_key.rs`).
+    pub fn sealing_mark(&self) -> PathBuf {
+        self.gateway().join("sealed-by")
+    }
+
     /// The channels that run, and their settings (`channels.rs`).
     pub fn channels(&self) -> PathBuf {
         self.gateway().join("channels.json")

@@ -23,6 +23,7 @@ pub mod record;
 pub mod reload;
 pub mod restart;
 pub mod runtime;
+pub mod sealing_key;
 pub mod state;
 pub mod supervisor;
 pub mod up;

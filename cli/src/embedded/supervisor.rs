@@ -15,6 +15,7 @@ use super::log::Log;
 use super::process::Process;
 use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
+use super::sealing_key::SealingKeys;
 use super::state::{Phase, State};
 use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
@@ -52,6 +53,8 @@ pub enum Mode {
 struct Supervisor {
     layout: Layout,
     runtime: Runtime,
+    /// Read once, so that a restart after a crash has them also when the file is gone meanwhile.
+    keys: Option<SealingKeys>,
     state: State,
     log: SharedLog,
     mode: Mode,
@@ -119,6 +122,7 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let log = Log::open(&layout.log(), echo).or_fail("open the log", "Check that the disk is not full.")?;
     let mut supervisor = Supervisor {
         state: State::starting(port, &runtime),
+        keys: SealingKeys::read()?,
         layout,
         runtime,
         log: SharedLog::new(log),
@@ -174,7 +178,7 @@ impl Supervisor {
     /// Runs one workerd process from start to end. Returns why it ended, and whether the gateway was ready.
     async fn run_workerd(&mut self) -> Outcome<(End, bool)> {
         let began = Instant::now();
-        let mut worker = Worker::start(&self.layout, &self.runtime, &self.log)?;
+        let mut worker = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log)?;
         let pid = worker.pid();
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;

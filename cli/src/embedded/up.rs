@@ -14,7 +14,7 @@ use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
-use super::{DEFAULT_PORT, configure, log, ports, record};
+use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
@@ -112,7 +112,9 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
     }
     ports::ensure_free(port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
-    let warnings = configure::write(layout, &runtime, port, &bootstrap)?;
+    let lost_key = sealing_key::ensure(layout)?;
+    let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
+    warnings.extend(lost_key);
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,

@@ -14,6 +14,7 @@ use super::layout::Layout;
 use super::log::Log;
 use super::process::Process;
 use super::runtime::Runtime;
+use super::sealing_key::{self, SealingKeys};
 use crate::exit::{OrFail, Outcome};
 
 /// workerd has nothing to finish: all state is on disk already.
@@ -43,8 +44,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn start(layout: &Layout, runtime: &Runtime, log: &SharedLog) -> Outcome<Self> {
-        let mut child = command(layout, runtime).spawn().or_fail(
+    pub fn start(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>, log: &SharedLog) -> Outcome<Self> {
+        let mut child = command(layout, runtime, keys).spawn().or_fail(
             format_args!("start {}", runtime.workerd().display()),
             "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
         )?;
@@ -99,7 +100,7 @@ impl Worker {
     }
 }
 
-fn command(layout: &Layout, runtime: &Runtime) -> Command {
+fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Command {
     let mut command = Command::new(runtime.workerd());
     command
         .arg("serve")
@@ -108,12 +109,16 @@ fn command(layout: &Layout, runtime: &Runtime) -> Command {
         .arg(layout.config())
         .current_dir(layout.gateway())
         .env_remove("GSV_TOKEN")
+        .env_remove(sealing_key::GATEWAY)
         // glibc gives each thread an arena of its own, which keeps what was freed: a fifth of the memory after 500 messages.
         .env(ARENAS, std::env::var_os(ARENAS).unwrap_or_else(|| "1".into()))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    if let Some(keys) = keys {
+        command.env(sealing_key::GATEWAY, keys.for_worker("gateway"));
+    }
     command
 }
 
@@ -146,7 +151,7 @@ mod tests {
             dir: "/r".into(),
             manifest,
         };
-        let command = command(&Layout { home: "/h".into() }, &runtime);
+        let command = command(&Layout { home: "/h".into() }, &runtime, None);
         let value = |name: &str| {
             command
                 .as_std()

@@ -424,6 +424,18 @@ pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     hint: "Show the present value for comparison: `gsv config get PATH`.",
 };
 
+/// The gateway has no key to encrypt secrets with, so the secret was not stored.
+pub const CONFIG_NO_SEALING_KEY: ErrorReason = ErrorReason {
+    reason: "config.no_sealing_key",
+    code: 515,
+    blame: Blame::Platform,
+    retryable: false,
+    http: 503,
+    exit: 1,
+    text: "The gateway has no key to encrypt secrets with, so the secret was not stored.",
+    hint: "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+};
+
 /// This version of GSV does not use this setting, so it was not stored.
 pub const CONFIG_NOT_SERVED: ErrorReason = ErrorReason {
     reason: "config.not_served",
@@ -1661,6 +1673,7 @@ pub const ERRORS: &[ErrorReason] = &[
     CHAT_TOO_LONG,
     CONFIG_CHANGED,
     CONFIG_INVALID,
+    CONFIG_NO_SEALING_KEY,
     CONFIG_NOT_SERVED,
     CONFIG_TOO_LARGE,
     CONFIG_UNKNOWN_PATH,

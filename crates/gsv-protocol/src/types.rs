@@ -1614,6 +1614,9 @@ pub struct ConfigGetResult {
     /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub not_in_force: Option<Vec<String>>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<Vec<String>>,
 }
 
 /// Parameters of `config.replace`.

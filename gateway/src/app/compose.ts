@@ -3,13 +3,14 @@
  * objects and services; tests replace nothing else.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import type { FeatureList } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
 import { KERNEL_TABLES } from "../kernel/tables.ts";
 import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
-import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, versionOf } from "../platform/env.ts";
+import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, sealingKeys, versionOf } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
@@ -56,6 +57,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     log,
     ids: { name: randomName, bytes: (length) => crypto.getRandomValues(new Uint8Array(length)), sha256: sha256Hex },
     secrets,
+    sealing: { keys: sealingKeys(env), nonce: () => crypto.getRandomValues(new Uint8Array(SEAL_NONCE_BYTES)) },
     waitUntil: (work) => ctx.waitUntil(work),
     version: versionOf(env),
     allowedOrigins: allowedOrigins(env),

@@ -2,6 +2,7 @@
  * The base of every feature, created once for a Gateway object: configuration, tokens, audit, connections and the alarm. Leads frames
  * from their socket to a feature's handler. Imports no feature: `start` receives them.
  */
+import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger, SecretValues } from "../platform/log.ts";
@@ -11,7 +12,7 @@ import type { RunContext } from "../ports/run-context.ts";
 import { Admission } from "./admission.ts";
 import { Alarms, type AlarmStorage } from "./alarms.ts";
 import { Audit } from "./audit-store.ts";
-import { Config } from "./config/store.ts";
+import { Config, type Sealing } from "./config/store.ts";
 import { type Connection, Connections } from "./connections.ts";
 import type { Feature } from "./feature.ts";
 import { type FeatureSet, featureSet } from "./feature-set.ts";
@@ -23,6 +24,8 @@ import { SocketServer } from "./socket-server.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Tokens } from "./token-store.ts";
 
+const UNREADABLE = "Put the key file back, or enter these settings again: `gsv config set PATH -`.";
+
 /** What the kernel needs from the Durable Object. */
 export interface KernelHost {
   readonly storage: Database & AlarmStorage;
@@ -32,6 +35,8 @@ export interface KernelHost {
   readonly ids: Ids;
   /** The values that the log masks. */
   readonly secrets: SecretValues;
+  /** How secrets are sealed before they are stored. */
+  readonly sealing: Sealing;
   /** Keeps the object awake until the work has ended. */
   readonly waitUntil: (work: Promise<unknown>) => void;
   /** Version of the program. */
@@ -60,7 +65,7 @@ export class Kernel {
     const connections = new Connections(host.sockets, clock);
     connections.onDropped = (connection, reason) => this.#features.gone(connection, reason);
     const subscriptions = new Subscriptions();
-    const config = new Config(storage, (values) => secrets.set(values));
+    const config = new Config(storage, (values) => secrets.set(values), host.sealing);
     const tokens = new Tokens(storage);
     const now = (): number => clock.now();
     this.ports = {
@@ -92,7 +97,7 @@ export class Kernel {
 
   /** From now on frames and alarms reach the features. */
   start(features: readonly Feature[]): void {
-    const { storage, clock, log, version, unservedEvents, firstTokenHash } = this.#host;
+    const { storage, clock, log, version, unservedEvents, firstTokenHash, sealing } = this.#host;
     const { tokens, config } = this.ports;
     this.#features = featureSet(features);
     this.#alarms = new Alarms(storage, clock, log, [...this.#features.alarms, ...this.#ownAlarms()]);
@@ -101,6 +106,11 @@ export class Kernel {
     const replaced = firstTokenHash === undefined ? [] : tokens.importFirst(firstTokenHash, clock.now());
     // Secrets must be known to the log before anything is logged.
     config.effective();
+    const sealed = config.sealStored();
+    if (sealed > 0) log.info("secrets_sealed", { count: sealed });
+    if (!sealing.keys.ok) log.warn("no_sealing_key", { problem: sealing.keys.problem, hint: ERRORS["config.no_sealing_key"].hint });
+    const unreadable = config.unreadable();
+    if (unreadable.length > 0) log.warn("secrets_unreadable", { settings: unreadable, hint: UNREADABLE });
     this.#server.resume();
     for (const tokenId of replaced) this.ports.closeToken(tokenId, "the token was revoked");
     if (isNewToken) this.#noteFirstToken(replaced);

@@ -3,6 +3,7 @@
  * person sets at run time belongs to the configuration, not here.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { type ReadKeys, readSealingKeys } from "../../../protocol/runtime/sealing.ts";
 import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { HttpPort } from "../ports/http.ts";
@@ -35,6 +36,8 @@ export interface Env {
   readonly ENVIRONMENT?: string;
   /** sha256, in hex, of the first admin token. Imported into the token table at first use. */
   readonly BOOTSTRAP_TOKEN_HASH?: string;
+  /** Keys of the stored secrets, of 64 hex digits each, separated by spaces. The first one seals, the others only open. */
+  readonly SEALING_KEYS?: string;
   /** Browser origins that may connect, beside `auth.allowedOrigins`; separated by commas. */
   readonly ALLOWED_ORIGINS?: string;
   /** Host names under which an embedded gateway may be reached, beside loopback; separated by commas. */
@@ -55,6 +58,7 @@ export const bootstrapTokenHash = (env: Env): string | undefined => {
   const hash = env.BOOTSTRAP_TOKEN_HASH?.trim().toLowerCase();
   return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
 };
+export const sealingKeys = (env: Env): ReadKeys => readSealingKeys(env.SEALING_KEYS);
 
 /** Channels are bound as `CHANNEL_{NAME}`, so adding a channel changes only the deployment. */
 const CHANNEL_BINDING = /^CHANNEL_([A-Z][A-Z0-9_]{0,62})$/;

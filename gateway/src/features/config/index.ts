@@ -36,9 +36,13 @@ const configMethods = ({ audit, background, config, native, nodes, channelNames 
     const read = config.read(params.path);
     if (!read.ok) return read;
     const { path, value, notInForce } = read.value;
-    const idle = notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) };
-    if (path === undefined) return succeed({ config: value, version: config.version(), ...idle });
-    return succeed({ path, ...(value === undefined ? {} : { value }), ...idle });
+    const lost = config.unreadable().filter((name) => path === undefined || name === path || name.startsWith(`${path}.`));
+    const notes = {
+      ...(notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) }),
+      ...(lost.length === 0 ? {} : { unreadable: lost.slice(0, MAX_LISTED) }),
+    };
+    if (path === undefined) return succeed({ config: value, version: config.version(), ...notes });
+    return succeed({ path, ...(value === undefined ? {} : { value }), ...notes });
   },
   "config.set": async (_caller, params) => {
     if (!params.path.includes(POLICY)) {

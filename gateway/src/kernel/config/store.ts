@@ -1,39 +1,86 @@
-/** Stores the configuration: the settings, the effective values, and a version that changes with each change. Only `access` gives secrets. */
+/**
+ * Stores the configuration: the settings, the effective values, and a version that changes with each change. Secrets are stored sealed
+ * (`sealed.ts`). Only `access` gives secrets.
+ */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
 import { type Change, type ChangeCheck, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
-import { fail } from "../outcome.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
 import { type Replaced, replaceAll } from "./whole.ts";
+import { formatPath, parsePath } from "./paths.ts";
+import { blankedSecrets, hasNewSecret, isWithin, type LostSecret, openConfig, sealConfig } from "./sealed.ts";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
 import { agentsOf, defaultAgentOf, MAIN_AGENT } from "../routing/agents.ts";
 import type { Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
+import type { ReadKeys } from "../../../../protocol/runtime/sealing.ts";
+import { fail } from "../outcome.ts";
 
 const PREFIX = "config:";
 const VERSION = "config-version";
 
+/** How secrets are sealed. Without keys no secret is stored, and plain ones of earlier versions are still read. */
+export interface Sealing {
+  readonly keys: ReadKeys;
+  /** New random bytes. */
+  readonly nonce: () => Uint8Array;
+}
+const NO_KEYS: Sealing = { keys: { ok: false, problem: "missing" }, nonce: () => new Uint8Array() };
+
 export class Config {
   readonly #db: Database;
   readonly #onSecrets: (secrets: readonly string[]) => void;
+  readonly #sealing: Sealing;
   #cached:
-    | { readonly set: GsvConfig; readonly whole: EffectiveConfig; readonly clean: EffectiveConfig; readonly version: number }
+    | {
+        readonly set: GsvConfig;
+        readonly lost: readonly LostSecret[];
+        readonly toSeal: number;
+        readonly whole: EffectiveConfig;
+        readonly clean: EffectiveConfig;
+        readonly version: number;
+      }
     | undefined;
 
   /** `onSecrets` learns every secret value, so that the log can hide it. */
-  constructor(db: Database, onSecrets: (secrets: readonly string[]) => void) {
+  constructor(db: Database, onSecrets: (secrets: readonly string[]) => void, sealing = NO_KEYS) {
     this.#db = db;
     this.#onSecrets = onSecrets;
+    this.#sealing = sealing;
+  }
+
+  get #keys() {
+    const { keys } = this.#sealing;
+    return keys.ok ? keys.keys : undefined;
   }
 
   #load() {
     if (this.#cached === undefined) {
-      const set = snapshot<GsvConfig>(this.#db.kv, PREFIX);
+      const { set, lost, toSeal } = openConfig(snapshot<GsvConfig>(this.#db.kv, PREFIX), this.#keys);
       const whole = effective(set);
-      this.#cached = { set, whole, clean: withoutSecrets(whole), version: this.#db.kv.get<number>(VERSION) ?? 0 };
+      this.#cached = { set, lost, toSeal, whole, clean: withoutSecrets(whole), version: this.#db.kv.get<number>(VERSION) ?? 0 };
       this.#onSecrets(secretValues(whole));
     }
     return this.#cached;
+  }
+
+  /** Secrets that are stored and cannot be opened, by path: their key is missing, or they were changed. */
+  unreadable(): readonly string[] {
+    return this.#load().lost.map(({ path }) => formatPath(path));
+  }
+
+  /** Seals what is stored plain or under an earlier key, in one transaction; returns how many secrets that were. */
+  sealStored(): number {
+    const { toSeal, set, lost } = this.#load();
+    if (toSeal === 0 || this.#keys === undefined) return 0;
+    this.#db.transactionSync(() => {
+      // Overwritten in place first, so that no plain text stays in the free space of a page.
+      this.#write(blankedSecrets(snapshot<GsvConfig>(this.#db.kv, PREFIX)));
+      this.#write(sealConfig(set, this.#keys, this.#sealing.nonce, lost));
+    });
+    this.#cached = undefined;
+    this.#load();
+    return toSeal;
   }
 
   /** The effective configuration, without secrets. */
@@ -79,22 +126,45 @@ export class Config {
   }
 
   set(path: string, value: unknown, check?: ChangeCheck): Result<Change> {
-    const change = setPath(this.#load().set, path, value, check);
-    if (change.ok && change.value.changed) this.#store(change.value.config);
+    const { set } = this.#load();
+    const change = setPath(set, path, value, check);
+    if (!change.ok) return change;
+    const refused = this.#refusal(change.value.config, set);
+    if (refused !== undefined) return refused;
+    if (change.value.changed || this.#hasLostAt(path)) this.#store(change.value.config, path);
     return change;
   }
 
   unset(path: string, check?: ChangeCheck): Result<Change & { readonly wasSet: boolean }> {
     const change = unsetPath(this.#load().set, path, check);
-    if (change.ok && change.value.changed) this.#store(change.value.config);
-    return change;
+    if (!change.ok) return change;
+    const hadLost = this.#hasLostAt(path);
+    if (change.value.changed || hadLost) this.#store(change.value.config, path);
+    return hadLost ? { ok: true, value: { ...change.value, wasSet: true } } : change;
+  }
+
+  /** Why a new secret can't be stored. */
+  #refusal(next: Readonly<GsvConfig>, before: Readonly<GsvConfig>) {
+    const { keys } = this.#sealing;
+    if (keys.ok || !hasNewSecret(next, before)) return undefined;
+    return keys.problem === "missing" ? NO_KEY : BAD_KEYS;
+  }
+
+  /** Whether secrets that cannot be opened are stored at or below a path. */
+  #hasLostAt(path: string): boolean {
+    const at = parsePath(path);
+    return at !== undefined && this.#load().lost.some((lost) => isWithin(lost.path, at));
   }
 
   /** Replaces the whole by an edited copy of what was shown at `version` (rule CF1). */
   replace(edited: unknown, version: number, check?: ChangeCheck): Result<Replaced> {
     if (version !== this.version()) return fail("config.changed");
-    const replaced = replaceAll(this.#load().set, edited, check);
-    if (replaced.ok && replaced.value.changed.length > 0) this.#store(replaced.value.config);
+    const { set } = this.#load();
+    const replaced = replaceAll(set, edited, check);
+    if (!replaced.ok) return replaced;
+    const refused = this.#refusal(replaced.value.config, set);
+    if (refused !== undefined) return refused;
+    if (replaced.value.changed.length > 0) this.#store(replaced.value.config);
     return replaced;
   }
 
@@ -105,15 +175,28 @@ export class Config {
     return { apiKeys: Object.fromEntries(keys), headers: { ...whole.model.headers } };
   }
 
-  #store(config: GsvConfig): void {
-    const version = this.#load().version + 1;
+  /** Secrets that cannot be opened stay, except at or below the path that was changed. */
+  #store(config: GsvConfig, changed?: string): void {
+    const { version, lost } = this.#load();
+    const at = changed === undefined ? undefined : parsePath(changed);
+    const kept = lost.filter(({ path }) => at === undefined || !isWithin(path, at));
     this.#db.transactionSync(() => {
-      const stored = persistedObject<GsvConfig>(this.#db.kv, PREFIX);
-      for (const name of Object.keys(stored)) if (!Object.hasOwn(config, name)) Reflect.deleteProperty(stored, name);
-      Object.assign(stored, config);
-      this.#db.kv.put(VERSION, version);
+      this.#write(sealConfig(config, this.#keys, this.#sealing.nonce, kept));
+      this.#db.kv.put(VERSION, version + 1);
     });
     this.#cached = undefined;
     this.#load();
   }
+
+  #write(config: GsvConfig): void {
+    const stored = persistedObject<GsvConfig>(this.#db.kv, PREFIX);
+    for (const name of Object.keys(stored)) if (!Object.hasOwn(config, name)) Reflect.deleteProperty(stored, name);
+    Object.assign(stored, config);
+  }
 }
+
+const NO_KEY = fail("config.no_sealing_key", "This gateway has no key to encrypt secrets with, so the secret was not stored.");
+const BAD_KEYS = fail(
+  "config.no_sealing_key",
+  "SEALING_KEYS of this gateway is not a list of keys of 64 hex digits, so the secret was not stored.",
+);

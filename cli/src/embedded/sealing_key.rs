@@ -1,0 +1,196 @@
+//! The key of the secrets that the gateway on this machine stores (gateway rules A7 to A9). It is in the configuration folder, so that a
+//! copy of the state folder alone opens none of them. Each Worker gets keys of its own, derived from it, in the environment of workerd:
+//! never as an argument, and never in a file of the state folder.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use data_encoding::HEXLOWER;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, Salt};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::layout::Layout;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{paths, private_file};
+
+const FILE: &str = "secrets.key";
+const KEY_BYTES: usize = 32;
+/// As many as the gateway takes.
+const MAX_KEYS: usize = 8;
+const MAX_MARKS: usize = 16;
+/// The variable of the gateway's own keys.
+pub const GATEWAY: &str = "GSV_SEALING_KEYS";
+const HEAD: &str = "\
+# The key of the secrets that GSV stores on this machine: keys of model providers, logins of channels.
+# Keep a copy in a safe place, apart from copies of the state folder. Without it the secrets must be entered again.
+# The first line with a key seals, further lines only open what they have sealed.
+";
+const REPAIR: &str = "Put a copy of the file back. Or move it away and run `gsv down && gsv up`: a new key is made, and the stored secrets must be entered again.";
+
+/// The keys of this machine, the first one first. They have no `Debug`, so they cannot get into a log.
+pub struct SealingKeys(Vec<[u8; KEY_BYTES]>);
+
+pub fn path() -> Outcome<PathBuf> {
+    Ok(paths::config_dir()?.join(FILE))
+}
+
+/// Makes the file, if there is none, and notes in the state folder which keys its secrets may be sealed with. The caller holds the turn
+/// lock. Returns a warning when none of these keys is in the file.
+pub fn ensure(layout: &Layout) -> Outcome<Option<String>> {
+    let keys = match SealingKeys::read()? {
+        Some(keys) => keys,
+        None => SealingKeys::make()?,
+    };
+    let path = layout.sealing_mark();
+    let text = private_file::read_private(&path, "Remove it, then run `gsv up` again.")?.unwrap_or_default();
+    let (marks, is_lost) = marks_after(&text, &keys);
+    if marks != text {
+        private_file::write(&path, marks)?;
+    }
+    is_lost.then(|| warning(layout)).transpose()
+}
+
+/// The marks of the keys in use, then the earlier ones; and whether there were marks, and none was of a key in use.
+fn marks_after(before: &str, keys: &SealingKeys) -> (String, bool) {
+    let mut marks: Vec<String> = keys.0.iter().map(mark).collect();
+    let is_lost = !before.is_empty() && !before.lines().any(|line| marks.iter().any(|mark| mark == line));
+    for line in before.lines() {
+        if marks.len() < MAX_MARKS && !marks.iter().any(|mark| mark == line) {
+            marks.push(line.to_owned());
+        }
+    }
+    (format!("{}\n", marks.join("\n")), is_lost)
+}
+
+fn warning(layout: &Layout) -> Outcome<String> {
+    Ok(format!(
+        "the secrets in {} were sealed with a key that is not in {}. Put the earlier file back, or add its key as a further line, then run `gsv down && gsv up`. Or enter the secrets again: `gsv doctor` names them",
+        layout.home.display(),
+        path()?.display(),
+    ))
+}
+
+impl SealingKeys {
+    /// `None`: there is no file.
+    pub fn read() -> Outcome<Option<Self>> {
+        let path = path()?;
+        let Some(text) = private_file::read_checked(&path, REPAIR, |meta, _| paths::check_key_file(&path, meta))?
+        else {
+            return Ok(None);
+        };
+        parse(&text)
+            .map(Some)
+            .map_err(|why| private_file::unusable(&path, why, REPAIR))
+    }
+
+    fn make() -> Outcome<Self> {
+        let mut key = [0_u8; KEY_BYTES];
+        SystemRandom::new().fill(&mut key).map_err(|_| {
+            let message = "The system gave no random bytes.";
+            Failure::new(Exit::Bug, message, "Check that /dev/urandom works.")
+        })?;
+        paths::ensure_private_dir(&paths::config_dir()?)?;
+        private_file::write(&path()?, format!("{HEAD}{}\n", HEXLOWER.encode(&key)))?;
+        Ok(Self(vec![key]))
+    }
+
+    /// The value of a Worker's `SEALING_KEYS`. `purpose` names the Worker.
+    pub fn for_worker(&self, purpose: &str) -> String {
+        let mut text = String::new();
+        for key in &self.0 {
+            let _ = write!(text, "{} ", HEXLOWER.encode(&derived(key, purpose)));
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+fn parse(text: &str) -> Result<SealingKeys, &'static str> {
+    let mut keys = Vec::new();
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let key = HEXLOWER.decode(line.to_ascii_lowercase().as_bytes()).ok();
+        keys.push(
+            key.and_then(|key| key.try_into().ok())
+                .ok_or("it has a line that is no key of 64 hex digits")?,
+        );
+    }
+    match keys.len() {
+        0 => Err("it has no key"),
+        1..=MAX_KEYS => Ok(SealingKeys(keys)),
+        _ => Err("it has more than 8 keys"),
+    }
+}
+
+/// The lengths are right, so this does not fail.
+fn derived(key: &[u8; KEY_BYTES], purpose: &str) -> [u8; KEY_BYTES] {
+    let mut out = [0_u8; KEY_BYTES];
+    let info = [purpose.as_bytes()];
+    let filled = Salt::new(HKDF_SHA256, b"gsv sealing keys")
+        .extract(key)
+        .expand(&info, HKDF_SHA256)
+        .and_then(|okm| okm.fill(&mut out));
+    debug_assert!(filled.is_ok());
+    out
+}
+
+/// Says which key it is, and nothing about it: the tag of an empty text under a key that is used for nothing else.
+fn mark(key: &[u8; KEY_BYTES]) -> String {
+    let Ok(cipher) = UnboundKey::new(&AES_256_GCM, &derived(key, "mark")) else {
+        return String::new();
+    };
+    let nonce = Nonce::assume_unique_for_key([0; 12]);
+    let tag = LessSafeKey::new(cipher).seal_in_place_separate_tag(nonce, Aad::empty(), &mut []);
+    tag.map_or_else(|_| String::new(), |tag| HEXLOWER.encode(tag.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a8_each_worker_has_keys_of_its_own() {
+        let keys = parse(&format!("{HEAD}{}\n\n{}\n", "ab".repeat(32), "CD".repeat(32)))
+            .ok()
+            .unwrap();
+        let gateway = keys.for_worker("gateway");
+        let channel = keys.for_worker("channel discord");
+        assert_eq!(gateway.len(), 64 + 1 + 64);
+        assert_ne!(gateway, channel);
+        assert!(!gateway.contains(&"ab".repeat(32)) && !gateway.contains(&"cd".repeat(32)));
+        assert_eq!(gateway, keys.for_worker("gateway"));
+    }
+
+    #[test]
+    fn a8_a_damaged_key_file_is_refused_without_its_content() {
+        for (text, why) in [
+            ("", "it has no key"),
+            ("# only words\n", "it has no key"),
+            ("abcd\n", "it has a line that is no key of 64 hex digits"),
+            (&format!("{}\n", "ab".repeat(32)).repeat(9), "it has more than 8 keys"),
+        ] {
+            assert_eq!(parse(text).err(), Some(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn a8_a_start_without_any_earlier_key_is_noticed_once_and_the_earlier_key_is_known_when_it_is_back() {
+        let (old, new) = (SealingKeys(vec![[1; 32]]), SealingKeys(vec![[2; 32]]));
+        let (first, is_lost) = marks_after("", &old);
+        assert!(!is_lost);
+        let (second, is_lost) = marks_after(&first, &new);
+        assert!(is_lost);
+        assert_eq!(marks_after(&second, &new), (second.clone(), false));
+        assert!(!marks_after(&second, &old).1);
+    }
+
+    #[test]
+    fn a8_a_mark_tells_keys_apart() {
+        assert_eq!(mark(&[1; 32]), mark(&[1; 32]));
+        assert_ne!(mark(&[1; 32]), mark(&[2; 32]));
+        assert_eq!(mark(&[1; 32]).len(), 32);
+    }
+}
