@@ -87,7 +87,7 @@ const channel :Workerd.Worker = (
   modules = [(name = "channel.js", esModule = embed "channel.js")], ${DATE}, compatibilityFlags = ${JSON.stringify(flags)},
   durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
   durableObjectStorage = (localDisk = "do"),
-  bindings = [(name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "GATEWAY", service = "gateway"), (name = "STORAGE", r2Bucket = "bucket")${Object.entries(
+  bindings = [(name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "SEALING_KEYS", text = "${"5e".repeat(32)}"), (name = "GATEWAY", service = "gateway"), (name = "STORAGE", r2Bucket = "bucket")${Object.entries(
     texts,
   )
     .map(([name, text]) => `, (name = "${name}", text = ${JSON.stringify(text)})`)

@@ -2,6 +2,7 @@
  * The platform on the kit's queues, in one process: the account crashes at every write to its database, and each time all messages are
  * handed over and answered once, in order.
  */
+import { readSealingKeys, SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import assert from "node:assert/strict";
 import { registerHooks } from "node:module";
 import { it } from "node:test";
@@ -85,6 +86,7 @@ class Life {
     };
     const account: Account = new Account({
       accountId: "default",
+      sealing: { keys: readSealingKeys("5e".repeat(32)), nonce: () => crypto.getRandomValues(new Uint8Array(SEAL_NONCE_BYTES)) },
       // A crashed instance writes nothing and receives nothing.
       db: {
         query: <T>(statement: string, ...params: readonly (string | number | null)[]): T[] => {

@@ -17,6 +17,7 @@ import type {
 import type { GatewayService } from "../../../protocol/gen/services.ts";
 import type { GatewayFiles } from "../../../protocol/runtime/channel-files.ts";
 import { checkChannelInboundOutcome, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
+import { readSealingKeys, SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { Account, type GatewayCalls } from "./account.ts";
@@ -29,6 +30,8 @@ import type { Platform, PlatformHost } from "./platform.ts";
 export interface KitEnv {
   /** The gateway's entrypoint for channels. Its binding names the channel (`props`). */
   readonly GATEWAY: GatewayService & GatewayFiles;
+  /** Keys of the stored secrets, as those of the gateway, and not the same. */
+  readonly SEALING_KEYS?: string;
 }
 
 export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
@@ -56,6 +59,7 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
       keep: (work) => ctx.waitUntil(work),
       log,
       platform: (host, config) => this.makePlatform(host, config),
+      sealing: { keys: readSealingKeys(env.SEALING_KEYS), nonce: () => crypto.getRandomValues(new Uint8Array(SEAL_NONCE_BYTES)) },
     });
   }
 

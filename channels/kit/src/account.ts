@@ -19,7 +19,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
-import { KeyValues } from "./kv.ts";
+import { KeyValues, type KvSealing } from "./kv.ts";
 import { errorText, KIT, within } from "./limits.ts";
 import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
@@ -58,13 +58,22 @@ export interface AccountHost {
   readonly keep: (work: Promise<void>) => void;
   readonly log: (event: string, fields?: Fields) => void;
   readonly platform: (host: PlatformHost, config: Readonly<Record<string, unknown>>) => Platform;
+  /** How settings and logins are sealed before they are stored. */
+  readonly sealing: Pick<KvSealing, "keys" | "nonce">;
 }
+/** Thrown to the gateway, which shows it. */
+const NO_KEY =
+  "This channel has no key to encrypt its secrets with, so nothing was stored. On your own machine run `gsv down && gsv up`; on Cloudflare set the secret SEALING_KEYS of the channel's Worker: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.";
+const UNREADABLE =
+  "The stored login of this account can't be opened, because the key that encrypted it is missing. Put the key back and restart, or log in again (`gsv channel login`), or start the channel with its token.";
 const STARTED = "account.started";
 const CONFIG = "account.config";
 
 export class Account {
   readonly #host: AccountHost;
   readonly #kv: KeyValues;
+  /** The account has secrets that cannot be opened: it connects to nothing until it is set up again. */
+  #unreadable: boolean;
   readonly #inbox: Inbox;
   readonly #outbox: Outbox;
   readonly #typing: Typing;
@@ -79,9 +88,11 @@ export class Account {
 
   constructor(host: AccountHost) {
     this.#host = host;
-    const { db, now, random, after, log, gateway } = host;
+    const { db, now, random, after, log, gateway, accountId, sealing } = host;
     migrate(db);
-    this.#kv = new KeyValues(db);
+    this.#kv = new KeyValues(db, { accountId, ...sealing });
+    this.#unreadable = !this.#kv.sealStored();
+    if (this.#unreadable) log("secrets_unreadable");
     this.#typing = new Typing({ now, after, show: (peer, active) => this.#showTyping(peer, active) });
     this.#statusReport = new StatusReport({
       kv: this.#kv,
@@ -134,6 +145,7 @@ export class Account {
   /** Merges `config` into the stored settings, so that a restart needs no secrets again; null removes a setting. */
   async start(config: Readonly<Record<string, unknown>>): Promise<ChannelAccount> {
     const { db } = this.#host;
+    if (Object.values(config).some((value) => value !== null)) this.#setUp();
     const before = this.#kv.get<Record<string, unknown>>(CONFIG) ?? {};
     const after = Object.fromEntries(Object.entries({ ...before, ...config }).filter(([, value]) => value !== null));
     db.transaction(() => {
@@ -164,6 +176,7 @@ export class Account {
     return {
       accountId: this.#host.accountId,
       ...state,
+      ...(this.#unreadable ? { error: UNREADABLE } : {}),
       ...(connectedSince === undefined ? {} : { connectedSince }),
       ...(late > 0 ? { tooLate: late } : {}),
       extra: { ...state.extra, started: this.#started(), ...(flooded > 0 ? { notTakenInFloods: flooded } : {}) },
@@ -199,6 +212,7 @@ export class Account {
         state: platform.status().authenticated ? "connected" : "failed",
         message: "This channel has no login. Set its token in the configuration, then start it.",
       };
+    if (options.force || !platform.status().authenticated) this.#setUp();
     this.#kv.put(STARTED, true);
     const login = await platform.login(options);
     this.#wake();
@@ -206,6 +220,7 @@ export class Account {
   }
   async logout(): Promise<ChannelAccount> {
     const { platform } = this;
+    this.#forgetUnreadable();
     await platform.logout?.();
     const state = await this.stop();
     if (platform.logout) return state;
@@ -216,6 +231,17 @@ export class Account {
   }
 
   // ---------------------------------------------------------------- the platform
+
+  /** Before new secrets are stored. Throws without a key. What cannot be opened makes room for them. */
+  #setUp(): void {
+    if (!this.#host.sealing.keys.ok) throw new Error(NO_KEY);
+    this.#forgetUnreadable();
+  }
+  #forgetUnreadable(): void {
+    if (!this.#unreadable) return;
+    this.#kv.dropUnreadable();
+    this.#unreadable = false;
+  }
 
   #platformHost(): PlatformHost {
     const { accountId, now, db, after, log, gateway } = this.#host;
@@ -259,7 +285,7 @@ export class Account {
   }
   async #connect(asked = false): Promise<void> {
     this.#hasBegun = true;
-    if (!this.#started()) return;
+    if (!this.#started() || this.#unreadable) return;
     this.#connecting ??= this.platform
       .ensureConnected(asked)
       .catch((error: unknown) => this.#host.log("connect_failed", { error: errorText(error) }))

@@ -49,7 +49,7 @@ const channel :Workerd.Worker = (
   modules = [(name = "channel.js", esModule = embed "channel.js")], compatibilityDate = "${date}", compatibilityFlags = ${JSON.stringify(flags)},
   durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)], durableObjectStorage = (localDisk = "do"),
   bindings = [
-    (name = "ACCOUNT", durableObjectNamespace = "${className}"),
+    (name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "SEALING_KEYS", text = "${"5e".repeat(32)}"),
     (name = "GATEWAY", service = (name = "gateway", entrypoint = "GatewayEntrypoint"))${variables.join("")}
   ]
 );

@@ -2,6 +2,7 @@
  * A platform, a gateway and an account between them, in one process on a plain SQLite. The test controls time, randomness, crashes and
  * lost answers. It records what both ends have seen, so that losses and duplicates show.
  */
+import { readSealingKeys, SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import { DatabaseSync } from "node:sqlite";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelLogin, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
 import { seeded } from "../../../test/seeded.ts";
@@ -144,6 +145,7 @@ export class World {
     const alive = (): boolean => this.#incarnation === own;
     return new Account({
       accountId: "default",
+      sealing: { keys: readSealingKeys("5e".repeat(32)), nonce: () => crypto.getRandomValues(new Uint8Array(SEAL_NONCE_BYTES)) },
       db: {
         // A crashed instance writes nothing any more.
         query: (statement, ...params) => {

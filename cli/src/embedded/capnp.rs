@@ -174,8 +174,9 @@ fn add_worker(out: &mut String, number: usize, channel: &Channel) {
     let class = text(&bundle.durable_object);
     let key = text(&format!("gsv-channel-{name}-{}", bundle.durable_object));
     let mut vars = String::new();
-    for (name, value) in &channel.vars {
-        let _ = write!(vars, ",\n    (name = \"{name}\", text = {})", text(value));
+    for var in channel.vars.keys() {
+        let from = text(&sealing_key::channel_var(name, var));
+        let _ = write!(vars, ",\n    (name = \"{var}\", fromEnvironment = {from})");
     }
     let outbound = if channel.certificates.is_empty() {
         String::new()
@@ -193,11 +194,13 @@ const channel{number} :Workerd.Worker = (
   durableObjectStorage = (localDisk = "do-disk"),
   bindings = [
     (name = "ACCOUNT", durableObjectNamespace = {class}),
-    (name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = {props}))){vars}
+    (name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = {props}))),
+    (name = "SEALING_KEYS", fromEnvironment = {sealing}){vars}
   ]
 );
 "#,
         script = channel_script(name),
+        sealing = text(&sealing_key::channel(name)),
         props = text(&serde_json::json!({ "channel": name.to_string() }).to_string()),
         date = text(&bundle.compatibility_date),
         flags = texts(&bundle.compatibility_flags),
@@ -334,7 +337,8 @@ mod tests {
             r#"(name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = "{\"channel\":\"whats_app\"}")))"#,
             r#"uniqueKey = "gsv-channel-whats_app-Account", enableSql = true"#,
             r#"esModule = embed "channel-whats_app.js""#,
-            r#"(name = "KEY", text = "a\"b")"#,
+            r#"(name = "KEY", fromEnvironment = "GSV_CHANNEL_whats_app_KEY")"#,
+            r#"(name = "SEALING_KEYS", fromEnvironment = "GSV_SEALING_KEYS_whats_app")"#,
             r#"globalOutbound = "channel-whats_app-internet""#,
             r#"trustedCertificates = [embed "channel-whats_app-0.pem"]"#,
             r#"compatibilityFlags = ["nodejs_compat"]"#,
@@ -342,6 +346,10 @@ mod tests {
             assert!(config.contains(part), "{part} is not in\n{config}");
         }
         assert_eq!(config.matches("address = ").count(), 1);
+        assert!(
+            !config.contains("a\\\"b"),
+            "no value of a variable, which may be secret: {config}"
+        );
     }
 
     #[test]

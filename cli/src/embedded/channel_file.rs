@@ -21,7 +21,7 @@ const MAX_VAR_NAME_BYTES: usize = 64;
 const MAX_VAR_BYTES: usize = 8 * 1024;
 const MAX_CERTIFICATES: usize = 8;
 /// Bindings that every channel's Worker has.
-const RESERVED: [&str; 3] = ["ACCOUNT", "GATEWAY", "STORAGE"];
+const RESERVED: [&str; 4] = ["ACCOUNT", "GATEWAY", "SEALING_KEYS", "STORAGE"];
 const PATIENCE: Duration = Duration::from_secs(45);
 const REPAIR: &str = "Correct the file; or remove it, and start the channels again that you want.";
 

@@ -41,7 +41,7 @@ pub fn take_up(layout: &Layout) -> Outcome<TakenUp> {
     }
     let began = Instant::now();
     let before = ready(layout, |_| true)?;
-    let (Some(dir), true) = (&before.runtime, before.reloads.is_some()) else {
+    let (Some(dir), true) = (&before.runtime, before.reloads.is_some() && before.gives_environment) else {
         return Err(Failure::failed(
             "The running gateway is an older version that cannot load a change while it runs.",
             START_AGAIN,

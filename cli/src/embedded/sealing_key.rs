@@ -10,6 +10,8 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::channel_file;
+use super::channel_name::Name;
 use super::layout::Layout;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{paths, private_file};
@@ -21,6 +23,35 @@ const MAX_KEYS: usize = 8;
 const MAX_MARKS: usize = 16;
 /// The variable of the gateway's own keys.
 pub const GATEWAY: &str = "GSV_SEALING_KEYS";
+
+/// The variable of a channel's keys. No name of a channel has upper case letters, so this is no other variable.
+pub fn channel(name: &Name) -> String {
+    format!("{GATEWAY}_{name}")
+}
+
+/// The variable that gives a channel one of its own variables, which may be secret. Those begin with an upper case letter.
+pub fn channel_var(name: &Name, var: &str) -> String {
+    format!("GSV_CHANNEL_{name}_{var}")
+}
+
+/// What workerd gets in its environment: the keys of each Worker, and the variables of the channels that run.
+pub fn environment(layout: &Layout, keys: Option<&SealingKeys>) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    if let Some(keys) = keys {
+        all.push((GATEWAY.to_owned(), keys.for_worker("gateway")));
+    }
+    // A file that can't be read is reported by `gsv up`, and no channel runs.
+    let content = channel_file::read(layout).unwrap_or_default();
+    for (name, entry) in content.channels.iter().filter(|(_, entry)| entry.enabled) {
+        if let Some(keys) = keys {
+            all.push((channel(name), keys.for_worker(&format!("channel {name}"))));
+        }
+        for (var, value) in &entry.vars {
+            all.push((channel_var(name, var), value.clone()));
+        }
+    }
+    all
+}
 const HEAD: &str = "\
 # The key of the secrets that GSV stores on this machine: keys of model providers, logins of channels.
 # Keep a copy in a safe place, apart from copies of the state folder. Without it the secrets must be entered again.

@@ -53,6 +53,9 @@ pub struct State {
     /// How often a new configuration was loaded. Absent: the supervisor is too old to do that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reloads: Option<u32>,
+    /// Whether it gives workerd the keys of stored secrets and the variables of channels. False: the supervisor is too old.
+    #[serde(default)]
+    pub gives_environment: bool,
     /// The folder of its runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<PathBuf>,
@@ -84,6 +87,7 @@ impl State {
             ready_at: None,
             restarts: 0,
             reloads: Some(0),
+            gives_environment: true,
             runtime: Some(runtime.dir.clone()),
             reason: None,
         }

@@ -116,9 +116,7 @@ fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Co
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    if let Some(keys) = keys {
-        command.env(sealing_key::GATEWAY, keys.for_worker("gateway"));
-    }
+    command.envs(sealing_key::environment(layout, keys));
     command
 }
 
