@@ -142,14 +142,15 @@ describe("gsv channel and gsv pair", () => {
     assert.match(await machine.ok("channel", "whatsapp"), /not logged in/);
   });
 
-  it("[S5] a bot's token stays in no file after its logout", async () => {
+  it("[S5] [A10] a bot's token is in no file while its account is in use, nor after its logout", async () => {
     const { token = "" } = discord;
     const holding = (): string[] =>
       readdirSync(join(machine.home, "gateway"), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name))
         .filter((file) => readFileSync(file).includes(token));
-    assert.notDeepEqual(holding(), [], "the token is stored while the account is in use");
+    assert.match(await machine.ok("channel", "discord"), /state +connected/);
+    assert.deepEqual(holding(), [], "the token is stored sealed while the account is in use");
     await machine.ok("channel", "discord", "logout", "--yes");
     // The journal of the database ends with the process.
     await machine.ok("down");

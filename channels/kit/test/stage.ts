@@ -33,6 +33,8 @@ export interface StagedWorker {
   /** A certificate that the Worker trusts. */
   readonly trusted?: string;
 }
+/** The keys of every staged Worker. */
+export const SEALING_KEYS = "5e".repeat(32);
 const capnp = ({ className, date, flags, texts = {}, trusted }: StagedWorker, testUrl: string): string => {
   const trust = `(trustBrowserCas = false, trustedCertificates = [${trusted === undefined ? "" : 'embed "ca.pem"'}])`;
   const variables = Object.entries(texts).map(([name, text]) => `, (name = "${name}", text = ${JSON.stringify(text)})`);
@@ -49,7 +51,7 @@ const channel :Workerd.Worker = (
   modules = [(name = "channel.js", esModule = embed "channel.js")], compatibilityDate = "${date}", compatibilityFlags = ${JSON.stringify(flags)},
   durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)], durableObjectStorage = (localDisk = "do"),
   bindings = [
-    (name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "SEALING_KEYS", text = "${"5e".repeat(32)}"),
+    (name = "ACCOUNT", durableObjectNamespace = "${className}"), (name = "SEALING_KEYS", text = "${SEALING_KEYS}"),
     (name = "GATEWAY", service = (name = "gateway", entrypoint = "GatewayEntrypoint"))${variables.join("")}
   ]
 );

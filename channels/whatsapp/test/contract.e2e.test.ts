@@ -4,14 +4,17 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getMediaKeys } from "@whiskeysockets/baileys";
+import { open as openSealed, readSealingKeys } from "../../../protocol/runtime/sealing.ts";
 import { FakeWhatsApp } from "../../fakes/whatsapp/server.ts";
 import { channelContract, type Person, type Side } from "../../kit/test/contract.ts";
-import { Stage } from "../../kit/test/stage.ts";
+import { SEALING_KEYS, Stage } from "../../kit/test/stage.ts";
 import { open as unseal } from "../src/media.ts";
 import { buildWorker } from "./build.ts";
 import { stagedWorker } from "./world.ts";
 
-/** All keys of the account from its own database, in the forms in which keys are printed. */
+const SEALED = readSealingKeys(SEALING_KEYS);
+
+/** All keys of the account from its own database, opened, in the forms in which keys are printed. */
 function keysOf(folder: string): string[] {
   const objects = join(folder, "do", "WhatsAppAccount");
   const values = readdirSync(objects)
@@ -20,9 +23,15 @@ function keysOf(folder: string): string[] {
       const db = new DatabaseSync(join(objects, name), { readOnly: true });
       try {
         return db
-          .prepare("SELECT value FROM kv")
+          .prepare("SELECT name, value FROM kv")
           .all()
-          .map(({ value }) => String(value));
+          .map(({ name, value }) => {
+            const text = String(value);
+            if (!String(name).startsWith("p.")) return text;
+            const opened = openSealed(SEALED.ok ? SEALED.keys : undefined, `channel account ${JSON.stringify(["default", name])}`, text);
+            assert.ok(opened.ok, `[A10] ${String(name)} is not stored sealed`);
+            return opened.text;
+          });
       } finally {
         db.close();
       }

@@ -24,7 +24,7 @@ export async function bundle(entry: string): Promise<string> {
     bundle: true,
     format: "esm",
     write: false,
-    external: ["cloudflare:*"],
+    external: ["cloudflare:*", "node:*"],
     logLevel: "error",
     target: "es2024",
   });
