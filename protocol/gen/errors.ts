@@ -338,7 +338,7 @@ export const ERRORS = {
     http: 503,
     exit: 1,
     text: "The gateway has no key to encrypt secrets with, so the secret was not stored.",
-    hint: "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+    hint: "On your own machine: `gsv down`, then `gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
   },
   "config.not_served": {
     code: 513,

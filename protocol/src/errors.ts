@@ -530,7 +530,7 @@ row(
   "config.no_sealing_key",
   { code: 515, blame: "platform", http: 503, exit: 1 },
   "The gateway has no key to encrypt secrets with, so the secret was not stored.",
-  "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+  "On your own machine: `gsv down`, then `gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
 );
 row("token.not_found", { code: 520, blame: "caller", http: 404, exit: 1 }, "There is no such token.", "List the tokens: `gsv token list`.");
 row(

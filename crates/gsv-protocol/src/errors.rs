@@ -433,7 +433,7 @@ pub const CONFIG_NO_SEALING_KEY: ErrorReason = ErrorReason {
     http: 503,
     exit: 1,
     text: "The gateway has no key to encrypt secrets with, so the secret was not stored.",
-    hint: "On your own machine: `gsv down && gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
+    hint: "On your own machine: `gsv down`, then `gsv up`. On Cloudflare: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.",
 };
 
 /// This version of GSV does not use this setting, so it was not stored.
