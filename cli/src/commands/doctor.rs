@@ -173,7 +173,7 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
     if !layout.home.join("node").is_dir() {
         return;
     }
-    let settings = NodePolicy::load().and_then(|policy| sandbox_settings(policy, "sandbox-test"));
+    let settings = NodePolicy::load().and_then(|policy| sandbox_settings(policy, &super::node_sandbox::test_folder()));
     let settings = match settings {
         Ok(settings) => settings,
         Err(failure) => return report.failure(NAME, failure),
@@ -184,6 +184,7 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
     }
     let (temp, tested) = (std::env::temp_dir(), private_folders());
     let tested = tested.map(|private| examine(&settings, &temp, &private, &Tier::ALL));
+    let _ = std::fs::remove_dir_all(&settings.own);
     let (level, problem) = match tested {
         Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
         Ok(Err(error)) => (None, error.to_string()),

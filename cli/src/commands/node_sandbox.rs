@@ -11,6 +11,11 @@ use crate::exit::{Failure, Outcome};
 use crate::node_policy::NodePolicy;
 use crate::table::Table;
 
+/// The folder of this process's tests: two of them at once would remove each other's files.
+pub fn test_folder() -> String {
+    format!("sandbox-test-{}", std::process::id())
+}
+
 pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let out = context.out;
     let policy = NodePolicy::load()?;
@@ -25,7 +30,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     };
     let settings = SandboxSettings {
         profile: tested,
-        ..sandbox_settings(policy, "sandbox-test")?
+        ..sandbox_settings(policy, &test_folder())?
     };
     let refused = |error: gsv_node::NodeError| Failure::usage(error.to_string(), "Change node.toml or --workspace.");
     let mut reports: Vec<Report> = Vec::new();
@@ -36,7 +41,6 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
                 .report,
         );
     }
-    // A folder that is left behind is used again.
     let _ = std::fs::remove_dir_all(&settings.own);
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);

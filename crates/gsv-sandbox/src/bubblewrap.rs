@@ -86,8 +86,9 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
             list.cover(path, plan);
         }
     }
-    for path in survey.sockets.iter().filter(|path| is_visible(path)) {
-        list.cover(path, plan);
+    let sockets: Vec<PathBuf> = survey.sockets.iter().filter(|path| is_visible(path)).cloned().collect();
+    for path in &sockets {
+        list.path_over(path, plan);
     }
     if plan.readable.is_some() {
         // The folders above the mounts lie in a file system of the sandbox, which is not writable either.
@@ -99,6 +100,7 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
         arguments: list.words,
         writable: list.writable,
         covers: list.covers,
+        sockets,
     }
 }
 
@@ -114,6 +116,8 @@ pub(crate) struct Mounted {
     pub(crate) writable: Vec<(PathBuf, PathBuf)>,
     /// Paths that must be read-only mounts.
     pub(crate) covers: Vec<PathBuf>,
+    /// Sockets, which are covered as long as they are there.
+    pub(crate) sockets: Vec<PathBuf>,
 }
 
 #[derive(Default)]
@@ -159,8 +163,12 @@ impl Arguments {
     }
 
     fn cover(&mut self, path: &Path, plan: &Plan) {
-        self.words.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
+        self.path_over(path, plan);
         self.covers.push(path.to_owned());
+    }
+
+    fn path_over(&mut self, path: &Path, plan: &Plan) {
+        self.words.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
     }
 
     /// Single folders of the system, and the links through which they are usually named (`/bin` -> `usr/bin`).

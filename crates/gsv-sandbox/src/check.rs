@@ -101,7 +101,7 @@ fn compare(expected: &Expected, now: &[u8], look: &dyn Fn(&Path) -> Found) -> Re
         let other = || Err(format!("{} changed while it was mounted", path.display()));
         let (identity, id) = match (look(path), want) {
             (Found::File { identity, mount }, _) => (identity, mount),
-            (Found::OutOfReach, Want::Cover) => continue,
+            (Found::OutOfReach, Want::Cover | Want::Socket) | (Found::Nothing, Want::Socket) => continue,
             _ => return other(),
         };
         let Some(mount) = now.iter().find(|mount| mount.id == id && mount.point == *path) else {
@@ -110,7 +110,7 @@ fn compare(expected: &Expected, now: &[u8], look: &dyn Fn(&Path) -> Found) -> Re
         let holds = match want {
             Want::Writable(wanted) => identity == *wanted,
             Want::ReadOnly(wanted) => identity == *wanted && !mount.is_writable,
-            Want::Cover => !mount.is_writable,
+            Want::Cover | Want::Socket => !mount.is_writable,
         };
         if !holds {
             return other();
@@ -217,7 +217,8 @@ mod tests {
         97 99 8:1 / /ws/disk rw - ext4 /dev/sdb rw\n\
         100 99 254:0 /ws/a\\040b/.git /ws/a\\040b/.git rw - ext4 /dev/vda rw\n\
         101 100 254:0 /ws/a\\040b/.git/hooks /ws/a\\040b/.git/hooks ro - ext4 /dev/vda rw\n\
-        102 66 0:45 / /home/u/.ssh ro - tmpfs tmpfs rw\n";
+        102 66 0:45 / /home/u/.ssh ro - tmpfs tmpfs rw\n\
+        103 66 254:0 /own/empty /home/u/x.sock ro - ext4 /dev/vda rw\n";
 
     fn identity(inode: u64) -> Identity {
         Identity { device: 1, inode }
@@ -230,6 +231,7 @@ mod tests {
             ("/ws/a b/.git", Want::Writable(identity(100))),
             ("/ws/a b/.git/hooks", Want::ReadOnly(identity(101))),
             ("/home/u/.ssh", Want::Cover),
+            ("/home/u/x.sock", Want::Socket),
         ];
         Expected {
             points: points.map(|(path, want)| (PathBuf::from(path), want)).to_vec(),
@@ -298,7 +300,8 @@ mod tests {
             NOW.replace("/ws/a\\040b/.git/hooks ro", "/ws/a\\040b/.git/hooks rw"),
             NOW.replace("/home/u/.ssh ro", "/home/u/.ssh rw"),
             NOW.replace("/ws/a\\040b/.git rw", "/ws/a\\040b/link rw"),
-            NOW.replace("100 99", "103 99"),
+            NOW.replace("100 99", "104 99"),
+            NOW.replace("/home/u/x.sock ro", "/home/u/x.sock rw"),
             NOW.replace("/home ro", "/home rw"),
             format!("{NOW}no line\n"),
         ] {
@@ -308,6 +311,27 @@ mod tests {
             compare_with(NOW, &[]).is_err(),
             "a writable mount that a command can reach"
         );
+    }
+
+    #[test]
+    fn sb4_a_socket_that_is_gone_needs_no_cover_and_one_that_is_there_does() {
+        let without = NOW.replace("/home/u/x.sock ro", "/home/u/old.sock ro");
+        assert_eq!(compare_with(&without, &["/home/u/fuse"]), Ok(()));
+        let listed = mounts(without.as_bytes()).unwrap_or_default();
+        let uncovered = compare(&expected(), without.as_bytes(), &|path| {
+            if path == Path::new("/home/u/x.sock") {
+                return Found::File {
+                    identity: identity(66),
+                    mount: 66,
+                };
+            }
+            let top = listed.iter().rfind(|mount| mount.point == path);
+            top.map_or(Found::OutOfReach, |mount| Found::File {
+                identity: identity(mount.id),
+                mount: mount.id,
+            })
+        });
+        assert!(uncovered.is_err_and(|problem| problem.contains("x.sock")));
     }
 
     #[test]

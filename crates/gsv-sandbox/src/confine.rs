@@ -144,6 +144,7 @@ mod inside {
         points.extend(protected.pinned.iter().map(opened(Want::Writable)));
         points.extend(protected.read_only.iter().map(opened(Want::ReadOnly)));
         points.extend(mounted.covers.iter().map(|path| (path.clone(), Want::Cover)));
+        points.extend(mounted.sockets.iter().map(|path| (path.clone(), Want::Socket)));
         let before = std::fs::read(LISTING).map_err(|error| format!("{LISTING} can't be read: {error}"))?;
         Ok(Expected { points, before })
     }

@@ -31,6 +31,8 @@ pub(crate) enum Want {
     ReadOnly(Identity),
     /// Anything that is read-only: it hides what is below.
     Cover,
+    /// The same over the socket of another program, which may have ended meanwhile: where nothing is any more, there is nothing to hide.
+    Socket,
 }
 
 /// The plan of one command's mounts.
@@ -50,6 +52,7 @@ impl Expected {
                 Want::Writable(identity) => ('w', *identity),
                 Want::ReadOnly(identity) => ('r', *identity),
                 Want::Cover => ('c', Identity { device: 0, inode: 0 }),
+                Want::Socket => ('s', Identity { device: 0, inode: 0 }),
             };
             bytes.extend(format!("{letter} {} {} ", identity.device, identity.inode).into_bytes());
             bytes.extend(path.as_os_str().as_bytes());
@@ -93,6 +96,7 @@ fn point(record: &[u8]) -> Option<(PathBuf, Want)> {
         b"w" => Want::Writable(identity),
         b"r" => Want::ReadOnly(identity),
         b"c" => Want::Cover,
+        b"s" => Want::Socket,
         _ => return None,
     };
     Some((path, want))
@@ -114,6 +118,7 @@ mod tests {
                 ("/ws".into(), Want::Writable(identity)),
                 ("/ws/a b".into(), Want::ReadOnly(identity)),
                 (odd.into(), Want::Cover),
+                ("/home/u/x.sock".into(), Want::Socket),
             ],
             before: b"27 1 254:0 / / rw - ext4 /dev/vda rw\n".to_vec(),
         };
