@@ -59,23 +59,28 @@ fn sp8_usage_is_shown_with_its_limits() {
     assert_eq!(run.json(), usage());
 }
 
+/// A gateway that knows nothing yet: what every status asks for first.
+fn serve_empty(connection: &mut Connection) {
+    serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+    serve(
+        connection,
+        "sessions.list",
+        &json!({"limit": 5}),
+        &json!({"sessions": [], "count": 0}),
+    );
+    serve(
+        connection,
+        "channels.list",
+        &json!({}),
+        &json!({"channels": [], "count": 0}),
+    );
+    serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+}
+
 #[test]
 fn sp6_status_has_a_line_for_a_limit_that_is_nearly_used_up() {
     let plays = |connection: &mut Connection| {
-        serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
-        serve(
-            connection,
-            "sessions.list",
-            &json!({"limit": 5}),
-            &json!({"sessions": [], "count": 0}),
-        );
-        serve(
-            connection,
-            "channels.list",
-            &json!({}),
-            &json!({"channels": [], "count": 0}),
-        );
-        serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+        serve_empty(connection);
         serve(connection, "approval.list", &json!({}), &json!({"approvals": []}));
         serve(connection, "usage.get", &json!({"days": 1}), &usage());
     };
@@ -94,20 +99,7 @@ fn status_of_another_gateway_shows_no_facts_of_this_machine() {
     home.write_state("port", "1");
     let url = gateway.url();
     let plays = |connection: &mut Connection| {
-        serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
-        serve(
-            connection,
-            "sessions.list",
-            &json!({"limit": 5}),
-            &json!({"sessions": [], "count": 0}),
-        );
-        serve(
-            connection,
-            "channels.list",
-            &json!({}),
-            &json!({"channels": [], "count": 0}),
-        );
-        serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+        serve_empty(connection);
     };
     let run = played_in(&gateway, &home, &["-u", &url, "status", "--json"], plays).ok();
     assert_eq!(

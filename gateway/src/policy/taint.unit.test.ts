@@ -71,7 +71,7 @@ describe("[TA4] a result", () => {
   });
   test("of file tools is files in the workspace", () => {
     for (const tool of ["Read", "Glob", "Grep"]) {
-      assert.equal(machine(tool, "off", { path: "/srv/work/a" }), "files");
+      assert.equal(machine(tool, "off", { path: "/srv/data/a" }), "files");
       for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, undefined, { path }), "files", String(path));
       for (const path of ["/etc/passwd", "~/x", "../x", "a/../../x", "C:\\x", "\\\\h\\x", 3])
         assert.equal(machine(tool, undefined, { path }), "world", String(path));
