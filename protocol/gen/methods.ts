@@ -53,6 +53,21 @@ import type {
   ConfigUnsetResult,
   ConnectParams,
   ConnectResult,
+  CronAddParams,
+  CronAddResult,
+  CronListParams,
+  CronListResult,
+  CronPreviewParams,
+  CronPreviewResult,
+  CronRemoveParams,
+  CronRemoveResult,
+  CronRunParams,
+  CronRunResult,
+  CronRunsParams,
+  CronRunsResult,
+  CronStatusResult,
+  CronUpdateParams,
+  CronUpdateResult,
   GatewayResumeResult,
   GatewayStatusResult,
   GatewayStopResult,
@@ -182,7 +197,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c2dacb107f0472a8";
+export const PROTOCOL_FINGERPRINT = "165a98bb29cf4d2d";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -500,6 +515,94 @@ export const METHODS = {
     errors: ["auth.bound", "auth.forbidden", "auth.not_configured", "auth.required", "limit.rate", "limit.sockets", "protocol.bad_connect", "protocol.version"],
     deferred: false,
     idempotent: false,
+  },
+  /** Adds a job. With an id that exists already, the same job is answered, and another one is refused. */
+  "cron.add": {
+    params: "CronAddParams",
+    result: "CronAddResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "name" },
+    errors: ["agent.unknown", "channel.unknown", "cron.bad_schedule", "cron.exists", "cron.too_many"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Lists the jobs, the next to run first. */
+  "cron.list": {
+    params: "CronListParams",
+    result: "CronListResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns the next times of a schedule and stores nothing. */
+  "cron.preview": {
+    params: "CronPreviewParams",
+    result: "CronPreviewResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: ["cron.bad_schedule"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Removes a job and its log of runs. A run of it that has begun goes on. */
+  "cron.remove": {
+    params: "CronRemoveParams",
+    result: "CronRemoveResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Runs a job now, beside its schedule. */
+  "cron.run": {
+    params: "CronRunParams",
+    result: "CronRunResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["cron.not_found", "cron.running"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Lists what became of the last times of the jobs, the newest first. */
+  "cron.runs": {
+    params: "CronRunsParams",
+    result: "CronRunsResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns how many jobs there are, how many run now, and what comes next. */
+  "cron.status": {
+    params: null,
+    result: "CronStatusResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Changes a job. Absent fields stay unchanged. A job that the gateway paused runs again when it is enabled. */
+  "cron.update": {
+    params: "CronUpdateParams",
+    result: "CronUpdateResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["agent.unknown", "channel.unknown", "cron.bad_schedule", "cron.not_found"],
+    deferred: false,
+    idempotent: true,
   },
   /** Goes on after `gateway.stop`: messages that waited are answered in their order. */
   "gateway.resume": {
@@ -1253,6 +1356,14 @@ export interface MethodTypes {
   "config.set": { params: ConfigSetParams; result: ConfigSetResult };
   "config.unset": { params: ConfigUnsetParams; result: ConfigUnsetResult };
   "connect": { params: ConnectParams; result: ConnectResult };
+  "cron.add": { params: CronAddParams; result: CronAddResult };
+  "cron.list": { params: CronListParams; result: CronListResult };
+  "cron.preview": { params: CronPreviewParams; result: CronPreviewResult };
+  "cron.remove": { params: CronRemoveParams; result: CronRemoveResult };
+  "cron.run": { params: CronRunParams; result: CronRunResult };
+  "cron.runs": { params: CronRunsParams; result: CronRunsResult };
+  "cron.status": { params: undefined; result: CronStatusResult };
+  "cron.update": { params: CronUpdateParams; result: CronUpdateResult };
   "gateway.resume": { params: undefined; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
   "gateway.stop": { params: undefined; result: GatewayStopResult };

@@ -1195,6 +1195,29 @@ export type ConnectResume = {
   sessions: ResumePoint[];
 };
 
+/** Parameters of `cron.add`. */
+export type CronAddParams = {
+  /** At most 128 characters. */
+  name: string;
+  agentId?: AgentId;
+  /** At most 1024 characters. */
+  description?: string;
+  enabled?: boolean;
+  deleteAfterRun?: boolean;
+  schedule: CronSchedule;
+  spec: CronSpec;
+  /** At most 64 characters. */
+  id?: string;
+};
+
+/** Result of `cron.add`. */
+export type CronAddResult = {
+  ok: true;
+  job: CronJob;
+  /** At most 5 items. */
+  times: number[];
+};
+
 /** Schedules. */
 export type CronConfig = {
   enabled?: boolean;
@@ -1204,6 +1227,236 @@ export type CronConfig = {
   maxRunsPerJobHistory?: number;
   /** 1 to 16. */
   maxConcurrentRuns?: number;
+};
+
+/** A job. */
+export type CronJob = {
+  /** At most 64 characters. */
+  id: string;
+  agentId: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  /** At most 1024 characters. */
+  description?: string;
+  enabled: boolean;
+  deleteAfterRun?: boolean;
+  /** Epoch ms. */
+  createdAtMs: number;
+  /** Epoch ms. */
+  updatedAtMs: number;
+  schedule: CronSchedule;
+  spec: CronSpec;
+  state: CronJobState;
+};
+
+/** Where a job stands. */
+export type CronJobState = {
+  /** Epoch ms. */
+  nextRunAtMs?: number;
+  /** Epoch ms. */
+  runningAtMs?: number;
+  /** Epoch ms. */
+  lastRunAtMs?: number;
+  lastStatus?: CronOutcome;
+  /** At most 2048 characters. */
+  lastError?: string;
+  lastDurationMs?: number;
+  failures?: number;
+  /** At most 512 characters. */
+  paused?: string;
+};
+
+/** Parameters of `cron.list`. */
+export type CronListParams = {
+  agentId?: AgentId;
+  includeDisabled?: boolean;
+};
+
+/** Result of `cron.list`. */
+export type CronListResult = {
+  /** At most 200 items. */
+  jobs: CronJob[];
+  count: number;
+};
+
+/** What became of one time of a job. `waiting`: it begins when one of the others ends. `running`: it has begun. `ok`, `error`: its run ended. `skipped`: it was not begun, for the reason that is given. `missed`: the gateway was not running, or the clock jumped. */
+export type CronOutcome = "running" | "ok" | "error" | "skipped" | "missed" | "waiting";
+export const CronOutcomeValues = ["running", "ok", "error", "skipped", "missed", "waiting"] as const satisfies readonly CronOutcome[];
+
+/** Changes of a job. */
+export type CronPatch = {
+  /** At most 128 characters. */
+  name?: string;
+  /** At most 1024 characters. */
+  description?: string;
+  enabled?: boolean;
+  deleteAfterRun?: boolean;
+  schedule?: CronSchedule;
+  spec?: CronSpec;
+};
+
+/** Parameters of `cron.preview`. */
+export type CronPreviewParams = {
+  schedule: CronSchedule;
+  /** 1 to 50. */
+  count?: number;
+};
+
+/** Result of `cron.preview`. */
+export type CronPreviewResult = {
+  schedule: CronSchedule;
+  /** At most 50 items. */
+  times: number[];
+  /** At most 64 characters. */
+  tz: string;
+};
+
+/** Parameters of `cron.remove`. */
+export type CronRemoveParams = {
+  /** At most 64 characters. */
+  id: string;
+};
+
+/** Result of `cron.remove`. */
+export type CronRemoveResult = {
+  ok: true;
+  removed: boolean;
+};
+
+/** One time of a job. */
+export type CronRun = {
+  id: number;
+  /** At most 64 characters. */
+  jobId: string;
+  /** Epoch ms. */
+  ts: number;
+  status: CronOutcome;
+  /** Epoch ms. */
+  startedAtMs?: number;
+  durationMs?: number;
+  /** At most 2048 characters. */
+  error?: string;
+  /** At most 2048 characters. */
+  summary?: string;
+  sessionKey?: SessionKey;
+  /** At most 128 characters. */
+  runId?: string;
+  /** From 1. */
+  count?: number;
+};
+
+/** Parameters of `cron.run`. */
+export type CronRunParams = {
+  /** At most 64 characters. */
+  id: string;
+};
+
+/** Result of `cron.run`. */
+export type CronRunResult = {
+  ok: true;
+  run: CronRun;
+};
+
+/** Parameters of `cron.runs`. */
+export type CronRunsParams = {
+  /** At most 64 characters. */
+  jobId?: string;
+  /** 1 to 200. */
+  limit?: number;
+  beforeId?: number;
+};
+
+/** Result of `cron.runs`. */
+export type CronRunsResult = {
+  /** At most 200 items. */
+  runs: CronRun[];
+  count: number;
+};
+
+/** CronSchedule where `kind` is `at`. */
+export type CronScheduleAt = {
+  kind: "at";
+  /** Epoch ms. */
+  atMs?: number;
+  /** At most 128 characters. */
+  at?: string;
+  /** At most 64 characters. */
+  tz?: string;
+};
+/** CronSchedule where `kind` is `every`. */
+export type CronScheduleEvery = {
+  kind: "every";
+  /** 60000 to 31622400000. */
+  everyMs?: number;
+  /** At most 32 characters. */
+  every?: string;
+  /** Epoch ms. */
+  anchorMs?: number;
+};
+/** CronSchedule where `kind` is `cron`. */
+export type CronScheduleCron = {
+  kind: "cron";
+  /** At most 256 characters. */
+  expr: string;
+  /** At most 64 characters. */
+  tz?: string;
+};
+/** When a job runs. The gateway gives the numbers; a caller may give words instead. */
+export type CronSchedule =
+  | CronScheduleAt
+  | CronScheduleEvery
+  | CronScheduleCron;
+
+/** CronSpec where `mode` is `systemEvent`. */
+export type CronSpecSystemEvent = {
+  mode: "systemEvent";
+  /** At most 8192 characters. */
+  text: string;
+};
+/** CronSpec where `mode` is `task`. */
+export type CronSpecTask = {
+  mode: "task";
+  /** At most 8192 characters. */
+  message: string;
+  /** At most 256 characters. */
+  model?: string;
+  thinking?: ThinkLevel;
+  /** 10 to 1800. */
+  timeoutSeconds?: number;
+  deliver?: boolean;
+  /** At most 512 characters. */
+  to?: string;
+  bestEffortDeliver?: boolean;
+};
+/** What a job does. */
+export type CronSpec =
+  | CronSpecSystemEvent
+  | CronSpecTask;
+
+/** Result of `cron.status`. */
+export type CronStatusResult = {
+  enabled: boolean;
+  jobs: number;
+  running: number;
+  /** Epoch ms. */
+  nextRunAtMs?: number;
+  /** At most 5 items. */
+  next: CronJob[];
+};
+
+/** Parameters of `cron.update`. */
+export type CronUpdateParams = {
+  /** At most 64 characters. */
+  id: string;
+  patch: CronPatch;
+};
+
+/** Result of `cron.update`. */
+export type CronUpdateResult = {
+  ok: true;
+  job: CronJob;
+  /** At most 5 items. */
+  times: number[];
 };
 
 /** A failed delivery, or one with an unknown outcome. Kept for 30 days, or until the platform confirms the delivery. */

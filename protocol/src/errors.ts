@@ -321,6 +321,38 @@ row(
 );
 row("run.aborted", { code: 464, blame: "caller", http: 409, exit: 1 }, "The run was stopped.", "Send a message to start another run.");
 
+// Jobs.
+row(
+  "cron.bad_schedule",
+  { code: 640, blame: "caller", http: 400, exit: 2 },
+  "The schedule can't be used.",
+  "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. See what comes of it: `gsv cron preview`.",
+);
+row(
+  "cron.not_found",
+  { code: 641, blame: "caller", http: 404, exit: 1 },
+  "There is no job with this id.",
+  "List the jobs: `gsv cron list`.",
+);
+row(
+  "cron.exists",
+  { code: 642, blame: "caller", http: 409, exit: 1 },
+  "There is another job with this id.",
+  "Choose another id, or change the job: `gsv cron edit ID`.",
+);
+row(
+  "cron.too_many",
+  { code: 643, blame: "policy", http: 409, exit: 1 },
+  "There are as many jobs as there may be.",
+  "Remove one: `gsv cron list`, `gsv cron remove ID`.",
+);
+row(
+  "cron.running",
+  { code: 644, blame: "caller", http: 409, exit: 1 },
+  "A run of this job goes on.",
+  "Wait for its end: `gsv cron runs ID`.",
+);
+
 // Approvals.
 row(
   "approval.denied",

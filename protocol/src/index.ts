@@ -24,6 +24,7 @@ import "./why.ts";
 import "./channel.ts";
 import "./pairing.ts";
 import "./heartbeat.ts";
+import "./cron.ts";
 import "./skill.ts";
 import "./transfer.ts";
 import "./spend.ts";

@@ -472,6 +472,66 @@ pub const CONFIG_UNKNOWN_PATH: ErrorReason = ErrorReason {
     hint: "Show the settings: `gsv config get`.",
 };
 
+/// The schedule can't be used.
+pub const CRON_BAD_SCHEDULE: ErrorReason = ErrorReason {
+    reason: "cron.bad_schedule",
+    code: 640,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The schedule can't be used.",
+    hint: "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. See what comes of it: `gsv cron preview`.",
+};
+
+/// There is another job with this id.
+pub const CRON_EXISTS: ErrorReason = ErrorReason {
+    reason: "cron.exists",
+    code: 642,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There is another job with this id.",
+    hint: "Choose another id, or change the job: `gsv cron edit ID`.",
+};
+
+/// There is no job with this id.
+pub const CRON_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "cron.not_found",
+    code: 641,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no job with this id.",
+    hint: "List the jobs: `gsv cron list`.",
+};
+
+/// A run of this job goes on.
+pub const CRON_RUNNING: ErrorReason = ErrorReason {
+    reason: "cron.running",
+    code: 644,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "A run of this job goes on.",
+    hint: "Wait for its end: `gsv cron runs ID`.",
+};
+
+/// There are as many jobs as there may be.
+pub const CRON_TOO_MANY: ErrorReason = ErrorReason {
+    reason: "cron.too_many",
+    code: 643,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There are as many jobs as there may be.",
+    hint: "Remove one: `gsv cron list`, `gsv cron remove ID`.",
+};
+
 /// The text to replace occurs more than once in the file.
 pub const EDIT_AMBIGUOUS: ErrorReason = ErrorReason {
     reason: "edit.ambiguous",
@@ -1677,6 +1737,11 @@ pub const ERRORS: &[ErrorReason] = &[
     CONFIG_NOT_SERVED,
     CONFIG_TOO_LARGE,
     CONFIG_UNKNOWN_PATH,
+    CRON_BAD_SCHEDULE,
+    CRON_EXISTS,
+    CRON_NOT_FOUND,
+    CRON_RUNNING,
+    CRON_TOO_MANY,
     EDIT_AMBIGUOUS,
     EDIT_NO_MATCH,
     FILE_BINARY,

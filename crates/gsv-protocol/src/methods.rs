@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "c2dacb107f0472a8";
+pub const PROTOCOL_FINGERPRINT: &str = "165a98bb29cf4d2d";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +73,22 @@ pub enum Request {
     ConfigUnset(types::ConfigUnsetParams),
     #[serde(rename = "connect")]
     Connect(types::ConnectParams),
+    #[serde(rename = "cron.add")]
+    CronAdd(types::CronAddParams),
+    #[serde(rename = "cron.list")]
+    CronList(types::CronListParams),
+    #[serde(rename = "cron.preview")]
+    CronPreview(types::CronPreviewParams),
+    #[serde(rename = "cron.remove")]
+    CronRemove(types::CronRemoveParams),
+    #[serde(rename = "cron.run")]
+    CronRun(types::CronRunParams),
+    #[serde(rename = "cron.runs")]
+    CronRuns(types::CronRunsParams),
+    #[serde(rename = "cron.status")]
+    CronStatus(NoParams),
+    #[serde(rename = "cron.update")]
+    CronUpdate(types::CronUpdateParams),
     #[serde(rename = "gateway.resume")]
     GatewayResume(NoParams),
     #[serde(rename = "gateway.status")]
@@ -232,6 +248,14 @@ impl Request {
             Self::ConfigSet(_) => "config.set",
             Self::ConfigUnset(_) => "config.unset",
             Self::Connect(_) => "connect",
+            Self::CronAdd(_) => "cron.add",
+            Self::CronList(_) => "cron.list",
+            Self::CronPreview(_) => "cron.preview",
+            Self::CronRemove(_) => "cron.remove",
+            Self::CronRun(_) => "cron.run",
+            Self::CronRuns(_) => "cron.runs",
+            Self::CronStatus(_) => "cron.status",
+            Self::CronUpdate(_) => "cron.update",
             Self::GatewayResume(_) => "gateway.resume",
             Self::GatewayStatus(_) => "gateway.status",
             Self::GatewayStop(_) => "gateway.stop",
@@ -701,6 +725,126 @@ impl Method for Connect {
 
     fn request(params: Self::Params) -> Request {
         Request::Connect(params)
+    }
+}
+
+/// Adds a job. With an id that exists already, the same job is answered, and another one is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronAdd;
+impl Method for CronAdd {
+    const NAME: &'static str = "cron.add";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::CronAddParams;
+    type Result = types::CronAddResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronAdd(params)
+    }
+}
+
+/// Lists the jobs, the next to run first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronList;
+impl Method for CronList {
+    const NAME: &'static str = "cron.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronListParams;
+    type Result = types::CronListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronList(params)
+    }
+}
+
+/// Returns the next times of a schedule and stores nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronPreview;
+impl Method for CronPreview {
+    const NAME: &'static str = "cron.preview";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronPreviewParams;
+    type Result = types::CronPreviewResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronPreview(params)
+    }
+}
+
+/// Removes a job and its log of runs. A run of it that has begun goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronRemove;
+impl Method for CronRemove {
+    const NAME: &'static str = "cron.remove";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronRemoveParams;
+    type Result = types::CronRemoveResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronRemove(params)
+    }
+}
+
+/// Runs a job now, beside its schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronRun;
+impl Method for CronRun {
+    const NAME: &'static str = "cron.run";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::CronRunParams;
+    type Result = types::CronRunResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronRun(params)
+    }
+}
+
+/// Lists what became of the last times of the jobs, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronRuns;
+impl Method for CronRuns {
+    const NAME: &'static str = "cron.runs";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronRunsParams;
+    type Result = types::CronRunsResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronRuns(params)
+    }
+}
+
+/// Returns how many jobs there are, how many run now, and what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronStatus;
+impl Method for CronStatus {
+    const NAME: &'static str = "cron.status";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::CronStatusResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronStatus(params)
+    }
+}
+
+/// Changes a job. Absent fields stay unchanged. A job that the gateway paused runs again when it is enabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronUpdate;
+impl Method for CronUpdate {
+    const NAME: &'static str = "cron.update";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronUpdateParams;
+    type Result = types::CronUpdateResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronUpdate(params)
     }
 }
 

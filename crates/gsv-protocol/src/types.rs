@@ -1749,6 +1749,38 @@ pub struct ConnectResume {
     pub sessions: Vec<ResumePoint>,
 }
 
+/// Parameters of `cron.add`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronAddParams {
+    /// At most 128 characters.
+    pub name: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub delete_after_run: Option<bool>,
+    pub schedule: CronSchedule,
+    pub spec: CronSpec,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// Result of `cron.add`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronAddResult {
+    pub ok: bool,
+    pub job: CronJob,
+    /// At most 5 items.
+    pub times: Vec<u64>,
+}
+
 /// Schedules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1764,6 +1796,323 @@ pub struct CronConfig {
     /// 1 to 16.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_concurrent_runs: Option<u8>,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronJob {
+    /// At most 64 characters.
+    pub id: String,
+    pub agent_id: AgentId,
+    /// At most 128 characters.
+    pub name: String,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub enabled: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub delete_after_run: Option<bool>,
+    /// Epoch ms.
+    pub created_at_ms: u64,
+    /// Epoch ms.
+    pub updated_at_ms: u64,
+    pub schedule: CronSchedule,
+    pub spec: CronSpec,
+    pub state: CronJobState,
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronJobState {
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_run_at_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub running_at_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_run_at_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_status: Option<CronOutcome>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_duration_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u64>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+}
+
+/// Parameters of `cron.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub include_disabled: Option<bool>,
+}
+
+/// Result of `cron.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronListResult {
+    /// At most 200 items.
+    pub jobs: Vec<CronJob>,
+    pub count: u64,
+}
+
+/// What became of one time of a job. `waiting`: it begins when one of the others ends. `running`: it has begun. `ok`, `error`: its run ended. `skipped`: it was not begun, for the reason that is given. `missed`: the gateway was not running, or the clock jumped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CronOutcome {
+    #[serde(rename = "running")]
+    Running,
+    #[serde(rename = "ok")]
+    Ok,
+    #[serde(rename = "error")]
+    Error,
+    #[serde(rename = "skipped")]
+    Skipped,
+    #[serde(rename = "missed")]
+    Missed,
+    #[serde(rename = "waiting")]
+    Waiting,
+}
+impl_string_enum!(CronOutcome { Running => "running", Ok => "ok", Error => "error", Skipped => "skipped", Missed => "missed", Waiting => "waiting" });
+
+/// Changes of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronPatch {
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub delete_after_run: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<CronSchedule>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub spec: Option<CronSpec>,
+}
+
+/// Parameters of `cron.preview`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronPreviewParams {
+    pub schedule: CronSchedule,
+    /// 1 to 50.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub count: Option<u8>,
+}
+
+/// Result of `cron.preview`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronPreviewResult {
+    pub schedule: CronSchedule,
+    /// At most 50 items.
+    pub times: Vec<u64>,
+    /// At most 64 characters.
+    pub tz: String,
+}
+
+/// Parameters of `cron.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRemoveParams {
+    /// At most 64 characters.
+    pub id: String,
+}
+
+/// Result of `cron.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRemoveResult {
+    pub ok: bool,
+    pub removed: bool,
+}
+
+/// One time of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRun {
+    pub id: u64,
+    /// At most 64 characters.
+    pub job_id: String,
+    /// Epoch ms.
+    pub ts: u64,
+    pub status: CronOutcome,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// From 1.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// Parameters of `cron.run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRunParams {
+    /// At most 64 characters.
+    pub id: String,
+}
+
+/// Result of `cron.run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRunResult {
+    pub ok: bool,
+    pub run: CronRun,
+}
+
+/// Parameters of `cron.runs`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRunsParams {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
+    /// 1 to 200.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before_id: Option<u64>,
+}
+
+/// Result of `cron.runs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronRunsResult {
+    /// At most 200 items.
+    pub runs: Vec<CronRun>,
+    pub count: u64,
+}
+
+/// When a job runs. The gateway gives the numbers; a caller may give words instead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum CronSchedule {
+    #[serde(rename = "at")]
+    At {
+        /// Epoch ms.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        at_ms: Option<u64>,
+        /// At most 128 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+        /// At most 64 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        tz: Option<String>,
+    },
+    #[serde(rename = "every")]
+    Every {
+        /// 60000 to 31622400000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        every_ms: Option<u64>,
+        /// At most 32 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        every: Option<String>,
+        /// Epoch ms.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        anchor_ms: Option<u64>,
+    },
+    #[serde(rename = "cron")]
+    Cron {
+        /// At most 256 characters.
+        expr: String,
+        /// At most 64 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        tz: Option<String>,
+    },
+}
+
+/// What a job does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all_fields = "camelCase")]
+pub enum CronSpec {
+    #[serde(rename = "systemEvent")]
+    SystemEvent {
+        /// At most 8192 characters.
+        text: String,
+    },
+    #[serde(rename = "task")]
+    Task {
+        /// At most 8192 characters.
+        message: String,
+        /// At most 256 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        thinking: Option<ThinkLevel>,
+        /// 10 to 1800.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        timeout_seconds: Option<u16>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        deliver: Option<bool>,
+        /// At most 512 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        best_effort_deliver: Option<bool>,
+    },
+}
+
+/// Result of `cron.status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronStatusResult {
+    pub enabled: bool,
+    pub jobs: u64,
+    pub running: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_run_at_ms: Option<u64>,
+    /// At most 5 items.
+    pub next: Vec<CronJob>,
+}
+
+/// Parameters of `cron.update`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronUpdateParams {
+    /// At most 64 characters.
+    pub id: String,
+    pub patch: CronPatch,
+}
+
+/// Result of `cron.update`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronUpdateResult {
+    pub ok: bool,
+    pub job: CronJob,
+    /// At most 5 items.
+    pub times: Vec<u64>,
 }
 
 /// A failed delivery, or one with an unknown outcome. Kept for 30 days, or until the platform confirms the delivery.

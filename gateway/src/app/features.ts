@@ -12,6 +12,7 @@ import { configFeature } from "../features/config/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
+import { scheduleFeature } from "../features/schedule/index.ts";
 import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
 import { skillsFeature } from "../features/skills/index.ts";
@@ -62,5 +63,6 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(configFeature)
   .add(modelsFeature)
   .add(spendFeature)
+  .add(scheduleFeature)
   .add(tokensFeature)
   .add(auditFeature);

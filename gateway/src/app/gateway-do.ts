@@ -23,6 +23,7 @@ import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from ".
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
+import type { CronCall, CronTold } from "../ports/schedule.ts";
 import type { SearchableSessions, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
@@ -177,6 +178,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async reply(call: ReplyCall): Promise<Result<void>> {
     return this.#ports.channelsRpc.reply(call);
+  }
+  async cron(call: CronCall): Promise<Result<CronTold>> {
+    return this.#ports.scheduleRpc.cron(call);
   }
   async channelPlaces(query: string, limit: number): Promise<ChannelPlaces> {
     return this.#ports.channelsRpc.places(query, limit);

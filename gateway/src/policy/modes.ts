@@ -18,8 +18,10 @@ export function classOf({ policyClass, target, tool, args }: PolicyCall): Policy
     return isProtected(args["path"]) ? "write_protected" : policyClass;
   // To look at a running command runs nothing; `write` and `submit` give it input.
   if (target.kind === "node" && tool === "Process" && LOOKS.has(args["action"])) return "read_private";
+  if (target.kind === "native" && tool === "gsv__Cron" && LOOKS_AT_JOBS.has(args["action"])) return "read_private";
   return policyClass;
 }
+const LOOKS_AT_JOBS: ReadonlySet<unknown> = new Set(["list", "runs"]);
 const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
 /**
  * A message to the owner's own direct conversation, named in full by `to` (rule PO16). A place that is named in parts may be another one
@@ -67,7 +69,11 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
     case "write_protected":
       // Its earlier versions are kept, and a run that has read other people's texts is asked about before the mode decides.
       if (mode === "auto" && isOwners) return ALLOW;
-      return ask("It changes a file that defines the agent or its instructions.");
+      return ask(
+        Object.hasOwn(call.args, "path")
+          ? "It changes a file that defines the agent or its instructions."
+          : "It changes what the agent does by itself.",
+      );
     case "write_files":
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(

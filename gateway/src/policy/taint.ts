@@ -21,6 +21,8 @@ export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
       return higher(OWNER, stated);
     case "gateway":
       return higher(taint("self", "a note of the gateway"), stated);
+    case "schedule":
+      return higher(taint("self", `the job ${origin.jobId}`), stated);
     case "channel":
       if (origin.role === "owner") return higher(OWNER, stated);
       return higher(

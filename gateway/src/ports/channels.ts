@@ -9,6 +9,7 @@ import type {
   Peer,
   PeerKind,
 } from "../../../protocol/gen/types.ts";
+import type { Result } from "./result.ts";
 import type { ReplyRoute, SessionIdentity } from "./session.ts";
 
 export interface ChannelPlaces {
@@ -41,6 +42,17 @@ export interface ChannelMessageSent {
   readonly deliveryId: string;
   readonly to: string;
   readonly duplicate?: boolean;
+}
+
+/** For features that write to a place by its name, on the owner's behalf. */
+export interface ChannelsOut {
+  /** What is wrong with the name of a place, as a sentence; undefined: nothing. Whether the agent may write there is decided with each message. */
+  placeProblem(to: string): string | undefined;
+  /** Once per `callId`. */
+  sendTo(to: string, message: Omit<ChannelMessage, "target">): Promise<Result<ChannelMessageSent>>;
+}
+export interface ChannelsOutPort {
+  readonly channelsOut: ChannelsOut;
 }
 
 export type ReplyCall =

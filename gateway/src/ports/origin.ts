@@ -24,6 +24,12 @@ export type Origin =
   | { readonly kind: "session"; readonly sessionKey: string; readonly hops: number }
   /** The end of a background command on a node. */
   | { readonly kind: "node_event"; readonly nodeId: string }
+  /** A job, at its time. `budget`: what its run may use, beside the other limits. */
+  | {
+      readonly kind: "schedule";
+      readonly jobId: string;
+      readonly budget: { readonly steps: number; readonly ms: number; readonly costUsd: number };
+    }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 
@@ -42,6 +48,8 @@ export function originText(origin: Origin): string {
       return `session ${origin.sessionKey}`;
     case "node_event":
       return `node ${origin.nodeId}`;
+    case "schedule":
+      return `job ${origin.jobId}`;
     case "gateway":
       return "gateway";
   }

@@ -2,6 +2,7 @@
 import type {
   ChatAbortResult,
   ChatSendResult,
+  Directives,
   NodeExecEventParams,
   Peer,
   RunWhyResult,
@@ -45,6 +46,8 @@ export interface SessionSend {
   readonly attachments?: readonly Attachment[];
   /** The text is only text: nothing in it is a command or a directive. */
   readonly verbatim?: true;
+  /** With `verbatim`: settings of this message. */
+  readonly directives?: Directives;
   /** With `verbatim`: the bare text of a sender who may use commands. When it is a command, the command runs and the text is not sent. */
   readonly command?: string;
   /** The command is of a guest, who may use `/help` and `/status` only. */

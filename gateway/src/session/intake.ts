@@ -54,9 +54,9 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
 }
 /** The others are the owner's. */
 const GUEST_COMMANDS: ReadonlySet<string> = new Set<Command["name"]>(["help", "status"]);
-function parsedOf({ text, verbatim, command, quiet, byGuest }: SessionSend, current: ModelRef | undefined): Parsed {
+function parsedOf({ text, verbatim, directives = {}, command, quiet, byGuest }: SessionSend, current: ModelRef | undefined): Parsed {
   if (verbatim !== true && quiet !== true) return parseMessage(text, current);
-  if (command === undefined || quiet === true) return { kind: "message", text, directives: {}, status: false };
+  if (command === undefined || quiet === true) return { kind: "message", text, directives, status: false };
   const unknown = unknownCommand(command);
   if (unknown !== undefined) return unknown;
   const asked = parseMessage(command, current);

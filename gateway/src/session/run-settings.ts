@@ -1,5 +1,6 @@
 /** The settings of a run: its models, thinking level and budget, each from the most specific place that sets it. PURE. */
 import type { AgentConfig, ModelRef, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
+import type { Origin } from "../ports/origin.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
 import type { Budget, Thinking } from "./machine/state.ts";
 
@@ -27,9 +28,14 @@ export const thinkLevelFor = (
   settings: SessionSettings,
   config: EffectiveConfig,
 ): ThinkLevel | undefined => run.directives.thinkLevel ?? settings.thinkingLevel ?? config.model.thinkLevel;
-export const budgetOf = (config: EffectiveConfig): Budget => ({
-  steps: config.limits.stepsPerRun,
-  ms: config.limits.runMs,
-  costUsd: config.limits.runCostUsd,
-  ...(config.limits.runTokens === undefined ? {} : { tokens: config.limits.runTokens }),
-});
+/** What a run may use. A job's run has its own limits beside those of the configuration. */
+export function budgetOf({ limits }: EffectiveConfig, origin: Origin | undefined): Budget {
+  const { steps, ms, costUsd } = origin?.kind === "schedule" ? origin.budget : UNBOUNDED;
+  return {
+    steps: Math.min(limits.stepsPerRun, steps),
+    ms: Math.min(limits.runMs, ms),
+    costUsd: Math.min(limits.runCostUsd, costUsd),
+    ...(limits.runTokens === undefined ? {} : { tokens: limits.runTokens }),
+  };
+}
+const UNBOUNDED = { steps: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY, costUsd: Number.POSITIVE_INFINITY } as const;

@@ -191,14 +191,15 @@ function outputFor({ rates, inputUsd, output }: CallTerms, input: number, { cost
   if (!rates) return Math.min(output, Math.floor(tokens - input));
   return rates.output === 0 ? output : Math.min(output, Math.floor((costUsd - inputUsd) / rates.output + 1e-6));
 }
-function leftOf({ spent, unpriced = 0 }: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
-  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config);
+function leftOf(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
+  const { spent, unpriced = 0 } = run;
+  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config, run.origin);
   return { costUsd: Math.max(0, costUsd - (spent.costUsd ?? 0)), tokens: Math.max(0, tokens - unpriced) };
 }
 /** The run's own budget leaves less than the least that the next call may cost (rule R1). */
 function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, least: Amount): GsvError | undefined {
   const left = leftOf(run, config);
-  const { costUsd, tokens = 0 } = budgetOf(config);
+  const { costUsd, tokens = 0 } = budgetOf(config, run.origin);
   const [spentUsd, spentTokens] = [run.spent.costUsd ?? 0, run.unpriced ?? 0];
   const tell = (used: string, needs: string, setting: string, isFirst: boolean): GsvError => ({
     reason: "budget.cost",

@@ -6,7 +6,7 @@ import { INVALID_ARGUMENTS } from "../models/answer.ts";
 export type Arguments = Readonly<Record<string, unknown>>;
 export const bad = (message: string): Failure => failure("tool.bad_args", message);
 
-type Field<T> = (name: string, value: unknown) => Result<T>;
+export type Field<T> = (name: string, value: unknown) => Result<T>;
 /** How each argument is read; one that is not `optional` is required. */
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 export type ValuesOf<S extends Fields> = { readonly [K in keyof S]: S[K] extends Field<infer T> ? T : never };

@@ -203,6 +203,7 @@ export class Stage {
         this.sentOut.push(input);
         return Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } });
       },
+      cron: () => Promise.resolve({ ok: true, value: { value: {} } }),
       channelPlaces: () => Promise.resolve({ channels: [], places: [], more: false }),
       message: (input) => {
         this.sentOut.push(input);

@@ -366,6 +366,7 @@ export class World {
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => ({ sessions: [], more: false })),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
+      cron: () => remote(() => ({ ok: true as const, value: { value: {} } })),
       channelPlaces: () => remote(() => ({ channels: [], places: [], more: false })),
       message: () => remote(() => ({ ok: true as const, value: { status: "queued" as const, deliveryId: "none", to: "none" } })),
       skillsSeen: () => remote(() => []),

@@ -113,7 +113,29 @@ import type {
   ConnectParams,
   ConnectResult,
   ConnectResume,
+  CronAddParams,
+  CronAddResult,
   CronConfig,
+  CronJob,
+  CronJobState,
+  CronListParams,
+  CronListResult,
+  CronOutcome,
+  CronPatch,
+  CronPreviewParams,
+  CronPreviewResult,
+  CronRemoveParams,
+  CronRemoveResult,
+  CronRun,
+  CronRunParams,
+  CronRunResult,
+  CronRunsParams,
+  CronRunsResult,
+  CronSchedule,
+  CronSpec,
+  CronStatusResult,
+  CronUpdateParams,
+  CronUpdateResult,
   DeliveryProblem,
   DeliveryReport,
   DeliveryState,
@@ -476,7 +498,29 @@ export function checkConnectAuth(value: unknown): value is ConnectAuth;
 export function checkConnectParams(value: unknown): value is ConnectParams;
 export function checkConnectResult(value: unknown): value is ConnectResult;
 export function checkConnectResume(value: unknown): value is ConnectResume;
+export function checkCronAddParams(value: unknown): value is CronAddParams;
+export function checkCronAddResult(value: unknown): value is CronAddResult;
 export function checkCronConfig(value: unknown): value is CronConfig;
+export function checkCronJob(value: unknown): value is CronJob;
+export function checkCronJobState(value: unknown): value is CronJobState;
+export function checkCronListParams(value: unknown): value is CronListParams;
+export function checkCronListResult(value: unknown): value is CronListResult;
+export function checkCronOutcome(value: unknown): value is CronOutcome;
+export function checkCronPatch(value: unknown): value is CronPatch;
+export function checkCronPreviewParams(value: unknown): value is CronPreviewParams;
+export function checkCronPreviewResult(value: unknown): value is CronPreviewResult;
+export function checkCronRemoveParams(value: unknown): value is CronRemoveParams;
+export function checkCronRemoveResult(value: unknown): value is CronRemoveResult;
+export function checkCronRun(value: unknown): value is CronRun;
+export function checkCronRunParams(value: unknown): value is CronRunParams;
+export function checkCronRunResult(value: unknown): value is CronRunResult;
+export function checkCronRunsParams(value: unknown): value is CronRunsParams;
+export function checkCronRunsResult(value: unknown): value is CronRunsResult;
+export function checkCronSchedule(value: unknown): value is CronSchedule;
+export function checkCronSpec(value: unknown): value is CronSpec;
+export function checkCronStatusResult(value: unknown): value is CronStatusResult;
+export function checkCronUpdateParams(value: unknown): value is CronUpdateParams;
+export function checkCronUpdateResult(value: unknown): value is CronUpdateResult;
 export function checkDeliveryProblem(value: unknown): value is DeliveryProblem;
 export function checkDeliveryReport(value: unknown): value is DeliveryReport;
 export function checkDeliveryState(value: unknown): value is DeliveryState;

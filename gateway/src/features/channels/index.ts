@@ -2,10 +2,19 @@
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { hashPair, hex32 } from "../../../../protocol/runtime/hash.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
-import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ChannelPort, ChannelRef, ReplyCall } from "../../ports/channels.ts";
+import type {
+  ChannelMessage,
+  ChannelMessageSent,
+  ChannelPlaces,
+  ChannelPort,
+  ChannelRef,
+  ChannelsOutPort,
+  ReplyCall,
+} from "../../ports/channels.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
@@ -17,6 +26,7 @@ import { channelMethods } from "./methods.ts";
 import { CHANNEL_HISTORY, CHANNEL_MIGRATIONS } from "./migrations.ts";
 import { Pairings } from "./pairing-store.ts";
 import { Peers } from "./peer-store.ts";
+import { parseTarget } from "./targets.ts";
 import { CHANNEL_TOOLS } from "./tools.ts";
 import { wakeChannels } from "./wake.ts";
 
@@ -43,7 +53,7 @@ export interface ChannelsRpc {
   message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
 }
 
-export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channelsRpc: ChannelsRpc }> = {
+export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & { readonly channelsRpc: ChannelsRpc }> = {
   name: "channels",
   history: CHANNEL_HISTORY,
   migrations: CHANNEL_MIGRATIONS,
@@ -65,6 +75,15 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, { readonly channel
     });
     return {
       offers: {
+        channelsOut: {
+          placeProblem: (to) => (parseTarget(to) === undefined ? `\`${to.slice(0, 100)}\` is no place.` : undefined),
+          sendTo: async (to, message) => {
+            const target = parseTarget(to);
+            return target === undefined
+              ? fail("channel.unknown", `\`${to.slice(0, 100)}\` is no place.`)
+              : hub.outgoing.message({ ...message, target });
+          },
+        },
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),

@@ -121,7 +121,7 @@ export class ModelCaller {
       retryable,
       models: more.models ?? run.modelIndex + 1,
       streamed: more.streamed ?? false,
-      ...(more.context ? { budget: budgetOf(more.context.config) } : {}),
+      ...(more.context ? { budget: budgetOf(more.context.config, run.origin) } : {}),
       ...(more.outcome?.retryAfterMs === undefined ? {} : { retryAfterMs: more.outcome.retryAfterMs }),
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
       ...(more.plan ? { plan: more.plan } : {}),
@@ -170,7 +170,7 @@ export class ModelCaller {
     const { call } = allowed;
     if (sized.plan) {
       call.end(undefined, undefined);
-      return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config) };
+      return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config, run.origin) };
     }
     let offset = 0;
     // A copy: the history grows in place, and an aborted call may continue for a while.
@@ -230,7 +230,7 @@ export class ModelCaller {
       message: outcome.message,
       calls,
       usage: outcome.usage,
-      budget: budgetOf(config),
+      budget: budgetOf(config, run.origin),
       asked: nameOf(model),
       ...(spent ? { spent } : {}),
     };

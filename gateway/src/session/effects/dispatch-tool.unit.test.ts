@@ -67,6 +67,7 @@ describe("DispatchTool", () => {
       search: none,
       searchableSessions: none,
       sendToSession: none,
+      cron: none,
       channelPlaces: none,
       message: none,
       skillsSeen: none,

@@ -76,7 +76,7 @@ export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError
   if (!budget) return undefined;
   const tell = (reason: ErrorReason, used: string, setting: string): GsvError => ({
     reason,
-    message: `The run used up ${used}. Say "continue" to go on, or raise \`${setting}\`.`,
+    message: `The run used up ${used}. ${run.origin.kind === "schedule" ? "A job may use no more in one run: let it do less at once." : `Say "continue" to go on, or raise \`${setting}\`.`}`,
   });
   if (nextStep > budget.steps) return tell("budget.steps", `its ${budget.steps} steps`, "limits.stepsPerRun");
   const ms = d.at.now - run.startedAt - (run.waitedMs ?? 0);

@@ -1,0 +1,344 @@
+/**
+ * Jobs, and a row for each of their times that came (rule SC1). A row is written before anything is done for it, in one transaction with
+ * the job's next time; it is unique by job and time, so that a time is never taken twice.
+ */
+import type { CronOutcome, CronSpec } from "../../../../protocol/gen/types.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Taint } from "../../ports/taint.ts";
+import type { Due, Schedule } from "../../schedule/schedule.ts";
+
+/** What the owner or the agent has said about a job. */
+export interface JobBody {
+  readonly name: string;
+  readonly description?: string;
+  readonly deleteAfterRun?: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly schedule: Schedule;
+  readonly spec: CronSpec;
+  /** What the conversation that wrote the job had read. Absent: the owner wrote it. */
+  readonly taint?: Taint;
+}
+export interface Job {
+  readonly id: string;
+  readonly agentId: string;
+  readonly body: JobBody;
+  readonly enabled: boolean;
+  /** The first time that was not handled yet. Absent: there is none. */
+  readonly nextAt?: number;
+  /** When `nextAt` was worked out. */
+  readonly lookedAt: number;
+  /** Runs in a row that failed. */
+  readonly failures: number;
+  readonly paused?: string;
+}
+export interface RunBody {
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly error?: string;
+  readonly summary?: string;
+  readonly sessionKey?: string;
+  readonly runId?: string;
+  /** With `missed`: the times that the row stands for. */
+  readonly count?: number;
+  /** What the run had read when it ended. Absent: nothing of others. */
+  readonly taint?: Taint;
+  /** The owner asked for it, beside the schedule. */
+  readonly byHand?: true;
+}
+/** One time of a job. */
+export interface JobRun {
+  readonly id: number;
+  readonly jobId: string;
+  /** The scheduled time. */
+  readonly ts: number;
+  readonly status: CronOutcome;
+  readonly body: RunBody;
+  /** When it is looked at again; absent once it has ended. */
+  readonly checkAt?: number;
+  /** Times that its begin failed. */
+  readonly tries: number;
+}
+type JobRow = {
+  id: string;
+  agent: string;
+  body: string;
+  enabled: number;
+  next_at: number | null;
+  looked_at: number;
+  failures: number;
+  paused: string | null;
+};
+type RunRow = { id: number; job: string; ts: number; status: string; body: string; check_at: number | null; tries: number };
+
+export const MAX_JOBS = 200;
+const RUNS_KEPT = 200;
+/** The jobs of one pass of the alarm. */
+const DUE_AT_ONCE = 50;
+const DUE = "enabled = 1 AND next_at IS NOT NULL AND (? = 0 OR json_extract(body, '$.schedule.kind') <> 'at')";
+
+export class JobStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  count(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM cron_jobs")?.n ?? 0;
+  }
+  find(id: string): Job | undefined {
+    const row = one<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE id = ?", id);
+    return row === undefined ? undefined : jobOf(row);
+  }
+  /** The next to run first; those without a next time last. */
+  list(): readonly Job[] {
+    return all<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs ORDER BY next_at IS NULL OR enabled = 0, next_at, id").map(jobOf);
+  }
+  /** False: there are as many jobs as there may be. */
+  add(job: Job): boolean {
+    return this.#db.transactionSync(() => {
+      if (this.count() >= MAX_JOBS) return false;
+      this.#write(job);
+      return true;
+    });
+  }
+  update(job: Job): void {
+    this.#write(job);
+  }
+  #write({ id, agentId, body, enabled, nextAt, lookedAt, failures, paused }: Job): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO cron_jobs(id, agent, body, enabled, next_at, looked_at, failures, paused) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT(id) DO UPDATE SET agent = excluded.agent, body = excluded.body, enabled = excluded.enabled, next_at = excluded.next_at,
+         looked_at = excluded.looked_at, failures = excluded.failures, paused = excluded.paused`,
+      id,
+      agentId,
+      JSON.stringify(body),
+      enabled ? 1 : 0,
+      nextAt ?? null,
+      lookedAt,
+      failures,
+      paused ?? null,
+    );
+  }
+  /** Of a run that goes on, the row stays until it ends. */
+  remove(id: string): boolean {
+    return this.#db.transactionSync(() => {
+      const existed = this.find(id) !== undefined;
+      run(this.#db.sql, "DELETE FROM cron_jobs WHERE id = ?", id);
+      run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", id);
+      return existed;
+    });
+  }
+
+  /** `now`: a clock that was set back makes jobs due at once, so that their next times are worked out again. `repeating`: no others. */
+  nextDue(now: number, repeating: boolean): number | undefined {
+    const { at, looked } = one<{ at: number | null; looked: number | null }>(
+      this.#db.sql,
+      `SELECT min(next_at) AS at, max(looked_at) AS looked FROM cron_jobs WHERE ${DUE}`,
+      repeating ? 1 : 0,
+    ) ?? { at: null, looked: null };
+    return looked !== null && looked > now ? now : (at ?? undefined);
+  }
+  /** Jobs whose time has come, or whose next time was worked out by a clock that was set back since. */
+  due(now: number, repeating: boolean): readonly Job[] {
+    return all<JobRow>(
+      this.#db.sql,
+      `SELECT * FROM cron_jobs WHERE ${DUE} AND (next_at <= ? OR looked_at > ?) ORDER BY next_at, id LIMIT ?`,
+      repeating ? 1 : 0,
+      now,
+      now,
+      DUE_AT_ONCE,
+    ).map(jobOf);
+  }
+
+  /**
+   * Takes the times of a job that have come: a row for the time that runs, or that is skipped, and rows for those that are missed; and
+   * the job's next time. Undefined: the job has changed meanwhile, or nothing runs.
+   */
+  take(job: Job, came: Due, next: number | undefined, now: number, skip: string | undefined): JobRun | undefined {
+    return this.#db.transactionSync(() => {
+      const current = this.find(job.id);
+      if (current?.nextAt !== job.nextAt || !current?.enabled) return undefined;
+      this.#write({ ...without(current, "nextAt"), ...(next === undefined ? {} : { nextAt: next }), lookedAt: now });
+      const { missed, missedCount } = came;
+      for (const ts of missed) this.#insert(job.id, ts, "missed", {}, undefined);
+      const [oldest] = missed.slice(-1);
+      if (missedCount > missed.length && oldest !== undefined)
+        this.#insert(job.id, oldest - 1, "missed", { count: missedCount - missed.length }, undefined);
+      if (came.start === undefined) return undefined;
+      const goesOn = this.open(job.id);
+      const reason = skip ?? (goesOn === undefined ? undefined : "The run before still goes on.");
+      const taken = this.#insert(
+        job.id,
+        came.start,
+        reason === undefined ? "waiting" : "skipped",
+        reason === undefined ? {} : { error: reason, endedAt: now },
+        reason === undefined ? now : undefined,
+      );
+      this.#prune(job.id);
+      return reason === undefined ? taken : undefined;
+    });
+  }
+  /** A run beside the schedule. Undefined: one goes on. */
+  takeByHand(jobId: string, now: number): JobRun | undefined {
+    return this.#db.transactionSync(() => {
+      if (this.open(jobId) !== undefined) return undefined;
+      let ts = now;
+      while (one(this.#db.sql, "SELECT 1 AS x FROM cron_runs WHERE job = ? AND ts = ?", jobId, ts) !== undefined) ts++;
+      const taken = this.#insert(jobId, ts, "waiting", { byHand: true }, now);
+      this.#prune(jobId);
+      return taken;
+    });
+  }
+  /** A time that has a row already stays as it is. */
+  #insert(jobId: string, ts: number, status: CronOutcome, body: RunBody, checkAt: number | undefined): JobRun | undefined {
+    const row = one<RunRow>(
+      this.#db.sql,
+      "INSERT INTO cron_runs(job, ts, status, body, check_at, tries) VALUES(?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING RETURNING *",
+      jobId,
+      ts,
+      status,
+      JSON.stringify(body),
+      checkAt ?? null,
+    );
+    return row === undefined ? undefined : runOf(row);
+  }
+  #prune(jobId: string): void {
+    run(
+      this.#db.sql,
+      `DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL
+         AND id <= (SELECT id FROM cron_runs WHERE job = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
+      jobId,
+      jobId,
+      RUNS_KEPT,
+    );
+  }
+
+  /** The run of a job that has not ended. */
+  open(jobId: string): JobRun | undefined {
+    const row = one<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE job = ? AND check_at IS NOT NULL", jobId);
+    return row === undefined ? undefined : runOf(row);
+  }
+  /** Runs of all jobs that have not ended, the first taken first. */
+  allOpen(): readonly JobRun[] {
+    return all<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE check_at IS NOT NULL ORDER BY id").map(runOf);
+  }
+  runById(id: number): JobRun | undefined {
+    const row = one<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE id = ?", id);
+    return row === undefined ? undefined : runOf(row);
+  }
+  lastEnded(jobId: string): JobRun | undefined {
+    const row = one<RunRow>(
+      this.#db.sql,
+      "SELECT * FROM cron_runs WHERE job = ? AND check_at IS NULL AND status <> 'missed' ORDER BY id DESC LIMIT 1",
+      jobId,
+    );
+    return row === undefined ? undefined : runOf(row);
+  }
+  /** The newest first. */
+  runs(jobId: string | undefined, beforeId: number, limit: number): readonly JobRun[] {
+    return all<RunRow>(
+      this.#db.sql,
+      "SELECT * FROM cron_runs WHERE (? = '' OR job = ?) AND id < ? ORDER BY id DESC LIMIT ?",
+      jobId ?? "",
+      jobId ?? "",
+      beforeId,
+      limit,
+    ).map(runOf);
+  }
+  nextCheck(): number | undefined {
+    return (
+      one<{ at: number | null }>(this.#db.sql, "SELECT min(check_at) AS at FROM cron_runs WHERE check_at IS NOT NULL")?.at ?? undefined
+    );
+  }
+  /** False: the run has ended already. */
+  change(
+    id: number,
+    change: { readonly status?: CronOutcome; readonly body?: Partial<RunBody>; readonly checkAt: number; readonly tries?: number },
+  ): boolean {
+    return this.#db.transactionSync(() => {
+      const current = this.runById(id);
+      if (current?.checkAt === undefined) return false;
+      this.#rewrite(
+        current,
+        change.status ?? current.status,
+        { ...current.body, ...change.body },
+        change.checkAt,
+        change.tries ?? current.tries,
+      );
+      return true;
+    });
+  }
+  /**
+   * Ends a run and counts the failures of its job; with `paused`, the job runs no more. Undefined: it has ended already. A job that is
+   * removed after its run is removed here.
+   */
+  end(
+    id: number,
+    status: Exclude<CronOutcome, "running" | "waiting">,
+    body: Partial<RunBody>,
+    now: number,
+    pauseAfter: { readonly failures: number; readonly reason: (error: string) => string },
+  ): { readonly job: Job | undefined; readonly pausedNow: boolean } | undefined {
+    return this.#db.transactionSync(() => {
+      const current = this.runById(id);
+      if (current?.checkAt === undefined) return undefined;
+      this.#rewrite(current, status, { ...current.body, ...body, endedAt: now }, undefined, current.tries);
+      const job = this.find(current.jobId);
+      if (job === undefined) {
+        run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", current.jobId);
+        return { job, pausedNow: false };
+      }
+      const removes = job.body.deleteAfterRun ?? (job.body.schedule.kind === "at" && status === "ok");
+      if (removes && job.nextAt === undefined && current.body.byHand === undefined) {
+        run(this.#db.sql, "DELETE FROM cron_jobs WHERE id = ?", job.id);
+        return { job, pausedNow: false };
+      }
+      if (status === "skipped") return { job, pausedNow: false };
+      const failures = status === "error" ? job.failures + 1 : 0;
+      const pausedNow = failures >= pauseAfter.failures && job.enabled && job.nextAt !== undefined;
+      this.#write({
+        ...job,
+        failures,
+        ...(pausedNow ? { enabled: false, paused: pauseAfter.reason(body.error ?? "").slice(0, 512) } : {}),
+      });
+      return { job, pausedNow };
+    });
+  }
+  #rewrite({ id }: JobRun, status: CronOutcome, body: RunBody, checkAt: number | undefined, tries: number): void {
+    run(
+      this.#db.sql,
+      "UPDATE cron_runs SET status = ?, body = ?, check_at = ?, tries = ? WHERE id = ?",
+      status,
+      JSON.stringify(body),
+      checkAt ?? null,
+      tries,
+      id,
+    );
+  }
+}
+function without<T extends object, K extends keyof T>(value: T, key: K): Omit<T, K> {
+  const { [key]: _removed, ...rest } = value;
+  return rest;
+}
+const jobOf = (row: JobRow): Job => ({
+  id: row.id,
+  agentId: row.agent,
+  body: JSON.parse(row.body) as JobBody,
+  enabled: row.enabled === 1,
+  ...(row.next_at === null ? {} : { nextAt: row.next_at }),
+  lookedAt: row.looked_at,
+  failures: row.failures,
+  ...(row.paused === null ? {} : { paused: row.paused }),
+});
+const runOf = (row: RunRow): JobRun => ({
+  id: row.id,
+  jobId: row.job,
+  ts: row.ts,
+  status: row.status as CronOutcome,
+  body: JSON.parse(row.body) as RunBody,
+  ...(row.check_at === null ? {} : { checkAt: row.check_at }),
+  tries: row.tries,
+});

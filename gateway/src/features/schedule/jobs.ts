@@ -1,0 +1,181 @@
+/** Adding, changing and running jobs by hand. What a caller gives is read against the present time and zone (rule SC9). */
+import type {
+  CronAddParams,
+  CronJob,
+  CronPreviewParams,
+  CronPreviewResult,
+  CronRun,
+  CronSchedule,
+  CronSpec,
+  CronUpdateParams,
+} from "../../../../protocol/gen/types.ts";
+import { unknownAgent } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { parseModel } from "../../models/choose.ts";
+import type { ChannelsOut } from "../../ports/channels.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { Taint } from "../../ports/taint.ts";
+import { nextTimes, readSchedule } from "../../schedule/read.ts";
+import { type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
+import { type Job, type JobStore, MAX_JOBS } from "./job-store.ts";
+import { shownJob, shownRun } from "./shown.ts";
+
+export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now"> {
+  readonly store: JobStore;
+  readonly engine: () => Promise<CronEngine>;
+  readonly channelsOut: ChannelsOut;
+}
+export interface JobAnswer {
+  readonly ok: true;
+  readonly job: CronJob;
+  readonly times: number[];
+}
+const PREVIEWED = 5;
+const ID_CHARS = 32;
+
+export class Jobs {
+  readonly #ports: JobsPorts;
+
+  constructor(ports: JobsPorts) {
+    this.#ports = ports;
+  }
+
+  async preview({ schedule, count }: CronPreviewParams): Promise<Result<CronPreviewResult>> {
+    const read = await this.#read(schedule);
+    if (!read.ok) return read;
+    const { stored, line } = read.value;
+    const tz = stored.kind === "cron" ? stored.tz : this.#ports.config.effective().userTimezone;
+    return succeed({ schedule: stored, times: nextTimes(stored, this.#ports.now(), count ?? PREVIEWED, line), tz });
+  }
+
+  /** The same job again, under the same id, is answered and not added. `taint`: of the conversation that adds it. */
+  async add(params: CronAddParams, taint?: Taint): Promise<Result<JobAnswer>> {
+    const { store, config, ids, now, arm } = this.#ports;
+    const agentId = params.agentId ?? config.defaultAgentId();
+    if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+    const problem = this.#specProblem(params.spec);
+    if (problem !== undefined) return problem;
+    const read = await this.#read(params.schedule);
+    const known = params.id === undefined ? undefined : store.find(params.id);
+    if (known !== undefined)
+      return known.body.name === params.name && JSON.stringify(known.body.spec) === JSON.stringify(params.spec)
+        ? succeed(await this.#answer(known))
+        : fail("cron.exists");
+    if (!read.ok) return read;
+    const at = now();
+    const { stored, line } = read.value;
+    const nextAt = nextTime(stored, at, line);
+    const job: Job = {
+      id: params.id ?? `${slugOf(params.name)}-${ids.name(5)}`,
+      agentId,
+      body: {
+        name: params.name,
+        ...(params.description === undefined ? {} : { description: params.description }),
+        ...(params.deleteAfterRun === undefined ? {} : { deleteAfterRun: params.deleteAfterRun }),
+        createdAt: at,
+        updatedAt: at,
+        schedule: stored,
+        spec: params.spec,
+        ...(taint === undefined ? {} : { taint }),
+      },
+      enabled: params.enabled ?? true,
+      ...(nextAt === undefined ? {} : { nextAt }),
+      lookedAt: at,
+      failures: 0,
+    };
+    if (!store.add(job)) return fail("cron.too_many", `There are ${MAX_JOBS} jobs, which is the limit.`);
+    arm();
+    return succeed(await this.#answer(job));
+  }
+
+  /** A job that was paused is let go by `enabled`, and its failures count from zero. */
+  async update({ id, patch }: CronUpdateParams, taint?: Taint): Promise<Result<JobAnswer>> {
+    const { store, now, arm } = this.#ports;
+    const problem = patch.spec === undefined ? undefined : this.#specProblem(patch.spec);
+    if (problem !== undefined) return problem;
+    const read = patch.schedule === undefined ? undefined : await this.#read(patch.schedule);
+    if (read?.ok === false) return read;
+    const before = store.find(id);
+    if (before === undefined) return fail("cron.not_found");
+    const stored = read?.value.stored ?? before.body.schedule;
+    const line = read === undefined ? await this.#lineOf(stored) : read.value.line;
+    const job = store.find(id);
+    if (job === undefined) return fail("cron.not_found");
+    const at = now();
+    const enabled = patch.enabled ?? job.enabled;
+    const isFresh = read !== undefined || (enabled && !job.enabled);
+    const nextAt = isFresh ? nextTime(stored, at, line) : job.nextAt;
+    if (enabled && !job.enabled && nextAt === undefined)
+      return fail("cron.bad_schedule", "The job's time is over.", `Give it another one: \`gsv cron edit ${id} --at TIME\`.`);
+    const { taint: before_, ...body } = job.body;
+    const label = taint ?? before_;
+    const next: Job = {
+      id,
+      agentId: job.agentId,
+      body: {
+        ...body,
+        ...(patch.name === undefined ? {} : { name: patch.name }),
+        ...(patch.description === undefined ? {} : { description: patch.description }),
+        ...(patch.deleteAfterRun === undefined ? {} : { deleteAfterRun: patch.deleteAfterRun }),
+        ...(patch.spec === undefined ? {} : { spec: patch.spec }),
+        schedule: stored,
+        updatedAt: at,
+        ...(label === undefined ? {} : { taint: label }),
+      },
+      enabled,
+      ...(nextAt === undefined ? {} : { nextAt }),
+      lookedAt: at,
+      failures: enabled && !job.enabled ? 0 : job.failures,
+      ...(enabled || job.paused === undefined ? {} : { paused: job.paused }),
+    };
+    store.update(next);
+    arm();
+    return succeed(await this.#answer(next));
+  }
+
+  runNow(id: string): Result<{ readonly ok: true; readonly run: CronRun }> {
+    const { store, now, arm } = this.#ports;
+    if (store.find(id) === undefined) return fail("cron.not_found");
+    const run = store.takeByHand(id, now());
+    if (run === undefined) return fail("cron.running");
+    arm();
+    return succeed({ ok: true, run: shownRun(run) });
+  }
+  shown(job: Job): CronJob {
+    const { store } = this.#ports;
+    return shownJob(job, store.open(job.id), store.lastEnded(job.id));
+  }
+
+  async #answer(job: Job): Promise<JobAnswer> {
+    const line = await this.#lineOf(job.body.schedule);
+    return { ok: true, job: this.shown(job), times: nextTimes(job.body.schedule, this.#ports.now(), PREVIEWED, line) };
+  }
+  async #read(given: CronSchedule): Promise<Result<{ readonly stored: Schedule; readonly line: CronLine | undefined }>> {
+    const { config, now } = this.#ports;
+    const engine = given.kind === "cron" ? await this.#ports.engine().catch(() => undefined) : undefined;
+    const read = readSchedule(given, { now: now(), tz: config.effective().userTimezone, engine });
+    return read.ok ? succeed({ stored: read.value, line: await this.#lineOf(read.value) }) : read;
+  }
+  async #lineOf(schedule: Schedule): Promise<CronLine | undefined> {
+    if (schedule.kind !== "cron") return undefined;
+    const line = (await this.#ports.engine())(schedule.expr, schedule.tz);
+    return line.ok ? line.value : undefined;
+  }
+  #specProblem(spec: CronSpec): Result<never> | undefined {
+    if (spec.mode !== "task") return undefined;
+    if (spec.model !== undefined && parseModel(spec.model) === undefined)
+      return fail("protocol.invalid_params", `\`${spec.model}\` is no model.`, "Name it as provider/id. `gsv models` lists them.");
+    const problem = spec.to === undefined ? undefined : this.#ports.channelsOut.placeProblem(spec.to);
+    return problem === undefined
+      ? undefined
+      : fail("channel.unknown", problem, "Places are such as `whatsapp/default/dm/ID`. `gsv channel places` lists them.");
+  }
+}
+const slugOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .normalize("NFKD")
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, ID_CHARS) || "job";

@@ -1,0 +1,321 @@
+/**
+ * Takes the times of jobs that have come, begins their runs, and sees them to their end (rules SC1-SC8). Everything that it does has a row
+ * first, and every step can be made again: messages, notes and deliveries have ids that are made from the row. Nothing is kept in memory
+ * but the engine for lines of cron.
+ */
+import type { Directives } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { Sink } from "../../kernel/subscriptions.ts";
+import { parseModel } from "../../models/choose.ts";
+import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { Origin } from "../../ports/origin.ts";
+import { type Result, sentence } from "../../ports/result.ts";
+import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
+import type { NamedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
+import { isForeign } from "../../ports/taint.ts";
+import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
+import type { Job, JobRun, JobStore, RunBody } from "./job-store.ts";
+import { lateText, taskSessionKey } from "./shown.ts";
+
+/** Runs of jobs that go on at once. */
+const AT_ONCE = 4;
+/** A run that sends no news is looked at this often. */
+const LOOK_MS = 15_000;
+/** A begin or a delivery that failed is tried again this often, with growing pauses. */
+const MAX_TRIES = 6;
+const RETRY_MIN_MS = 2_000;
+const RETRY_MAX_MS = 300_000;
+/** A job that fails this often in a row is paused. */
+const PAUSE_AFTER = 5;
+const DEFAULT_TIMEOUT_S = 600;
+/** A run may wait for the owner's word beside its time; then it is ended. */
+const WAITS_MS = 35 * 60_000;
+/** While GSV is stopped, jobs are looked at this often. */
+const STOPPED_MS = 30_000;
+const SUMMARY_CHARS = 2_000;
+/** What an unattended run may use, beside the other limits. */
+const BUDGET = { steps: 12, costUsd: 0.25 } as const;
+
+export interface RunnerPorts
+  extends SessionsPort,
+    StopPort,
+    ChannelsOutPort,
+    Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "subscriptions"> {
+  readonly store: JobStore;
+  /** Rejects when the library can't be loaded. */
+  readonly engine: () => Promise<CronEngine>;
+}
+type Final = Extract<RunEnd, { readonly state: "final" }>;
+type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
+
+export class Runner {
+  readonly #ports: RunnerPorts;
+  readonly #followed = new Map<string, Sink>();
+
+  constructor(ports: RunnerPorts) {
+    this.#ports = ports;
+  }
+
+  next(): number | undefined {
+    const { store, stopped, now } = this.#ports;
+    const times = [store.nextDue(now(), stopped() !== undefined), store.nextCheck()];
+    const known = times.filter((time) => time !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  }
+  /** Never fails for one job's sake. */
+  async run(): Promise<void> {
+    await this.#takeDue();
+    await this.#advance();
+    this.#ports.arm();
+  }
+
+  // ---------------------------------------------------------------- times that came
+
+  async #takeDue(): Promise<void> {
+    const { store, now, log, stopped } = this.#ports;
+    // A reminder waits for the owner to let GSV go on.
+    for (const job of store.due(now(), stopped() !== undefined)) {
+      try {
+        await this.#take(job);
+      } catch (error) {
+        log.error("job_not_taken", { job: job.id, error });
+      }
+    }
+  }
+  async #take(job: Job): Promise<void> {
+    const { store, now, stopped } = this.#ports;
+    const { schedule } = job.body;
+    const line = await this.lineOf(job);
+    const at = now();
+    const isStopped = stopped() !== undefined;
+    if (job.lookedAt > at) {
+      // The clock was set back: times that have a row are not taken again.
+      const next = schedule.kind === "at" ? job.nextAt : nextTime(schedule, at, line);
+      store.take(job, { missed: [], missedCount: 0 }, next, at, undefined);
+      return;
+    }
+    const came = due(schedule, job.nextAt ?? at, at, line);
+    const next = nextTime(schedule, Math.max(at, job.nextAt ?? at), line);
+    store.take(job, came, next, at, isStopped ? "GSV is stopped." : undefined);
+  }
+  async lineOf({ body: { schedule } }: Pick<Job, "body">): Promise<CronLine | undefined> {
+    if (schedule.kind !== "cron") return undefined;
+    const line = (await this.#ports.engine())(schedule.expr, schedule.tz);
+    return line.ok ? line.value : undefined;
+  }
+
+  // ---------------------------------------------------------------- runs
+
+  async #advance(): Promise<void> {
+    const { store, now, log } = this.#ports;
+    const open = store.allOpen();
+    let places = AT_ONCE - open.filter(({ status }) => status === "running").length;
+    const work: Promise<void>[] = [];
+    for (const run of open) {
+      if ((run.checkAt ?? 0) > now()) continue;
+      const step = run.status === "running" ? this.#look(run) : places-- > 0 ? this.#begin(run) : this.#wait(run);
+      work.push(step.catch((error: unknown) => this.#failed(run, error instanceof Error ? error.message : String(error), log)));
+    }
+    await Promise.all(work);
+  }
+  async #wait(run: JobRun): Promise<void> {
+    this.#ports.store.change(run.id, { checkAt: this.#ports.now() + LOOK_MS });
+  }
+  #failed(run: JobRun, message: string, log: RunnerPorts["log"]): void {
+    const { store, now } = this.#ports;
+    const tries = run.tries + 1;
+    log.error("job_step_failed", { job: run.jobId, run: run.id, tries, error: message });
+    if (tries >= MAX_TRIES) this.#end(run, "error", { error: `It did not work ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
+    else store.change(run.id, { checkAt: now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS), tries });
+  }
+
+  async #begin(run: JobRun): Promise<void> {
+    const { store, stopped, now, ask, contextVersion } = this.#ports;
+    const job = store.find(run.jobId);
+    if (job === undefined) return this.#end(run, "skipped", { error: "The job was removed before the run began." });
+    if (stopped() !== undefined) {
+      if (job.body.schedule.kind === "at") store.change(run.id, { checkAt: now() + STOPPED_MS });
+      else this.#end(run, "skipped", { error: "GSV is stopped." });
+      return;
+    }
+    const named = this.#sessionOf(job);
+    if (named === undefined) return this.#end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    const { spec } = job.body;
+    const { sessions } = this.#ports;
+    const isNew = sessions.find(named.key) === undefined;
+    // A task is the owner's own conversation: they have written it.
+    const identity = sessions.takeUp(named, now(), spec.mode === "task");
+    const runId = `cron-${job.id}-${run.id}`;
+    if (spec.mode === "task") {
+      const before = isNew ? undefined : await ask(named.key, (session) => session.runEnd(runId));
+      if (before?.state === "unknown") {
+        // Each run begins with nothing of the one before.
+        const reset = await ask(named.key, (session) => session.reset());
+        if (!reset.ok && reset.error.reason !== "session.not_found") throw new Error(sentence(reset.error));
+      }
+    }
+    const origin: Origin = {
+      kind: "schedule",
+      jobId: job.id,
+      budget: { ...BUDGET, ms: 1000 * ((spec.mode === "task" ? spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S) },
+    };
+    const sent = await ask(named.key, (session) =>
+      session.send({
+        identity,
+        messageId: runId,
+        runId,
+        text: textFor(job, run, now()),
+        verbatim: true,
+        directives: directivesOf(job),
+        origin,
+        ...(job.body.taint === undefined ? {} : { taint: job.body.taint }),
+        contextVersion: contextVersion(),
+      }),
+    );
+    if (!sent.ok) return this.#end(run, "error", { error: sentence(sent.error).slice(0, SUMMARY_CHARS) });
+    store.change(run.id, {
+      status: "running",
+      body: { startedAt: now(), sessionKey: named.key, runId },
+      checkAt: now() + LOOK_MS,
+      tries: 0,
+    });
+    this.#follow(named.key, runId, run.id);
+  }
+  #sessionOf(job: Job): NamedSession | undefined {
+    const { config } = this.#ports;
+    if (!config.hasAgent(job.agentId)) return undefined;
+    const key = job.body.spec.mode === "task" ? taskSessionKey(job.agentId, job.id) : `agent:${job.agentId}:${config.mainKey()}`;
+    const named = canonicalKey(key, config.mainKey());
+    return named.ok ? named : undefined;
+  }
+
+  /** The end of the run is noticed at once; without the event, the next look finds it. */
+  #follow(sessionKey: string, runId: string, id: number): void {
+    if (this.#followed.has(runId)) return;
+    const { subscriptions, store, now, arm } = this.#ports;
+    const sink: Sink = {
+      deliver: (_key, events) => {
+        const ended = events.some(
+          ({ event, payload }) =>
+            event === "chat" &&
+            (payload as { runId?: string }).runId === runId &&
+            ["final", "error", "aborted"].includes(String((payload as { state?: string }).state)),
+        );
+        if (!ended) return;
+        subscriptions.remove(sessionKey, sink);
+        this.#followed.delete(runId);
+        if (store.change(id, { checkAt: now() })) arm();
+      },
+    };
+    if (subscriptions.add(sessionKey, sink)) this.#followed.set(runId, sink);
+  }
+
+  async #look(run: JobRun): Promise<void> {
+    const { store, now, ask } = this.#ports;
+    const { sessionKey, runId, startedAt = now() } = run.body;
+    if (sessionKey === undefined || runId === undefined) return this.#end(run, "error", { error: "The run was lost." });
+    const end = await ask(sessionKey, (session) => session.runEnd(runId));
+    switch (end.state) {
+      case "running":
+      case "queued": {
+        const job = store.find(run.jobId);
+        const seconds = (job?.body.spec.mode === "task" ? job.body.spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S;
+        if (now() - startedAt > 1000 * seconds + WAITS_MS) {
+          await ask(sessionKey, (session) => session.abort(runId));
+          return this.#end(run, "error", {
+            error: `The run had not ended ${Math.round((now() - startedAt) / 60_000)} minutes after its begin, and was ended.`,
+          });
+        }
+        this.#follow(sessionKey, runId, run.id);
+        store.change(run.id, { checkAt: now() + LOOK_MS });
+        return;
+      }
+      case "unknown":
+        return this.#end(run, "error", { error: "The end of the run is not known: the conversation was removed." });
+      default:
+        return this.#finish(run, end);
+    }
+  }
+  /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
+  async #finish(run: JobRun, end: Ended): Promise<void> {
+    const job = this.#ports.store.find(run.jobId);
+    if (end.state !== "final")
+      return this.#end(run, "error", { error: (end.error === "" ? "The run was stopped." : end.error).slice(0, SUMMARY_CHARS) });
+    const summary = end.text.trim().slice(0, SUMMARY_CHARS);
+    const label = isForeign(end.taint) ? { taint: end.taint } : {};
+    const spec = job?.body.spec;
+    if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
+      return this.#end(run, "ok", { summary, ...label });
+    const delivered = await this.#deliver(job, run, spec.to, end);
+    if (delivered.ok || spec.bestEffortDeliver === true)
+      return this.#end(run, "ok", {
+        summary,
+        ...label,
+        ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
+      });
+    return this.#end(run, "error", {
+      summary,
+      ...label,
+      error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
+    });
+  }
+  async #deliver(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
+    if (to === undefined) {
+      await this.#tellMain(job.agentId, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
+      return { ok: true, value: undefined };
+    }
+    const from = this.#identityOf(job);
+    if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
+    return this.#ports.channelsOut.sendTo(to, { from, callId: `cron/${job.id}/${run.id}`, text, media: [] });
+  }
+  #identityOf(job: Job): SessionIdentity | undefined {
+    const named = this.#sessionOf(job);
+    return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
+  }
+  /** `forModel`: never what others may have written, because a note has no label. */
+  async #tellMain(agentId: string, key: string, text: string, forModel: boolean): Promise<void> {
+    const { config, sessions, ask, now } = this.#ports;
+    const named = canonicalKey(`agent:${agentId}:${config.mainKey()}`, config.mainKey());
+    if (!named.ok) return;
+    const identity = sessions.takeUp(named, now());
+    await ask(named.key, (session) =>
+      session.note({ identity, key, text: text.slice(0, LIMITS.messageBytes / 4), ...(forModel ? { forModel } : {}) }),
+    );
+  }
+
+  #end(run: JobRun, status: "ok" | "error" | "skipped", body: Pick<RunBody, "error" | "summary" | "taint">): void {
+    const { store, now, background } = this.#ports;
+    const ended = store.end(run.id, status, body, now(), {
+      failures: PAUSE_AFTER,
+      reason: (error) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
+    });
+    if (ended?.job === undefined || !ended.pausedNow) return;
+    const { id, agentId, body: about } = ended.job;
+    background(
+      "tell of a paused job",
+      this.#tellMain(
+        agentId,
+        `cron:${id}:paused:${run.id}`,
+        `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`,
+        false,
+      ),
+    );
+  }
+}
+function directivesOf({ body: { spec } }: Job): Directives {
+  if (spec.mode !== "task") return {};
+  const model = spec.model === undefined ? undefined : parseModel(spec.model);
+  return {
+    ...(model === undefined ? {} : { model }),
+    ...(spec.thinking === undefined ? {} : { thinkLevel: spec.thinking }),
+  };
+}
+function textFor(job: Job, run: JobRun, now: number): string {
+  const { spec, name } = job.body;
+  const late = run.body.byHand === true ? "" : lateText(run.ts, now);
+  const said = spec.mode === "task" ? spec.message : spec.text;
+  return `[The job "${name}" runs now${late}. No person has written this just now.]\n${said}`;
+}

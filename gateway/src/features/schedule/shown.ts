@@ -1,0 +1,61 @@
+/** Jobs and their runs as callers see them. PURE. */
+import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
+import type { Schedule } from "../../schedule/schedule.ts";
+import type { Job, JobRun } from "./job-store.ts";
+
+export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId}`;
+
+const MINUTE_MS = 60_000;
+/** What a job says about being late. Within a minute it says nothing. */
+export function lateText(scheduled: number, now: number): string {
+  const minutes = Math.floor((now - scheduled) / MINUTE_MS);
+  if (minutes < 1) return "";
+  const hours = Math.floor(minutes / 60);
+  const late = hours < 1 ? `${minutes} min` : hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+  return `, ${late} late: it was due at ${new Date(scheduled).toISOString()}`;
+}
+
+export const shownSchedule = (schedule: Schedule): CronSchedule => schedule;
+export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | undefined): CronJob {
+  const { id, agentId, body, enabled, nextAt, failures, paused } = job;
+  const { name, description, deleteAfterRun, createdAt, updatedAt, schedule, spec } = body;
+  return {
+    id,
+    agentId: asAgentId(agentId),
+    name,
+    ...(description === undefined ? {} : { description }),
+    enabled,
+    ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
+    createdAtMs: createdAt,
+    updatedAtMs: updatedAt,
+    schedule: shownSchedule(schedule),
+    spec,
+    state: {
+      ...(nextAt === undefined || !enabled ? {} : { nextRunAtMs: nextAt }),
+      ...(open?.body.startedAt === undefined ? {} : { runningAtMs: open.body.startedAt }),
+      ...(last === undefined ? {} : { lastRunAtMs: last.ts, lastStatus: last.status }),
+      ...(last?.body.error === undefined ? {} : { lastError: last.body.error }),
+      ...(last?.body.startedAt === undefined || last.body.endedAt === undefined
+        ? {}
+        : { lastDurationMs: Math.max(0, last.body.endedAt - last.body.startedAt) }),
+      ...(failures === 0 ? {} : { failures }),
+      ...(paused === undefined ? {} : { paused }),
+    },
+  };
+}
+export function shownRun({ id, jobId, ts, status, body }: JobRun): CronRun {
+  const { startedAt, endedAt, error, summary, sessionKey, runId, count } = body;
+  return {
+    id,
+    jobId,
+    ts,
+    status,
+    ...(startedAt === undefined ? {} : { startedAtMs: startedAt }),
+    ...(startedAt === undefined || endedAt === undefined ? {} : { durationMs: Math.max(0, endedAt - startedAt) }),
+    ...(error === undefined ? {} : { error }),
+    ...(summary === undefined ? {} : { summary }),
+    ...(sessionKey === undefined ? {} : { sessionKey: asSessionKey(sessionKey) }),
+    ...(runId === undefined ? {} : { runId }),
+    ...(count === undefined ? {} : { count }),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * `gsv__Cron`: the agent keeps jobs and reminders. Only for the owner's sessions. A job that is asked for in a conversation on a channel
+ * answers there, because the tool fills in the full place; no job writes to the person who happened to write last (rule SC8).
+ */
+import { asAgentId, type CronSchedule, type CronSpec } from "../../../../protocol/gen/types.ts";
+import type { NativeToolContext } from "../../ports/native-tools.ts";
+import type { Origin } from "../../ports/origin.ts";
+import type { Result } from "../../ports/result.ts";
+import type { CronCall } from "../../ports/schedule.ts";
+import { isForeign } from "../../ports/taint.ts";
+import { bad, type Field, flag, optional, text } from "../../tools/arguments.ts";
+import { denied, type Tool, tool } from "../../tools/tool.ts";
+
+const ACTIONS = ["list", "runs", "add", "update", "remove", "run"] as const;
+const MODES = ["task", "systemEvent"] as const;
+const oneOf =
+  <T extends string>(values: readonly T[]): Field<T> =>
+  (name, value) => {
+    const found = values.find((each) => each === value);
+    return found === undefined
+      ? bad(`\`${name}\` must be one of ${values.map((each) => `\`${each}\``).join(", ")}.`)
+      : { ok: true, value: found };
+  };
+interface When {
+  readonly at: string | undefined;
+  readonly every: string | undefined;
+  readonly cron: string | undefined;
+  readonly tz: string | undefined;
+}
+/** Undefined: none is given. */
+function scheduleOf({ at, every, cron, tz }: When): Result<CronSchedule | undefined> {
+  if ([at, every, cron].filter((one) => one !== undefined).length > 1) return bad("Use one of `at`, `every` and `cron`.");
+  const zone = tz === undefined ? {} : { tz };
+  if (at !== undefined) return { ok: true, value: { kind: "at", at, ...zone } };
+  if (every !== undefined) return { ok: true, value: { kind: "every", every } };
+  return { ok: true, value: cron === undefined ? undefined : { kind: "cron", expr: cron, ...zone } };
+}
+/** The conversation on a channel in which the job is asked for. */
+function placeOf(origin: Origin | undefined): string | undefined {
+  if (origin?.kind !== "channel" || origin.peer === undefined) return undefined;
+  return `${origin.channel}/${origin.accountId}/${origin.peer.kind}/${origin.peer.id}`;
+}
+const specOf = (
+  message: string,
+  { mode, to, model }: { readonly mode: (typeof MODES)[number]; readonly to: string | undefined; readonly model: string | undefined },
+): CronSpec =>
+  mode === "systemEvent"
+    ? { mode, text: message }
+    : { mode, message, ...(to === undefined ? {} : { to }), ...(model === undefined ? {} : { model }) };
+
+/** The same call again names the same job. */
+async function idOf(name: string, callId: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(callId));
+  const suffix = [...new Uint8Array(digest).slice(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const slug = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 24);
+  return `${slug === "" ? "job" : slug}-${suffix}`;
+}
+
+export const CRON_TOOLS: readonly Tool[] = [
+  tool(
+    {
+      name: "gsv__Cron",
+      description:
+        "Jobs and reminders that run by themselves. A `task` (default) is done in a conversation of its own, and its answer is delivered; a `systemEvent` is a message to you in your main conversation. Say to your human when it will run, as the result tells.",
+      policyClass: "write_protected",
+      properties: {
+        action: { type: "string", enum: ACTIONS },
+        id: { type: "string", description: "The job, for update, remove, run and runs." },
+        name: { type: "string" },
+        at: { type: "string", description: "Once: `in 2 hours`, `tomorrow 9am`, `friday 17:30`, `2026-11-23 09:00`." },
+        every: { type: "string", description: "Again and again: `30m`, `2h30m`, `1d`." },
+        cron: { type: "string", description: "Five fields: `0 9 * * mon-fri`." },
+        tz: { type: "string", description: "IANA zone; default your human's." },
+        message: { type: "string", description: "What to do then, complete in itself: the job does not see this conversation." },
+        mode: { type: "string", enum: MODES },
+        to: { type: "string", description: "Where the answer goes, as gsv__Channels shows it; default this conversation on its channel." },
+        model: { type: "string", description: "provider/id" },
+        enabled: { type: "boolean" },
+      },
+    },
+    {
+      action: oneOf(ACTIONS),
+      id: optional(text(64)),
+      name: optional(text(128)),
+      at: optional(text(128)),
+      every: optional(text(32)),
+      cron: optional(text(256)),
+      tz: optional(text(64)),
+      message: optional(text(8192)),
+      mode: optional(oneOf(MODES)),
+      to: optional(text(512)),
+      model: optional(text(256)),
+      enabled: optional(flag),
+    },
+    async (args, context) => {
+      if (!context.identity.isOwnersSession) return denied("Only the owner's own conversations may keep jobs.");
+      const call = await callOf(args, context);
+      if (!call.ok) return call;
+      const told = await context.gateway.cron(call.value);
+      if (!told.ok) return told;
+      const { value, taint } = told.value;
+      return { ok: true, result: value, taint: taint ?? { label: "self", source: "the jobs" } };
+    },
+  ),
+];
+type Args = When & {
+  readonly action: (typeof ACTIONS)[number];
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly message: string | undefined;
+  readonly mode: (typeof MODES)[number] | undefined;
+  readonly to: string | undefined;
+  readonly model: string | undefined;
+  readonly enabled: boolean | undefined;
+};
+async function callOf(args: Args, { identity, callId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
+  const { action, id, name, message, mode, to, model, enabled } = args;
+  if (action === "list") return { ok: true, value: { kind: "list", agentId: identity.agentId } };
+  if (action === "runs") return { ok: true, value: { kind: "runs", id } };
+  const schedule = scheduleOf(args);
+  if (!schedule.ok) return schedule;
+  // What the owner's own texts say needs no label.
+  const label = isForeign(taint) ? taint : undefined;
+  if (action === "add") {
+    if (name === undefined || message === undefined || schedule.value === undefined)
+      return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
+    const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model });
+    const params = { id: await idOf(name, callId), name, agentId: asAgentId(identity.agentId), schedule: schedule.value, spec };
+    return { ok: true, value: { kind: "add", params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label } };
+  }
+  if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
+  if (action === "remove" || action === "run") return { ok: true, value: { kind: action, id } };
+  if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined))
+    return bad("To change what a job does, give `message` too: it replaces the whole.");
+  const spec = message === undefined ? {} : { spec: specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model }) };
+  const patch = {
+    ...(name === undefined ? {} : { name }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(schedule.value === undefined ? {} : { schedule: schedule.value }),
+    ...spec,
+  };
+  return { ok: true, value: { kind: "update", params: { id, patch }, taint: label } };
+}

@@ -1,0 +1,23 @@
+/**
+ * Lines of cron, with their time zone. A file of its own, which is loaded when the first such job is used. A local time that the change
+ * of clocks skips runs at the next minute that exists; one that comes twice runs once (rule SC3).
+ */
+import { Cron } from "croner";
+import type { CronEngine, CronLine } from "./schedule.ts";
+
+const OPTIONS = { paused: true, mode: "5-part", legacyMode: true } as const;
+
+export const cronLines: CronEngine = (expr, tz) => {
+  try {
+    const cron = new Cron(expr, { ...OPTIONS, timezone: tz });
+    const line: CronLine = {
+      after: (at) => cron.nextRun(new Date(at))?.getTime(),
+      // It looks before a moment, and the moment itself counts.
+      before: (at, most) => cron.previousRuns(most, new Date(at + 1)).map((time) => time.getTime()),
+    };
+    return { ok: true, value: line };
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    return { ok: false, error: { reason: "cron.bad_schedule", message: said.replace(/^CronPattern: |^CronDate: /, "") } };
+  }
+};

@@ -1,0 +1,354 @@
+/** Jobs with the real gateway, its alarm and real sessions. Only the model and the clock are made up. */
+import { abortAllDurableObjects, evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
+import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
+import { JobStore } from "../../../src/features/schedule/job-store.ts";
+import { wiring } from "../../../src/app/session-wiring.ts";
+import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import { client, eventually, FAR, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { says } from "../../session/support.ts";
+
+const HOUR = 3_600_000;
+const calls: ModelRequest[] = [];
+let answer: (request: ModelRequest) => ModelOutcome | Promise<ModelOutcome>;
+let peer: Peer;
+let now = FAR;
+
+beforeEach(async () => {
+  calls.length = 0;
+  answer = () => says("the report");
+  const real = wiring.createSessionParts;
+  vi.spyOn(wiring, "createSessionParts").mockImplementation((...given) => ({
+    ...real(...given),
+    model: {
+      takesImages: () => false,
+      refusal: () => undefined,
+      call: async (request) => {
+        calls.push(request);
+        return answer(request);
+      },
+    },
+  }));
+  now = FAR;
+  vi.useFakeTimers({ now, toFake: ["Date"] });
+  await seed();
+  peer = await client();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  await reset();
+});
+
+const pass = (ms: number): void => {
+  now += ms;
+  vi.setSystemTime(now);
+};
+const alarm = () => runDurableObjectAlarm(gateway());
+const task = (more: Partial<CronAddParams> = {}): CronAddParams => ({
+  name: "Report",
+  id: "report",
+  schedule: { kind: "every", everyMs: HOUR },
+  spec: { mode: "task", message: "Write the report." },
+  ...more,
+});
+const add = (params = task()) => peer.ok<ResultOf<"cron.add">>("cron.add", params);
+const runs = async (jobId = "report"): Promise<readonly CronRun[]> => (await peer.ok<ResultOf<"cron.runs">>("cron.runs", { jobId })).runs;
+/** Fires the alarm until the newest run of the job has this status. */
+const becomes = async (status: CronRun["status"], jobId = "report"): Promise<CronRun> => {
+  let last: CronRun | undefined;
+  await eventually(async () => {
+    await alarm();
+    [last] = await runs(jobId);
+    expect(last?.status).toBe(status);
+  });
+  if (last === undefined) throw new Error("no run");
+  return last;
+};
+const inside = <T>(work: (store: JobStore) => T): Promise<T> =>
+  runInDurableObject(gateway(), (_gateway, state) => work(new JobStore(state.storage)));
+const mainNotes = async (): Promise<readonly string[]> => {
+  const { events } = await peer.ok<{ events: { payload: { text?: string } }[] }>("session.subscribe", {
+    sessionKey: "agent:main:main",
+    afterSeq: 0,
+  });
+  return events.flatMap(({ payload }) => (payload.text === undefined ? [] : [payload.text]));
+};
+const asked = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1) ?? "");
+
+describe("[SC1] [P16] a time of a job", () => {
+  it("begins one run, in a conversation of its own, and the answer is a note in the main conversation", async () => {
+    const { job, times } = await add();
+    expect(times).toEqual([1, 2, 3, 4, 5].map((n) => FAR + n * HOUR));
+    expect(job.state.nextRunAtMs).toBe(FAR + HOUR);
+    await alarm();
+    expect(calls).toHaveLength(0);
+    pass(HOUR);
+    const run = await becomes("ok");
+    expect(run).toMatchObject({ ts: FAR + HOUR, summary: "the report", sessionKey: "agent:main:cron:report" });
+    expect(calls).toHaveLength(1);
+    expect(asked(calls[0])).toContain("Write the report.");
+    expect((await mainNotes()).filter((text) => text.includes("the report"))).toHaveLength(1);
+    await alarm();
+    expect(calls).toHaveLength(1);
+  });
+  it("each run of a task begins without the one before", async () => {
+    await add();
+    pass(HOUR);
+    await becomes("ok");
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect((await runs()).filter(({ status }) => status === "ok")).toHaveLength(2);
+    });
+    expect(calls).toHaveLength(2);
+    expect(calls[1]?.messages).toHaveLength(1);
+  });
+  it("[K28] killed between the row and the begin: it begins once", async () => {
+    await add();
+    pass(HOUR);
+    await inside((store) => {
+      const job = store.find("report");
+      if (job === undefined) throw new Error("no job");
+      store.take(job, { start: FAR + HOUR, missed: [], missedCount: 0 }, FAR + 2 * HOUR, now, undefined);
+    });
+    await abortAllDurableObjects();
+    peer = await client();
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+  });
+  it("[K28] killed in the run, and after it: one answer, delivered once", async () => {
+    let isOpen = true;
+    answer = async () => {
+      while (isOpen) await scheduler.wait(2);
+      return says("the report");
+    };
+    await add();
+    pass(HOUR);
+    await becomes("running");
+    await evictDurableObject(gateway());
+    peer = await client();
+    await eventually(() => expect(calls).toHaveLength(1));
+    isOpen = false;
+    pass(20_000);
+    await becomes("ok");
+    // As if the row had not been written when the note was.
+    await runInDurableObject(gateway(), (_gateway, state) => {
+      state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", now);
+    });
+    await evictDurableObject(gateway());
+    peer = await client();
+    pass(20_000);
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+    expect((await mainNotes()).filter((text) => text.includes("the report"))).toHaveLength(1);
+  });
+});
+
+describe("[SC4] a gateway that was not there", () => {
+  it("runs a repeating job once for its latest time; the others are missed", async () => {
+    await add();
+    pass(5.5 * HOUR);
+    await becomes("ok");
+    const all = await runs();
+    expect(all.map(({ ts, status }) => [(ts - FAR) / HOUR, status]).toSorted()).toEqual([
+      [1, "missed"],
+      [2, "missed"],
+      [3, "missed"],
+      [4, "missed"],
+      [5, "ok"],
+    ]);
+    expect(calls).toHaveLength(1);
+    expect(asked(calls[0])).toContain("30 min late");
+  });
+  it("names twenty of many missed times and counts the rest", async () => {
+    await add(task({ schedule: { kind: "every", everyMs: HOUR, anchorMs: FAR + HOUR } }));
+    pass(50 * HOUR);
+    await becomes("ok");
+    const missed = (await runs()).filter(({ status }) => status === "missed");
+    expect(missed).toHaveLength(21);
+    expect(missed.reduce((sum, { count }) => sum + (count ?? 1), 0)).toBe(49);
+  });
+  it("never drops a reminder, and removes it when it has run", async () => {
+    await add(task({ schedule: { kind: "at", atMs: FAR + HOUR }, spec: { mode: "systemEvent", text: "Call the dentist." } }));
+    pass(100 * HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect((await peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(0);
+    });
+    expect(calls).toHaveLength(1);
+    expect(asked(calls[0])).toMatch(/Call the dentist\./);
+    expect(asked(calls[0])).toContain("4 days late");
+  });
+  it("[SC2] [P20] a clock that goes back, or forward and back, begins no time twice", async () => {
+    await add();
+    pass(HOUR);
+    await becomes("ok");
+    pass(-HOUR);
+    await alarm();
+    pass(HOUR);
+    await alarm();
+    expect(calls).toHaveLength(1);
+    pass(24 * HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(calls).toHaveLength(2);
+      expect((await runs()).some(({ status }) => status === "running" || status === "waiting")).toBe(false);
+    });
+    pass(-23 * HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect((await peer.ok<ResultOf<"cron.status">>("cron.status")).nextRunAtMs).toBe(FAR + 3 * HOUR);
+    });
+  });
+});
+
+describe("[SC5] [SC7] jobs beside each other", () => {
+  it("run four at once; a further one waits; one that goes on is not begun again", async () => {
+    let open = 0;
+    let most = 0;
+    let isHeld = true;
+    answer = async () => {
+      most = Math.max(most, ++open);
+      while (isHeld) await scheduler.wait(2);
+      open--;
+      return says("done");
+    };
+    for (let n = 0; n < 6; n++) await add(task({ id: `job-${n}`, name: `Job ${n}`, schedule: { kind: "every", everyMs: HOUR / 3 } }));
+    pass(HOUR / 3);
+    await eventually(async () => {
+      await alarm();
+      expect(open).toBe(4);
+    });
+    pass(HOUR / 3);
+    await alarm();
+    expect((await runs("job-0"))[0]).toMatchObject({ status: "skipped", error: "The run before still goes on." });
+    isHeld = false;
+    const done = (count: number) =>
+      eventually(async () => {
+        await alarm();
+        const ended = await inside((store) => store.runs(undefined, Number.MAX_SAFE_INTEGER, 50));
+        expect(ended.filter(({ status }) => status === "ok")).toHaveLength(count);
+      });
+    await done(4);
+    // Those that wait are looked at again.
+    pass(20_000);
+    await done(6);
+    expect(most).toBe(4);
+  });
+  it("[SC6] a run that does not end is ended, and says so", async () => {
+    let isHeld = true;
+    answer = async () => {
+      while (isHeld) await scheduler.wait(2);
+      return says("late");
+    };
+    await add();
+    pass(HOUR);
+    await becomes("running");
+    pass(50 * 60_000);
+    const run = await becomes("error");
+    isHeld = false;
+    expect(run.error).toMatch(/had not ended 50 minutes after its begin/);
+  });
+  it("a job that fails five times in a row is paused, says so once, and goes on when it is enabled", async () => {
+    answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });
+    await add();
+    await add(task({ id: "good", name: "Good" }));
+    for (let n = 1; n <= 5; n++) {
+      pass(HOUR);
+      await eventually(async () => {
+        await alarm();
+        expect((await runs()).filter(({ status }) => status === "error")).toHaveLength(n);
+      });
+    }
+    const { jobs } = await peer.ok<ResultOf<"cron.list">>("cron.list");
+    expect(jobs.find(({ id }) => id === "report")).toMatchObject({
+      enabled: false,
+      state: { failures: 5, paused: expect.stringContaining("The key is wrong.") },
+    });
+    await eventually(async () => {
+      const told = (await mainNotes()).filter((text) => text.includes('"Report" is paused'));
+      expect(told).toHaveLength(1);
+      expect(told[0]).toContain("gsv cron resume report");
+    });
+    answer = () => says("the report");
+    const { job } = await peer.ok<ResultOf<"cron.update">>("cron.update", { id: "report", patch: { enabled: true } });
+    expect(job.state).toMatchObject({ nextRunAtMs: FAR + 6 * HOUR });
+    expect(job.state.failures).toBeUndefined();
+  });
+  it("[SC10] nothing begins while GSV is stopped; a reminder waits for the owner to let it go on", async () => {
+    await add();
+    await add(task({ id: "once", schedule: { kind: "at", atMs: FAR + HOUR } }));
+    await peer.ok("gateway.stop", {});
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect((await runs())[0]).toMatchObject({ status: "skipped", error: "GSV is stopped." });
+    });
+    expect(await runs("once")).toHaveLength(0);
+    expect(calls).toHaveLength(0);
+    await peer.ok("gateway.resume", {});
+    await eventually(async () => {
+      await alarm();
+      expect(calls).toHaveLength(1);
+    });
+  });
+});
+
+describe("[SC6] [SC8] [SC9] what a job may do", () => {
+  it("a run has its own limits: steps and money", async () => {
+    let n = 0;
+    answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: `SOUL.md`, n: n++ } }]);
+    await add();
+    pass(HOUR);
+    const run = await becomes("error");
+    expect(run.error).toMatch(/12 steps\. A job may use no more in one run/);
+    expect(calls).toHaveLength(12);
+  });
+  it("uses the model and the thinking level that the job names", async () => {
+    await add(task({ spec: { mode: "task", message: "x", model: "demo/other", thinking: "low" } }));
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(calls[0]?.model).toMatchObject({ provider: "demo", id: "other" });
+    });
+    expect(calls[0]?.thinkLevel).toBe("low");
+  });
+  it("an answer to a place where the agent may not write is an error, and nothing is sent", async () => {
+    await add(task({ spec: { mode: "task", message: "x", to: "whatsapp/default/dm/31600000000@s.whatsapp.net" } }));
+    pass(HOUR);
+    const run = await becomes("error");
+    expect(run).toMatchObject({ summary: "the report", error: expect.stringContaining("The answer was not delivered.") });
+  });
+  it("refuses what can't be, with the code and what to do", async () => {
+    const bad = (params: Partial<CronAddParams>) => peer.refused("cron.add", task(params));
+    expect(await bad({ schedule: { kind: "cron", expr: "61 * * * *" } })).toMatchObject({ reason: "cron.bad_schedule" });
+    expect(await bad({ agentId: "no-one" as CronAddParams["agentId"] & string })).toMatchObject({ reason: "agent.unknown" });
+    expect(await bad({ spec: { mode: "task", message: "x", to: "somewhere" } })).toMatchObject({ reason: "channel.unknown" });
+    expect(await bad({ spec: { mode: "task", message: "x", model: "x" } })).toMatchObject({ reason: "protocol.invalid_params" });
+    expect(await peer.refused("cron.update", { id: "none", patch: {} })).toMatchObject({ reason: "cron.not_found" });
+    expect(await peer.refused("cron.run", { id: "none" })).toMatchObject({ reason: "cron.not_found" });
+    expect(calls).toHaveLength(0);
+  });
+  it("adds the same job once, and there are two hundred at most", async () => {
+    await add();
+    await add();
+    expect((await peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(1);
+    expect(await peer.refused("cron.add", task({ name: "Another" }))).toMatchObject({ reason: "cron.exists" });
+    await inside((store) => {
+      const job = store.find("report");
+      if (job !== undefined) for (let n = 1; n < 200; n++) store.add({ ...job, id: `job-${n}` });
+    });
+    expect(await peer.refused("cron.add", task({ id: "one-more" }))).toMatchObject({ reason: "cron.too_many" });
+  });
+  it("runs by hand, once at a time, and removes a job with its rows", async () => {
+    await add();
+    await peer.ok("cron.run", { id: "report" });
+    expect(await peer.refused("cron.run", { id: "report" })).toMatchObject({ reason: "cron.running" });
+    await becomes("ok");
+    expect(await peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: true });
+    expect(await runs()).toEqual([]);
+    expect(await peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: false });
+  });
+});

@@ -1,0 +1,193 @@
+/** Jobs that the agent does by itself, at a time or again and again. */
+import { enumOf, method, struct, t, tagged } from "./dsl.ts";
+import { AgentId, SessionKey, ThinkLevel } from "./ids.ts";
+
+const JobId = t.string(64, { minLength: 1, pattern: "^[a-z0-9][a-z0-9_-]*$" });
+const Zone = t.string(64, { minLength: 1 });
+
+export const CronSchedule = tagged(
+  "CronSchedule",
+  "When a job runs. The gateway gives the numbers; a caller may give words instead.",
+  "kind",
+  {
+    at: {
+      atMs: t.optional(t.time()),
+      /** Instead of `atMs`: `2026-11-23T09:00`, `in 2 hours`, `tomorrow 9am`, in the user's time zone or in `tz`. */
+      at: t.optional(t.string(128, { minLength: 1 })),
+      tz: t.optional(Zone),
+    },
+    every: {
+      /** At least a minute. */
+      everyMs: t.optional(t.int(60_000, 366 * 86_400_000)),
+      /** Instead of `everyMs`: `30m`, `2h30m`, `1d`. */
+      every: t.optional(t.string(32, { minLength: 1 })),
+      /** One of its times. Absent: the time at which the job was added. */
+      anchorMs: t.optional(t.time()),
+    },
+    cron: {
+      /** Five fields, with names of months and days: `0 9 * * mon-fri`. */
+      expr: t.string(256, { minLength: 1 }),
+      /** Absent: the user's time zone. */
+      tz: t.optional(Zone),
+    },
+  },
+);
+export const CronSpec = tagged("CronSpec", "What a job does.", "mode", {
+  /** The agent's main conversation gets the text, and answers it. */
+  systemEvent: { text: t.string(8192, { minLength: 1 }) },
+  /** A new conversation of the job's own gets the message. */
+  task: {
+    message: t.string(8192, { minLength: 1 }),
+    model: t.optional(t.string(256)),
+    thinking: t.optional(ThinkLevel),
+    timeoutSeconds: t.optional(t.int(10, 1800)),
+    /** False: the answer is kept in the log of runs only. */
+    deliver: t.optional(t.bool()),
+    /** Where the answer goes: `channel/account/kind/peer`. Absent: it is a note in the agent's main conversation. */
+    to: t.optional(t.string(512, { minLength: 1 })),
+    /** True: an answer that could not be delivered does not count as a failure. */
+    bestEffortDeliver: t.optional(t.bool()),
+  },
+});
+export const CronOutcome = enumOf(
+  "CronOutcome",
+  "What became of one time of a job. `waiting`: it begins when one of the others ends. `running`: it has begun. `ok`, `error`: its run ended. `skipped`: it was not begun, for the reason that is given. `missed`: the gateway was not running, or the clock jumped.",
+  ["running", "ok", "error", "skipped", "missed", "waiting"],
+);
+export const CronJobState = struct("CronJobState", "Where a job stands.", {
+  nextRunAtMs: t.optional(t.time()),
+  runningAtMs: t.optional(t.time()),
+  lastRunAtMs: t.optional(t.time()),
+  lastStatus: t.optional(CronOutcome),
+  lastError: t.optional(t.string(2048)),
+  lastDurationMs: t.optional(t.int()),
+  /** Runs in a row that failed. */
+  failures: t.optional(t.int()),
+  /** Why the gateway paused the job. */
+  paused: t.optional(t.string(512)),
+});
+export const CronJob = struct("CronJob", "A job.", {
+  id: JobId,
+  agentId: AgentId,
+  name: t.string(128, { minLength: 1 }),
+  description: t.optional(t.string(1024)),
+  enabled: t.bool(),
+  /** The job is removed after its run. Absent: a job with one time is, when the run did not fail. */
+  deleteAfterRun: t.optional(t.bool()),
+  createdAtMs: t.time(),
+  updatedAtMs: t.time(),
+  schedule: CronSchedule,
+  spec: CronSpec,
+  state: CronJobState,
+});
+export const CronRun = struct("CronRun", "One time of a job.", {
+  id: t.int(),
+  jobId: JobId,
+  /** The time for which it ran. */
+  ts: t.time(),
+  status: CronOutcome,
+  startedAtMs: t.optional(t.time()),
+  durationMs: t.optional(t.int()),
+  error: t.optional(t.string(2048)),
+  /** The beginning of the answer. */
+  summary: t.optional(t.string(2048)),
+  sessionKey: t.optional(SessionKey),
+  runId: t.optional(t.string(128)),
+  /** With `missed`: how many times this row stands for. */
+  count: t.optional(t.int(1)),
+});
+
+const create = {
+  name: t.string(128, { minLength: 1 }),
+  agentId: t.optional(AgentId),
+  description: t.optional(t.string(1024)),
+  enabled: t.optional(t.bool()),
+  deleteAfterRun: t.optional(t.bool()),
+  schedule: CronSchedule,
+  spec: CronSpec,
+};
+const errors = ["cron.bad_schedule", "agent.unknown", "channel.unknown"] as const;
+
+method("cron.status", {
+  doc: "Returns how many jobs there are, how many run now, and what comes next.",
+  result: { enabled: t.bool(), jobs: t.int(), running: t.int(), nextRunAtMs: t.optional(t.time()), next: t.array(CronJob, 5) },
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
+  idempotent: true,
+});
+method("cron.list", {
+  doc: "Lists the jobs, the next to run first.",
+  params: { agentId: t.optional(AgentId), includeDisabled: t.optional(t.bool()) },
+  result: { jobs: t.array(CronJob, 200), count: t.int() },
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
+  idempotent: true,
+});
+method("cron.preview", {
+  doc: "Returns the next times of a schedule and stores nothing.",
+  params: { schedule: CronSchedule, count: t.optional(t.int(1, 50)) },
+  result: { schedule: CronSchedule, times: t.array(t.time(), 50), tz: Zone },
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
+  errors: ["cron.bad_schedule"],
+  idempotent: true,
+});
+method("cron.add", {
+  doc: "Adds a job. With an id that exists already, the same job is answered, and another one is refused.",
+  params: { ...create, id: t.optional(JobId) },
+  result: { ok: t.literal(true), job: CronJob, times: t.array(t.time(), 5) },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "name" },
+  errors: [...errors, "cron.exists", "cron.too_many"],
+});
+method("cron.update", {
+  doc: "Changes a job. Absent fields stay unchanged. A job that the gateway paused runs again when it is enabled.",
+  params: {
+    id: JobId,
+    patch: struct("CronPatch", "Changes of a job.", {
+      name: t.optional(t.string(128, { minLength: 1 })),
+      description: t.optional(t.string(1024)),
+      enabled: t.optional(t.bool()),
+      deleteAfterRun: t.optional(t.bool()),
+      schedule: t.optional(CronSchedule),
+      spec: t.optional(CronSpec),
+    }),
+  },
+  result: { ok: t.literal(true), job: CronJob, times: t.array(t.time(), 5) },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "id" },
+  errors: [...errors, "cron.not_found"],
+  idempotent: true,
+});
+method("cron.remove", {
+  doc: "Removes a job and its log of runs. A run of it that has begun goes on.",
+  params: { id: JobId },
+  result: { ok: t.literal(true), removed: t.bool() },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "id" },
+  idempotent: true,
+});
+method("cron.run", {
+  doc: "Runs a job now, beside its schedule.",
+  params: { id: JobId },
+  result: { ok: t.literal(true), run: CronRun },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "id" },
+  errors: ["cron.not_found", "cron.running"],
+});
+method("cron.runs", {
+  doc: "Lists what became of the last times of the jobs, the newest first.",
+  params: { jobId: t.optional(JobId), limit: t.optional(t.int(1, 200)), beforeId: t.optional(t.int()) },
+  result: { runs: t.array(CronRun, 200), count: t.int() },
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
+  idempotent: true,
+});
