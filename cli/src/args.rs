@@ -9,6 +9,7 @@ mod agent;
 mod approval;
 mod channel;
 mod cli;
+mod cron;
 mod gateway;
 mod memory;
 mod nodes;
@@ -24,6 +25,7 @@ pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
 };
 pub use self::cli::{Cli, Command, Global};
+pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
 pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,

@@ -114,6 +114,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Tools(command) => block_on(commands::tools::run(&context, command)),
         Command::Channel(command) => block_on(commands::channel::run(&context, command)),
         Command::Pair(command) => block_on(commands::pair::run(&context, command)),
+        Command::Cron(command) => block_on(commands::cron::run(&context, command)),
         Command::Approval(command) => block_on(commands::approval::run(&context, command)),
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),

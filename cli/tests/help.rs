@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 54] = [
+    let commands: [&[&str]; 57] = [
         &[],
         &["chat"],
         &["up"],
@@ -45,6 +45,9 @@ fn help_texts() {
         &["approval"],
         &["approval", "allow"],
         &["approval", "deny"],
+        &["cron"],
+        &["cron", "add"],
+        &["cron", "edit"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

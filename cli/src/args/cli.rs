@@ -7,6 +7,7 @@ use gsv_protocol::types::{SessionKey, UsageBy};
 use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
+use super::cron::CronCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
@@ -121,6 +122,9 @@ pub enum Command {
     /// Show and answer the calls of the agent that wait for your word
     #[command(subcommand)]
     Approval(ApprovalCommand),
+    /// Let the agent do something at a time, or again and again
+    #[command(subcommand)]
+    Cron(CronCommand),
     /// List, create and import agents
     #[command(subcommand)]
     Agent(AgentCommand),

@@ -14,6 +14,7 @@ pub mod chat;
 pub mod config;
 mod config_edit;
 pub mod context;
+pub mod cron;
 pub mod doctor;
 pub mod gateway;
 mod local;

@@ -1,0 +1,150 @@
+//! `gsv cron`: jobs that the agent does by itself.
+
+use clap::{Args, Subcommand};
+use gsv_protocol::types::{AgentId, ModelRef, ThinkLevel};
+
+use super::values::{agent_id, model_ref, one_of};
+
+#[derive(Debug, Subcommand)]
+pub enum CronCommand {
+    /// List the jobs, the next to run first
+    List,
+    /// Show a job and its next times
+    Show {
+        /// Job, as `gsv cron list` shows it
+        id: String,
+    },
+    /// Show the next times of a schedule, and store nothing
+    Preview {
+        #[command(flatten)]
+        when: When,
+        /// How many
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
+        count: u8,
+    },
+    /// Add a job; its next times are shown first
+    Add(CronAdd),
+    /// Change a job; what you leave out stays
+    Edit(CronEdit),
+    /// Remove a job and its log of runs
+    Remove {
+        /// Job
+        id: String,
+    },
+    /// Run a job now, beside its schedule
+    Run {
+        /// Job
+        id: String,
+    },
+    /// Show what became of the last times of a job, or of all jobs
+    Runs {
+        /// Job
+        id: Option<String>,
+        /// How many
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
+        limit: u8,
+    },
+    /// Let a job wait until `gsv cron resume`
+    Pause {
+        /// Job
+        id: String,
+    },
+    /// Let a job run again
+    Resume {
+        /// Job
+        id: String,
+    },
+}
+
+/// When a job runs: one of the three.
+#[derive(Debug, Args)]
+#[group(id = "when", multiple = false)]
+pub struct WhenOne {
+    /// Once: `in 2 hours`, `tomorrow 9am`, `friday 17:30`, `2026-11-23 09:00`
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// Again and again: `30m`, `2h30m`, `1d`
+    #[arg(long, value_name = "LENGTH")]
+    pub every: Option<String>,
+    /// By a line of cron, five fields: `0 9 * * mon-fri`
+    #[arg(long, value_name = "LINE")]
+    pub cron: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct When {
+    #[command(flatten)]
+    pub one: WhenOne,
+    /// Time zone, such as Europe/Amsterdam [default: the setting userTimezone]
+    #[arg(long, value_name = "ZONE")]
+    pub tz: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct CronAdd {
+    /// What the agent is to do then
+    pub message: String,
+    #[command(flatten)]
+    pub when: When,
+    /// Name of the job [default: the beginning of the message]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Agent
+    #[arg(long, value_parser = agent_id)]
+    pub agent: Option<AgentId>,
+    #[command(flatten)]
+    pub how: How,
+}
+
+#[derive(Debug, Args)]
+pub struct CronEdit {
+    /// Job
+    pub id: String,
+    /// What the agent is to do then; with it, --remind, --to, --model, --think, --time-limit, --quiet and --best-effort are set again
+    #[arg(long)]
+    pub message: Option<String>,
+    #[command(flatten)]
+    pub when: When,
+    /// Name
+    #[arg(long)]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub how: How,
+}
+
+#[derive(Debug, Args)]
+pub struct How {
+    /// Say it in the agent's main conversation, instead of a conversation of the job's own
+    #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "quiet", "best_effort"])]
+    pub remind: bool,
+    /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: the agent's main conversation]
+    #[arg(long, value_name = "PLACE")]
+    pub to: Option<String>,
+    /// Model, as provider/id
+    #[arg(long, value_parser = model_ref)]
+    pub model: Option<ModelRef>,
+    /// How much the model may think
+    #[arg(long, value_name = "LEVEL", value_parser = one_of(ThinkLevel::ALL, ThinkLevel::as_str))]
+    pub think: Option<ThinkLevel>,
+    /// Seconds that a run may take, 10 to 1800 [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(10..=1800))]
+    pub time_limit: Option<u16>,
+    /// Keep the answer in the log of runs only
+    #[arg(long, conflicts_with = "to")]
+    pub quiet: bool,
+    /// An answer that can't be delivered is no failure
+    #[arg(long)]
+    pub best_effort: bool,
+}
+
+impl How {
+    pub const fn is_empty(&self) -> bool {
+        !self.remind
+            && self.to.is_none()
+            && self.model.is_none()
+            && self.think.is_none()
+            && self.time_limit.is_none()
+            && !self.quiet
+            && !self.best_effort
+    }
+}

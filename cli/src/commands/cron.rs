@@ -1,0 +1,413 @@
+//! `gsv cron`: adds, shows and changes jobs. What a schedule means is decided by the gateway, which shows the next times.
+
+use gsv_protocol::methods::{
+    CronAdd as AddJob, CronList as List, CronPreview as Preview, CronRemove as Remove, CronRun as RunJob,
+    CronRuns as Runs, CronUpdate as Update,
+};
+use gsv_protocol::types::{
+    CronAddParams, CronJob, CronListParams, CronOutcome, CronPatch, CronPreviewParams, CronRemoveParams, CronRun,
+    CronRunParams, CronRunsParams, CronSchedule, CronSpec, CronUpdateParams,
+};
+
+use super::context::Context;
+use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
+use crate::clean::one_line;
+use crate::client::Client;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::units::{ago, duration, now_ms, time};
+
+const NAME_CHARS: usize = 48;
+
+pub async fn run(context: &Context, command: CronCommand) -> Outcome {
+    let out = context.out;
+    match command {
+        CronCommand::List => {
+            let shown = context.show::<List>(CronListParams::default(), |result| {
+                if result.jobs.is_empty() {
+                    out.aside(
+                        "There are no jobs. Add one: `gsv cron add \"Write me the weather\" --at \"tomorrow 9am\"`.",
+                    );
+                } else {
+                    out.table(&table(&result.jobs, now_ms()));
+                }
+            });
+            shown.await
+        }
+        CronCommand::Show { id } => show(context, &id).await,
+        CronCommand::Preview { when, count } => {
+            let schedule = schedule(when)?.ok_or_else(no_schedule)?;
+            let params = CronPreviewParams {
+                schedule,
+                count: Some(count),
+            };
+            let shown = context.show::<Preview>(params, |result| {
+                for at in result.times {
+                    out.line(&time(at));
+                }
+            });
+            shown.await
+        }
+        CronCommand::Add(args) => add(context, args).await,
+        CronCommand::Edit(args) => edit(context, args).await,
+        CronCommand::Remove { id } => {
+            let name = one_line(&id, 64);
+            let removed = context.ask::<Remove>(CronRemoveParams { id }).await?;
+            if !removed.removed {
+                return Err(Failure::new(
+                    Exit::Failed,
+                    format!("There is no job {name}."),
+                    "List the jobs: `gsv cron list`.",
+                ));
+            }
+            out.done(&removed, &format!("{name} is removed"));
+            Ok(())
+        }
+        CronCommand::Run { id } => {
+            let name = one_line(&id, 64);
+            let begun = context.change::<RunJob>(CronRunParams { id }, |_| {
+                format!("{name} runs now; see what becomes of it: `gsv cron runs {name}`")
+            });
+            begun.await
+        }
+        CronCommand::Runs { id, limit } => {
+            let params = CronRunsParams {
+                job_id: id,
+                limit: Some(limit),
+                before_id: None,
+            };
+            let shown = context.show::<Runs>(params, |result| {
+                if result.runs.is_empty() {
+                    out.aside("No time has come yet.");
+                } else {
+                    out.table(&runs(&result.runs, now_ms()));
+                }
+            });
+            shown.await
+        }
+        CronCommand::Pause { id } => enable(context, id, false).await,
+        CronCommand::Resume { id } => enable(context, id, true).await,
+    }
+}
+
+async fn enable(context: &Context, id: String, enabled: bool) -> Outcome {
+    let params = CronUpdateParams {
+        id,
+        patch: CronPatch {
+            enabled: Some(enabled),
+            ..CronPatch::default()
+        },
+    };
+    let changed = context.change::<Update>(params, |result| {
+        let name = one_line(&result.job.id, 64);
+        match result.times.first() {
+            Some(at) if enabled => format!("{name} runs next {}", next(*at, now_ms())),
+            _ => format!("{name} waits until `gsv cron resume {name}`"),
+        }
+    });
+    changed.await
+}
+
+/// The times are shown before the job is stored.
+async fn add(
+    context: &Context,
+    CronAdd {
+        message,
+        when,
+        name,
+        agent,
+        how,
+    }: CronAdd,
+) -> Outcome {
+    let schedule = schedule(when)?.ok_or_else(no_schedule)?;
+    let client = context.connect().await?;
+    preview(context, &client, &schedule).await?;
+    let params = CronAddParams {
+        name: name.unwrap_or_else(|| one_line(&message, NAME_CHARS)),
+        agent_id: agent,
+        schedule,
+        spec: spec(message, how),
+        id: None,
+        description: None,
+        enabled: None,
+        delete_after_run: None,
+    };
+    let result = client.call::<AddJob>(params).await?;
+    client.close().await;
+    let id = one_line(&result.job.id, 64);
+    context.out.done(
+        &result,
+        &format!("{id} is added; remove it with `gsv cron remove {id}`"),
+    );
+    Ok(())
+}
+
+async fn preview(context: &Context, client: &Client, schedule: &CronSchedule) -> Outcome {
+    let params = CronPreviewParams {
+        schedule: schedule.clone(),
+        count: None,
+    };
+    let result = client.call::<Preview>(params).await?;
+    let times: Vec<String> = result.times.iter().map(|at| time(*at)).collect();
+    context.out.aside(&format!("It runs {}.", times.join(", ")));
+    Ok(())
+}
+
+async fn edit(
+    context: &Context,
+    CronEdit {
+        id,
+        message,
+        when,
+        name,
+        how,
+    }: CronEdit,
+) -> Outcome {
+    let schedule = schedule(when)?;
+    if message.is_none() && !how.is_empty() {
+        return Err(Failure::usage(
+            "What a job does is replaced as a whole.",
+            "Give `--message` too.",
+        ));
+    }
+    let client = context.connect().await?;
+    if let Some(schedule) = &schedule {
+        preview(context, &client, schedule).await?;
+    }
+    let params = CronUpdateParams {
+        id,
+        patch: CronPatch {
+            name,
+            schedule,
+            spec: message.map(|message| spec(message, how)),
+            ..CronPatch::default()
+        },
+    };
+    let result = client.call::<Update>(params).await?;
+    client.close().await;
+    let id = one_line(&result.job.id, 64);
+    context.out.done(&result, &format!("{id} is changed"));
+    Ok(())
+}
+
+fn spec(message: String, how: CronHow) -> CronSpec {
+    if how.remind {
+        return CronSpec::SystemEvent { text: message };
+    }
+    CronSpec::Task {
+        message,
+        model: how.model.map(|model| format!("{}/{}", model.provider, model.id)),
+        thinking: how.think,
+        timeout_seconds: how.time_limit,
+        deliver: how.quiet.then_some(false),
+        to: how.to,
+        best_effort_deliver: how.best_effort.then_some(true),
+    }
+}
+
+fn no_schedule() -> Failure {
+    Failure::usage(
+        "When is it to run?",
+        "Name one of `--at TIME`, `--every LENGTH` and `--cron LINE`.",
+    )
+}
+
+fn schedule(when: CronWhen) -> Outcome<Option<CronSchedule>> {
+    let CronWhen { one, tz } = when;
+    if tz.is_some() && one.at.is_none() && one.cron.is_none() {
+        return Err(Failure::usage(
+            "A time zone belongs to `--at` or `--cron`.",
+            "Leave `--tz` out.",
+        ));
+    }
+    Ok(match (one.at, one.every, one.cron) {
+        (Some(at), ..) => Some(CronSchedule::At {
+            at_ms: None,
+            at: Some(at),
+            tz,
+        }),
+        (_, Some(every), _) => Some(CronSchedule::Every {
+            every_ms: None,
+            every: Some(every),
+            anchor_ms: None,
+        }),
+        (.., Some(expr)) => Some(CronSchedule::Cron { expr, tz }),
+        _ => None,
+    })
+}
+
+async fn show(context: &Context, id: &str) -> Outcome {
+    let out = context.out;
+    let client = context.connect().await?;
+    let listed = client.call::<List>(CronListParams::default()).await?;
+    let Some(job) = listed.jobs.into_iter().find(|job| job.id == id) else {
+        client.close().await;
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("There is no job {}.", one_line(id, 64)),
+            "List the jobs: `gsv cron list`.",
+        ));
+    };
+    let params = CronPreviewParams {
+        schedule: job.schedule.clone(),
+        count: None,
+    };
+    // A time that is over has no next ones.
+    let times = match client.call::<Preview>(params).await {
+        Ok(result) if job.enabled => result.times,
+        _ => Vec::new(),
+    };
+    client.close().await;
+    out.show(job, |job| {
+        let state = &job.state;
+        out.fields([
+            ("name", Some(one_line(&job.name, 128))),
+            ("agent", Some(job.agent_id.to_string())),
+            ("runs", Some(rhythm(&job.schedule))),
+            ("does", Some(work(&job.spec))),
+            ("state", Some(standing(&job))),
+            (
+                "last error",
+                state.last_error.as_deref().map(|error| one_line(error, 400)),
+            ),
+        ]);
+        for at in times {
+            out.line(&format!("  {}", time(at)));
+        }
+    });
+    Ok(())
+}
+
+fn work(spec: &CronSpec) -> String {
+    match spec {
+        CronSpec::SystemEvent { text } => format!("says in the main conversation: {}", one_line(text, 400)),
+        CronSpec::Task { message, to, .. } => {
+            let place = to
+                .as_deref()
+                .map(|to| format!(" (answer to {})", one_line(to, 200)))
+                .unwrap_or_default();
+            format!("{}{place}", one_line(message, 400))
+        }
+    }
+}
+
+fn rhythm(schedule: &CronSchedule) -> String {
+    match schedule {
+        CronSchedule::At { at_ms, at, .. } => match (at_ms, at) {
+            (Some(ms), _) => format!("once, {}", time(*ms)),
+            (None, at) => format!("once, {}", one_line(at.as_deref().unwrap_or_default(), 64)),
+        },
+        CronSchedule::Every { every_ms, every, .. } => match every_ms {
+            Some(ms) => format!("every {}", duration(*ms)),
+            None => format!("every {}", one_line(every.as_deref().unwrap_or_default(), 64)),
+        },
+        CronSchedule::Cron { expr, tz } => {
+            format!(
+                "{} ({})",
+                one_line(expr, 64),
+                one_line(tz.as_deref().unwrap_or("UTC"), 64)
+            )
+        }
+    }
+}
+
+fn next(at: u64, now: u64) -> String {
+    format!("{}, {}", ago(at, now), time(at))
+}
+
+fn standing(job: &CronJob) -> String {
+    let state = &job.state;
+    if let Some(why) = &state.paused {
+        return format!("paused: {}", one_line(why, 300));
+    }
+    if !job.enabled {
+        return "paused".to_owned();
+    }
+    if state.running_at_ms.is_some() {
+        return "runs now".to_owned();
+    }
+    match state.next_run_at_ms {
+        Some(at) => next(at, now_ms()),
+        None => "over".to_owned(),
+    }
+}
+
+fn table(jobs: &[CronJob], now: u64) -> Table<5> {
+    Table::new(
+        ["id", "next", "last", "when", "name"],
+        jobs.iter().map(|job| {
+            let state = &job.state;
+            let next = match state.next_run_at_ms {
+                _ if !job.enabled => "paused".to_owned(),
+                _ if state.running_at_ms.is_some() => "runs now".to_owned(),
+                Some(at) => ago(at, now),
+                None => "over".to_owned(),
+            };
+            let last = match (state.last_status, state.last_run_at_ms) {
+                (Some(status), Some(at)) => format!("{} {}", status.as_str(), ago(at, now)),
+                _ => "never".to_owned(),
+            };
+            [job.id.clone(), next, last, rhythm(&job.schedule), job.name.clone()]
+        }),
+    )
+}
+
+fn runs(runs: &[CronRun], now: u64) -> Table<5> {
+    Table::new(
+        ["job", "time", "became", "took", "what"],
+        runs.iter().map(|run| {
+            let became = match (run.status, run.count) {
+                (CronOutcome::Missed, Some(count)) => format!("missed ({count} times)"),
+                (status, _) => status.as_str().to_owned(),
+            };
+            let what = run.error.as_deref().or(run.summary.as_deref()).unwrap_or_default();
+            [
+                run.job_id.clone(),
+                ago(run.ts, now),
+                became,
+                run.duration_ms.map(duration).unwrap_or_default(),
+                one_line(what, 300),
+            ]
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sc4_missed_times_and_failures_are_shown_with_what_became_of_them() {
+        let rows: Vec<CronRun> = serde_json::from_value(json!([
+            {"id": 2, "jobId": "report", "ts": 3_600_000, "status": "error", "durationMs": 1500, "error": "The key\nis wrong."},
+            {"id": 1, "jobId": "report", "ts": 0, "status": "missed", "count": 29}
+        ]))
+        .unwrap();
+        assert_eq!(
+            runs(&rows, 7_200_000).lines(None).join("\n"),
+            "JOB     TIME     BECAME             TOOK   WHAT\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
+        );
+    }
+
+    #[test]
+    fn a_job_says_when_it_runs_and_why_it_does_not() {
+        let jobs: Vec<CronJob> = serde_json::from_value(json!([
+            {"id": "a", "agentId": "main", "name": "A", "enabled": true, "createdAtMs": 0, "updatedAtMs": 0,
+             "schedule": {"kind": "every", "everyMs": 9_000_000}, "spec": {"mode": "task", "message": "x"},
+             "state": {"nextRunAtMs": 3_600_000, "lastRunAtMs": 0, "lastStatus": "ok"}},
+            {"id": "b", "agentId": "main", "name": "B", "enabled": false, "createdAtMs": 0, "updatedAtMs": 0,
+             "schedule": {"kind": "cron", "expr": "0 9 * * *", "tz": "Europe/Amsterdam"}, "spec": {"mode": "systemEvent", "text": "x"},
+             "state": {"failures": 5, "paused": "It failed 5 times in a row."}}
+        ]))
+        .unwrap();
+        assert_eq!(
+            table(&jobs, 0).lines(None).join("\n"),
+            "ID  NEXT    LAST         WHEN                          NAME\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
+        );
+        assert_eq!(standing(&jobs[1]), "paused: It failed 5 times in a row.");
+    }
+}
