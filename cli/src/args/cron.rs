@@ -22,9 +22,9 @@ pub enum CronCommand {
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
         count: u8,
     },
-    /// Add a job; its next times are shown first
+    /// Create a job, and show its next times first
     Add(CronAdd),
-    /// Change a job; what you leave out stays
+    /// Change a job, and keep what you leave out
     Edit(CronEdit),
     /// Remove a job and its log of runs
     Remove {

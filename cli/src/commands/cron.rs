@@ -389,7 +389,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             runs(&rows, 7_200_000).lines(None).join("\n"),
-            "JOB     TIME     BECAME             TOOK   WHAT\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
+            "job     time     became             took   what\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
         );
     }
 
@@ -406,7 +406,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             table(&jobs, 0).lines(None).join("\n"),
-            "ID  NEXT    LAST         WHEN                          NAME\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
+            "id  next    last         when                          name\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
         );
         assert_eq!(standing(&jobs[1]), "paused: It failed 5 times in a row.");
     }

@@ -9,8 +9,7 @@ export interface ReadContext {
   readonly now: number;
   /** The user's. */
   readonly tz: string;
-  /** Absent when the schedule is no line of cron. */
-  readonly engine: CronEngine | undefined;
+  readonly engine: CronEngine;
 }
 const bad = (message: string) => failure("cron.bad_schedule", message);
 
@@ -38,8 +37,7 @@ export function readSchedule(given: CronSchedule, { now, tz, engine }: ReadConte
       return succeed({ kind: "every", everyMs, anchorMs: given.anchorMs ?? now });
     }
     case "cron": {
-      const line = engine?.(given.expr.trim(), zone);
-      if (line === undefined) return bad("Lines of cron can't be read now. Try again.");
+      const line = engine(given.expr.trim(), zone);
       if (!line.ok) return bad(`\`${given.expr}\` is no line of cron: ${line.error.message}`);
       if (line.value.after(now) === undefined) return bad(`\`${given.expr}\` never comes.`);
       return succeed({ kind: "cron", expr: given.expr.trim(), tz: zone });

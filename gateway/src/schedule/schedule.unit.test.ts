@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Temporal } from "temporal-polyfill";
-import { cronLines } from "./cron.lazy.ts";
+import { cronLines } from "./cron-lines.ts";
 import { nextTimes, readSchedule } from "./read.ts";
 import { type CronLine, due, GRACE_MS, MISSED_NAMED, nextTime, type Schedule } from "./schedule.ts";
 import { momentOf } from "./zone.ts";

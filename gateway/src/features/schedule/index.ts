@@ -1,4 +1,5 @@
 /** Jobs that the agent does by itself (gateway/spec/schedule.md). */
+import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
@@ -6,12 +7,10 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { CronCall, CronPort, CronTold } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
-import type { CronEngine } from "../../schedule/schedule.ts";
-import { JobStore } from "./job-store.ts";
-import { Jobs } from "./jobs.ts";
+import { type JobRun, JobStore } from "./job-store.ts";
+import type { Jobs } from "./jobs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
-import { Runner } from "./runner.ts";
-import { shownRun } from "./shown.ts";
+import type { Runner } from "./runner.ts";
 import { CRON_TOOLS } from "./tools.ts";
 
 export type SchedulePorts = SessionsPort &
@@ -23,26 +22,46 @@ const RUNS = 50;
 const SHOWN_NEXT = 5;
 /** For the model. */
 const TOLD_RUNS = 10;
-const engine = async (): Promise<CronEngine> => (await import("../../schedule/cron.lazy.ts")).cronLines;
-
 export const scheduleFeature: FeatureDefinition<SchedulePorts, { readonly scheduleRpc: CronPort }> = {
   name: "schedule",
   migrations: SCHEDULE_MIGRATIONS,
   tools: CRON_TOOLS,
   create(ports) {
     const store = new JobStore(ports.database);
-    const jobs = new Jobs({ ...ports, store, engine });
-    const runner = new Runner({ ...ports, store, engine });
+    // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
+    let loaded: Promise<Work> | undefined;
+    const load = (): Promise<Work> => {
+      loaded ??= import("./work.lazy.ts").then(({ Jobs, Runner, cronLines, shownRun }) => ({
+        jobs: new Jobs({ ...ports, store, engine: cronLines }),
+        runner: new Runner({ ...ports, store, engine: cronLines }),
+        shownRun,
+      }));
+      // A part that could not be loaded is tried again with the next call.
+      loaded.catch(() => {
+        loaded = undefined;
+      });
+      return loaded;
+    };
+    const next = (): number | undefined => {
+      const times = [store.nextDue(ports.now(), ports.stopped() !== undefined), store.nextCheck()].filter((time) => time !== undefined);
+      return times.length === 0 ? undefined : Math.min(...times);
+    };
     return {
-      offers: { scheduleRpc: { cron: (call) => toldOf(call, store, jobs) } },
-      methods: scheduleMethods(store, jobs),
-      alarms: [{ name: "schedule", next: () => runner.next(), run: () => runner.run() }],
+      offers: { scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) } },
+      methods: scheduleMethods(store, load),
+      alarms: [{ name: "schedule", next, run: async () => (await load()).runner.run() }],
     };
   },
 };
+interface Work {
+  readonly jobs: Jobs;
+  readonly runner: Runner;
+  readonly shownRun: (run: JobRun) => CronRun;
+}
 
-const scheduleMethods = (store: JobStore, jobs: Jobs): Handlers => ({
-  "cron.status": () => {
+const scheduleMethods = (store: JobStore, load: () => Promise<Work>): Handlers => ({
+  "cron.status": async () => {
+    const { jobs } = await load();
     const all = store.list();
     const next = all.filter(({ enabled, nextAt }) => enabled && nextAt !== undefined);
     const [first] = next;
@@ -54,18 +73,20 @@ const scheduleMethods = (store: JobStore, jobs: Jobs): Handlers => ({
       next: next.slice(0, SHOWN_NEXT).map((job) => jobs.shown(job)),
     });
   },
-  "cron.list": (_caller, { agentId, includeDisabled }) => {
+  "cron.list": async (_caller, { agentId, includeDisabled }) => {
+    const { jobs } = await load();
     const all = store
       .list()
       .filter((job) => (agentId === undefined || job.agentId === agentId) && (includeDisabled !== false || job.enabled));
     return succeed({ jobs: all.map((job) => jobs.shown(job)), count: all.length });
   },
-  "cron.preview": (_caller, params) => jobs.preview(params),
-  "cron.add": (_caller, params) => jobs.add(params),
-  "cron.update": (_caller, params) => jobs.update(params),
+  "cron.preview": async (_caller, params) => (await load()).jobs.preview(params),
+  "cron.add": async (_caller, params) => (await load()).jobs.add(params),
+  "cron.update": async (_caller, params) => (await load()).jobs.update(params),
   "cron.remove": (_caller, { id }) => succeed({ ok: true, removed: store.remove(id) }),
-  "cron.run": (_caller, { id }) => jobs.runNow(id),
-  "cron.runs": (_caller, { jobId, limit, beforeId }) => {
+  "cron.run": async (_caller, { id }) => (await load()).jobs.runNow(id),
+  "cron.runs": async (_caller, { jobId, limit, beforeId }) => {
+    const { shownRun } = await load();
     const runs = store.runs(jobId, beforeId ?? Number.MAX_SAFE_INTEGER, limit ?? RUNS);
     return succeed({ runs: runs.map(shownRun), count: runs.length });
   },
@@ -76,7 +97,7 @@ const ownOf = (taints: readonly (Taint | undefined)[]): { readonly taint?: Taint
   const [first, ...rest] = found;
   return first === undefined ? {} : { taint: rest.reduce(higher, first) };
 };
-async function toldOf(call: CronCall, store: JobStore, jobs: Jobs): Promise<Result<CronTold>> {
+async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work): Promise<Result<CronTold>> {
   switch (call.kind) {
     case "list": {
       const own = store.list().filter(({ agentId }) => agentId === call.agentId);

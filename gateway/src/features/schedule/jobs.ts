@@ -23,7 +23,7 @@ import { shownJob, shownRun } from "./shown.ts";
 
 export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now"> {
   readonly store: JobStore;
-  readonly engine: () => Promise<CronEngine>;
+  readonly engine: CronEngine;
   readonly channelsOut: ChannelsOut;
 }
 export interface JobAnswer {
@@ -41,8 +41,8 @@ export class Jobs {
     this.#ports = ports;
   }
 
-  async preview({ schedule, count }: CronPreviewParams): Promise<Result<CronPreviewResult>> {
-    const read = await this.#read(schedule);
+  preview({ schedule, count }: CronPreviewParams): Result<CronPreviewResult> {
+    const read = this.#read(schedule);
     if (!read.ok) return read;
     const { stored, line } = read.value;
     const tz = stored.kind === "cron" ? stored.tz : this.#ports.config.effective().userTimezone;
@@ -50,17 +50,17 @@ export class Jobs {
   }
 
   /** The same job again, under the same id, is answered and not added. `taint`: of the conversation that adds it. */
-  async add(params: CronAddParams, taint?: Taint): Promise<Result<JobAnswer>> {
+  add(params: CronAddParams, taint?: Taint): Result<JobAnswer> {
     const { store, config, ids, now, arm } = this.#ports;
     const agentId = params.agentId ?? config.defaultAgentId();
     if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
     const problem = this.#specProblem(params.spec);
     if (problem !== undefined) return problem;
-    const read = await this.#read(params.schedule);
+    const read = this.#read(params.schedule);
     const known = params.id === undefined ? undefined : store.find(params.id);
     if (known !== undefined)
       return known.body.name === params.name && JSON.stringify(known.body.spec) === JSON.stringify(params.spec)
-        ? succeed(await this.#answer(known))
+        ? succeed(this.#answer(known))
         : fail("cron.exists");
     if (!read.ok) return read;
     const at = now();
@@ -86,30 +86,28 @@ export class Jobs {
     };
     if (!store.add(job)) return fail("cron.too_many", `There are ${MAX_JOBS} jobs, which is the limit.`);
     arm();
-    return succeed(await this.#answer(job));
+    return succeed(this.#answer(job));
   }
 
   /** A job that was paused is let go by `enabled`, and its failures count from zero. */
-  async update({ id, patch }: CronUpdateParams, taint?: Taint): Promise<Result<JobAnswer>> {
+  update({ id, patch }: CronUpdateParams, taint?: Taint): Result<JobAnswer> {
     const { store, now, arm } = this.#ports;
     const problem = patch.spec === undefined ? undefined : this.#specProblem(patch.spec);
     if (problem !== undefined) return problem;
-    const read = patch.schedule === undefined ? undefined : await this.#read(patch.schedule);
+    const read = patch.schedule === undefined ? undefined : this.#read(patch.schedule);
     if (read?.ok === false) return read;
-    const before = store.find(id);
-    if (before === undefined) return fail("cron.not_found");
-    const stored = read?.value.stored ?? before.body.schedule;
-    const line = read === undefined ? await this.#lineOf(stored) : read.value.line;
     const job = store.find(id);
     if (job === undefined) return fail("cron.not_found");
+    const stored = read?.value.stored ?? job.body.schedule;
+    const line = read === undefined ? this.#lineOf(stored) : read.value.line;
     const at = now();
     const enabled = patch.enabled ?? job.enabled;
     const isFresh = read !== undefined || (enabled && !job.enabled);
     const nextAt = isFresh ? nextTime(stored, at, line) : job.nextAt;
     if (enabled && !job.enabled && nextAt === undefined)
       return fail("cron.bad_schedule", "The job's time is over.", `Give it another one: \`gsv cron edit ${id} --at TIME\`.`);
-    const { taint: before_, ...body } = job.body;
-    const label = taint ?? before_;
+    const { taint: earlier, ...body } = job.body;
+    const label = taint ?? earlier;
     const next: Job = {
       id,
       agentId: job.agentId,
@@ -131,7 +129,7 @@ export class Jobs {
     };
     store.update(next);
     arm();
-    return succeed(await this.#answer(next));
+    return succeed(this.#answer(next));
   }
 
   runNow(id: string): Result<{ readonly ok: true; readonly run: CronRun }> {
@@ -147,19 +145,18 @@ export class Jobs {
     return shownJob(job, store.open(job.id), store.lastEnded(job.id));
   }
 
-  async #answer(job: Job): Promise<JobAnswer> {
-    const line = await this.#lineOf(job.body.schedule);
+  #answer(job: Job): JobAnswer {
+    const line = this.#lineOf(job.body.schedule);
     return { ok: true, job: this.shown(job), times: nextTimes(job.body.schedule, this.#ports.now(), PREVIEWED, line) };
   }
-  async #read(given: CronSchedule): Promise<Result<{ readonly stored: Schedule; readonly line: CronLine | undefined }>> {
-    const { config, now } = this.#ports;
-    const engine = given.kind === "cron" ? await this.#ports.engine().catch(() => undefined) : undefined;
+  #read(given: CronSchedule): Result<{ readonly stored: Schedule; readonly line: CronLine | undefined }> {
+    const { config, now, engine } = this.#ports;
     const read = readSchedule(given, { now: now(), tz: config.effective().userTimezone, engine });
-    return read.ok ? succeed({ stored: read.value, line: await this.#lineOf(read.value) }) : read;
+    return read.ok ? succeed({ stored: read.value, line: this.#lineOf(read.value) }) : read;
   }
-  async #lineOf(schedule: Schedule): Promise<CronLine | undefined> {
+  #lineOf(schedule: Schedule): CronLine | undefined {
     if (schedule.kind !== "cron") return undefined;
-    const line = (await this.#ports.engine())(schedule.expr, schedule.tz);
+    const line = this.#ports.engine(schedule.expr, schedule.tz);
     return line.ok ? line.value : undefined;
   }
   #specProblem(spec: CronSpec): Result<never> | undefined {

@@ -45,8 +45,7 @@ export interface RunnerPorts
     ChannelsOutPort,
     Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "subscriptions"> {
   readonly store: JobStore;
-  /** Rejects when the library can't be loaded. */
-  readonly engine: () => Promise<CronEngine>;
+  readonly engine: CronEngine;
 }
 type Final = Extract<RunEnd, { readonly state: "final" }>;
 type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
@@ -59,36 +58,30 @@ export class Runner {
     this.#ports = ports;
   }
 
-  next(): number | undefined {
-    const { store, stopped, now } = this.#ports;
-    const times = [store.nextDue(now(), stopped() !== undefined), store.nextCheck()];
-    const known = times.filter((time) => time !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
-  }
   /** Never fails for one job's sake. */
   async run(): Promise<void> {
-    await this.#takeDue();
+    this.#takeDue();
     await this.#advance();
     this.#ports.arm();
   }
 
   // ---------------------------------------------------------------- times that came
 
-  async #takeDue(): Promise<void> {
+  #takeDue(): void {
     const { store, now, log, stopped } = this.#ports;
     // A reminder waits for the owner to let GSV go on.
     for (const job of store.due(now(), stopped() !== undefined)) {
       try {
-        await this.#take(job);
+        this.#take(job);
       } catch (error) {
         log.error("job_not_taken", { job: job.id, error });
       }
     }
   }
-  async #take(job: Job): Promise<void> {
+  #take(job: Job): void {
     const { store, now, stopped } = this.#ports;
     const { schedule } = job.body;
-    const line = await this.lineOf(job);
+    const line = this.#lineOf(job);
     const at = now();
     const isStopped = stopped() !== undefined;
     if (job.lookedAt > at) {
@@ -101,9 +94,9 @@ export class Runner {
     const next = nextTime(schedule, Math.max(at, job.nextAt ?? at), line);
     store.take(job, came, next, at, isStopped ? "GSV is stopped." : undefined);
   }
-  async lineOf({ body: { schedule } }: Pick<Job, "body">): Promise<CronLine | undefined> {
+  #lineOf({ body: { schedule } }: Job): CronLine | undefined {
     if (schedule.kind !== "cron") return undefined;
-    const line = (await this.#ports.engine())(schedule.expr, schedule.tz);
+    const line = this.#ports.engine(schedule.expr, schedule.tz);
     return line.ok ? line.value : undefined;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Lines of cron, with their time zone. A file of its own, which is loaded when the first such job is used. A local time that the change
+ * Lines of cron, with their time zone, by the library croner. A local time that the change
  * of clocks skips runs at the next minute that exists; one that comes twice runs once (rule SC3).
  */
 import { Cron } from "croner";

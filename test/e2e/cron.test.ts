@@ -1,0 +1,88 @@
+/** Jobs with the built program and a real gateway: a reminder arrives once, also when the gateway was killed or not running at its time. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type FakeModel, Machine, startFakeModel, until } from "./support.ts";
+
+interface Run {
+  readonly jobId: string;
+  readonly status: string;
+  readonly error?: string;
+  readonly summary?: string;
+}
+
+describe("jobs", () => {
+  const machine = new Machine();
+  let fake: FakeModel;
+  const runs = async (): Promise<readonly Run[]> =>
+    (JSON.parse(await machine.ok("cron", "runs", "--json")) as { runs: readonly Run[] }).runs;
+  const ended = (count: number): Promise<readonly Run[]> =>
+    until(
+      "the runs end",
+      async () => {
+        const all = await runs();
+        return all.filter(({ status }) => status === "ok").length >= count ? all : undefined;
+      },
+      60_000,
+      500,
+    );
+  const notes = async (): Promise<string> => machine.ok("session", "preview", "agent:main:main");
+
+  before(async () => {
+    fake = await startFakeModel();
+    await machine.up();
+    await machine.useModel(fake);
+  });
+  after(async () => {
+    await machine.end();
+    await fake.close();
+  });
+
+  it("[SC9] a job is added with its next times, listed, paused and removed", async () => {
+    const { code, stderr } = await machine.gsv([
+      "cron",
+      "add",
+      "Read the news",
+      "--cron",
+      "0 9 * * mon-fri",
+      "--tz",
+      "Europe/Amsterdam",
+      "--name",
+      "News",
+    ]);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^It runs \d{4}-\d{2}-\d{2} .*\n/);
+    const [, id = ""] = /(news-\S+) is added/.exec(stderr) ?? [];
+    assert.match(await machine.ok("cron", "list"), /0 9 \* \* mon-fri \(Europe\/Amsterdam\)\s+News/);
+    await machine.ok("cron", "pause", id);
+    assert.match(await machine.ok("cron", "list"), /paused/);
+    await machine.ok("cron", "edit", id, "--every", "2h30m");
+    await machine.ok("cron", "resume", id);
+    assert.match(await machine.ok("cron", "show", id), /every 2 h 30 min/);
+    await machine.ok("cron", "remove", id);
+    const bad = await machine.gsv(["cron", "add", "x", "--at", "someday"]);
+    assert.equal(bad.code, 2);
+    assert.match(bad.stderr, /`someday` is no time/);
+    assert.equal((await machine.gsv(["cron", "show", id])).code, 1);
+  });
+
+  it("[SC1] [K28] killed when the time comes: the job runs once, and its answer is there once", async () => {
+    await machine.ok("cron", "add", "say tick-tock-once", "--at", "in 2 seconds", "--name", "Tick");
+    await machine.killWorkerd();
+    await ended(1);
+    const text = await notes();
+    assert.equal(text.split('The job "Tick" says').length - 1, 1, text);
+    assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("tick-tock-once")).length, 1);
+  });
+
+  it("[SC4] a reminder whose time came while the gateway was down arrives when it is back, and says that it is late", async () => {
+    await machine.ok("cron", "add", "say call-the-dentist", "--at", "in 1 second", "--remind");
+    await machine.ok("down");
+    const due = Date.now() + 1_000;
+    await until("the time comes", () => Date.now() > due);
+    await machine.up();
+    await ended(2);
+    assert.match(await notes(), /call-the-dentist/);
+    assert.match(await notes(), /runs now/);
+    assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("call-the-dentist")).length, 1);
+  });
+});
