@@ -44,15 +44,9 @@ export interface ChannelMessageSent {
   readonly duplicate?: boolean;
 }
 
-/** For features that write to a place by its name, on the owner's behalf. */
-export interface ChannelsOut {
-  /** What is wrong with the name of a place, as a sentence; undefined: nothing. Whether the agent may write there is decided with each message. */
-  placeProblem(to: string): string | undefined;
-  /** Once per `callId`. */
-  sendTo(to: string, message: Omit<ChannelMessage, "target">): Promise<Result<ChannelMessageSent>>;
-}
+/** For features that write to a place on the owner's behalf: once per `callId`. */
 export interface ChannelsOutPort {
-  readonly channelsOut: ChannelsOut;
+  readonly channelsOut: { message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> };
 }
 
 export type ReplyCall =

@@ -2,7 +2,6 @@
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
-import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { hashPair, hex32 } from "../../../../protocol/runtime/hash.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
@@ -26,7 +25,6 @@ import { channelMethods } from "./methods.ts";
 import { CHANNEL_HISTORY, CHANNEL_MIGRATIONS } from "./migrations.ts";
 import { Pairings } from "./pairing-store.ts";
 import { Peers } from "./peer-store.ts";
-import { parseTarget } from "./targets.ts";
 import { CHANNEL_TOOLS } from "./tools.ts";
 import { wakeChannels } from "./wake.ts";
 
@@ -75,15 +73,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
     });
     return {
       offers: {
-        channelsOut: {
-          placeProblem: (to) => (parseTarget(to) === undefined ? `\`${to.slice(0, 100)}\` is no place.` : undefined),
-          sendTo: async (to, message) => {
-            const target = parseTarget(to);
-            return target === undefined
-              ? fail("channel.unknown", `\`${to.slice(0, 100)}\` is no place.`)
-              : hub.outgoing.message({ ...message, target });
-          },
-        },
+        channelsOut: { message: (input) => hub.outgoing.message(input) },
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),

@@ -13,18 +13,17 @@ import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { parseModel } from "../../models/choose.ts";
-import type { ChannelsOut } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
 import { type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
+import { parseTarget } from "../../tools/message-target.ts";
 import { type Job, type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
 export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
-  readonly channelsOut: ChannelsOut;
 }
 export interface JobAnswer {
   readonly ok: true;
@@ -163,10 +162,12 @@ export class Jobs {
     if (spec.mode !== "task") return undefined;
     if (spec.model !== undefined && parseModel(spec.model) === undefined)
       return fail("protocol.invalid_params", `\`${spec.model}\` is no model.`, "Name it as provider/id. `gsv models` lists them.");
-    const problem = spec.to === undefined ? undefined : this.#ports.channelsOut.placeProblem(spec.to);
-    return problem === undefined
-      ? undefined
-      : fail("channel.unknown", problem, "Places are such as `whatsapp/default/dm/ID`. `gsv channel places` lists them.");
+    if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
+    return fail(
+      "channel.unknown",
+      `\`${spec.to.slice(0, 100)}\` is no place.`,
+      "Places are such as `whatsapp/default/dm/ID`: a channel, an account, a kind and an id.",
+    );
   }
 }
 const slugOf = (name: string): string =>

@@ -17,6 +17,7 @@ import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { isForeign } from "../../ports/taint.ts";
 import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
+import { parseTarget } from "../../tools/message-target.ts";
 import type { Job, JobRun, JobStore, RunBody } from "./job-store.ts";
 import { lateText, taskSessionKey } from "./shown.ts";
 
@@ -262,7 +263,9 @@ export class Runner {
     }
     const from = this.#identityOf(job);
     if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
-    return this.#ports.channelsOut.sendTo(to, { from, callId: `cron/${job.id}/${run.id}`, text, media: [] });
+    const target = parseTarget(to);
+    if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is no place.` } };
+    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [] });
   }
   #identityOf(job: Job): SessionIdentity | undefined {
     const named = this.#sessionOf(job);
