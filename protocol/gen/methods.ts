@@ -197,7 +197,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "165a98bb29cf4d2d";
+export const PROTOCOL_FINGERPRINT = "120036f87b0b62ae";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -523,7 +523,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: { target: "name" },
-    errors: ["agent.unknown", "channel.unknown", "cron.bad_schedule", "cron.exists", "cron.too_many"],
+    errors: ["agent.unknown", "auth.forbidden", "channel.unknown", "cron.bad_schedule", "cron.exists", "cron.too_many", "session.bad_key"],
     deferred: false,
     idempotent: false,
   },
@@ -600,7 +600,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: { target: "id" },
-    errors: ["agent.unknown", "channel.unknown", "cron.bad_schedule", "cron.not_found"],
+    errors: ["agent.unknown", "auth.forbidden", "channel.unknown", "cron.bad_schedule", "cron.not_found", "session.bad_key"],
     deferred: false,
     idempotent: true,
   },

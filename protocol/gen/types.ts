@@ -1412,6 +1412,7 @@ export type CronSpecSystemEvent = {
   mode: "systemEvent";
   /** At most 8192 characters. */
   text: string;
+  sessionKey?: SessionKey;
 };
 /** CronSpec where `mode` is `task`. */
 export type CronSpecTask = {
@@ -1426,6 +1427,7 @@ export type CronSpecTask = {
   deliver?: boolean;
   /** At most 512 characters. */
   to?: string;
+  sessionKey?: SessionKey;
   bestEffortDeliver?: boolean;
 };
 /** What a job does. */

@@ -33,8 +33,12 @@ export const CronSchedule = tagged(
   },
 );
 export const CronSpec = tagged("CronSpec", "What a job does.", "mode", {
-  /** The agent's main conversation gets the text, and answers it. */
-  systemEvent: { text: t.string(8192, { minLength: 1 }) },
+  /** A conversation of the owner gets the text, and answers it. */
+  systemEvent: {
+    text: t.string(8192, { minLength: 1 }),
+    /** Absent: the agent's main conversation. */
+    sessionKey: t.optional(SessionKey),
+  },
   /** A new conversation of the job's own gets the message. */
   task: {
     message: t.string(8192, { minLength: 1 }),
@@ -43,8 +47,10 @@ export const CronSpec = tagged("CronSpec", "What a job does.", "mode", {
     timeoutSeconds: t.optional(t.int(10, 1800)),
     /** False: the answer is kept in the log of runs only. */
     deliver: t.optional(t.bool()),
-    /** Where the answer goes: `channel/account/kind/peer`. Absent: it is a note in the agent's main conversation. */
+    /** Where the answer goes: `channel/account/kind/peer`. Absent: it is a note in a conversation of the owner. */
     to: t.optional(t.string(512, { minLength: 1 })),
+    /** The conversation that gets the note. Absent: the agent's main conversation. */
+    sessionKey: t.optional(SessionKey),
     /** True: an answer that could not be delivered does not count as a failure. */
     bestEffortDeliver: t.optional(t.bool()),
   },
@@ -106,7 +112,7 @@ const create = {
   schedule: CronSchedule,
   spec: CronSpec,
 };
-const errors = ["cron.bad_schedule", "agent.unknown", "channel.unknown"] as const;
+const errors = ["cron.bad_schedule", "agent.unknown", "channel.unknown", "session.bad_key", "auth.forbidden"] as const;
 
 method("cron.status", {
   doc: "Returns how many jobs there are, how many run now, and what comes next.",

@@ -1,7 +1,7 @@
 //! `gsv cron`: jobs that the agent does by itself.
 
 use clap::{Args, Subcommand};
-use gsv_protocol::types::{AgentId, ModelRef, ThinkLevel};
+use gsv_protocol::types::{AgentId, ModelRef, SessionKey, ThinkLevel};
 
 use super::values::{agent_id, model_ref, one_of};
 
@@ -114,12 +114,15 @@ pub struct CronEdit {
 
 #[derive(Debug, Args)]
 pub struct How {
-    /// Say it in the agent's main conversation, instead of a conversation of the job's own
+    /// Say it in your conversation, instead of a conversation of the job's own
     #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "quiet", "best_effort"])]
     pub remind: bool,
-    /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: the agent's main conversation]
+    /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: your conversation]
     #[arg(long, value_name = "PLACE")]
     pub to: Option<String>,
+    /// Your conversation [default: the one of `gsv chat`; with --agent that agent's main conversation]
+    #[arg(short, long, value_name = "KEY", conflicts_with = "to")]
+    pub session: Option<SessionKey>,
     /// Model, as provider/id
     #[arg(long, value_parser = model_ref)]
     pub model: Option<ModelRef>,
@@ -141,6 +144,7 @@ impl How {
     pub const fn is_empty(&self) -> bool {
         !self.remind
             && self.to.is_none()
+            && self.session.is_none()
             && self.model.is_none()
             && self.think.is_none()
             && self.time_limit.is_none()

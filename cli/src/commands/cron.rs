@@ -6,7 +6,7 @@ use gsv_protocol::methods::{
 };
 use gsv_protocol::types::{
     CronAddParams, CronJob, CronListParams, CronOutcome, CronPatch, CronPreviewParams, CronRemoveParams, CronRun,
-    CronRunParams, CronRunsParams, CronSchedule, CronSpec, CronUpdateParams,
+    CronRunParams, CronRunsParams, CronSchedule, CronSpec, CronUpdateParams, SessionKey,
 };
 
 use super::context::Context;
@@ -122,11 +122,15 @@ async fn add(
     let schedule = schedule(when)?.ok_or_else(no_schedule)?;
     let client = context.connect().await?;
     preview(context, &client, &schedule).await?;
+    let session = match (&how.session, &agent) {
+        (None, Some(_)) => None,
+        _ => Some(Context::session(how.session.clone())?),
+    };
     let params = CronAddParams {
         name: name.unwrap_or_else(|| one_line(&message, NAME_CHARS)),
         agent_id: agent,
         schedule,
-        spec: spec(message, how),
+        spec: spec(message, how, session),
         id: None,
         description: None,
         enabled: None,
@@ -171,6 +175,10 @@ async fn edit(
         ));
     }
     let client = context.connect().await?;
+    let session = match (&how.session, &message) {
+        (None, None) => None,
+        _ => Some(Context::session(how.session.clone())?),
+    };
     if let Some(schedule) = &schedule {
         preview(context, &client, schedule).await?;
     }
@@ -179,7 +187,7 @@ async fn edit(
         patch: CronPatch {
             name,
             schedule,
-            spec: message.map(|message| spec(message, how)),
+            spec: message.map(|message| spec(message, how, session)),
             ..CronPatch::default()
         },
     };
@@ -190,9 +198,12 @@ async fn edit(
     Ok(())
 }
 
-fn spec(message: String, how: CronHow) -> CronSpec {
+fn spec(message: String, how: CronHow, session: Option<SessionKey>) -> CronSpec {
     if how.remind {
-        return CronSpec::SystemEvent { text: message };
+        return CronSpec::SystemEvent {
+            text: message,
+            session_key: session,
+        };
     }
     CronSpec::Task {
         message,
@@ -200,6 +211,7 @@ fn spec(message: String, how: CronHow) -> CronSpec {
         thinking: how.think,
         timeout_seconds: how.time_limit,
         deliver: how.quiet.then_some(false),
+        session_key: session.filter(|_| how.to.is_none()),
         to: how.to,
         best_effort_deliver: how.best_effort.then_some(true),
     }
@@ -280,7 +292,7 @@ async fn show(context: &Context, id: &str) -> Outcome {
 
 fn work(spec: &CronSpec) -> String {
     match spec {
-        CronSpec::SystemEvent { text } => format!("says in the main conversation: {}", one_line(text, 400)),
+        CronSpec::SystemEvent { text, .. } => format!("says in your conversation: {}", one_line(text, 400)),
         CronSpec::Task { message, to, .. } => {
             let place = to
                 .as_deref()

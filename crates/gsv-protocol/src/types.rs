@@ -2059,6 +2059,8 @@ pub enum CronSpec {
     SystemEvent {
         /// At most 8192 characters.
         text: String,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_key: Option<SessionKey>,
     },
     #[serde(rename = "task")]
     Task {
@@ -2078,8 +2080,19 @@ pub enum CronSpec {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         to: Option<String>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_key: Option<SessionKey>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         best_effort_deliver: Option<bool>,
     },
+}
+
+impl CronSpec {
+    #[must_use]
+    pub fn session_key(&self) -> Option<&SessionKey> {
+        match self {
+            Self::SystemEvent { session_key, .. } | Self::Task { session_key, .. } => session_key.as_ref(),
+        }
+    }
 }
 
 /// Result of `cron.status`.

@@ -9,11 +9,12 @@ import type {
   CronSpec,
   CronUpdateParams,
 } from "../../../../protocol/gen/types.ts";
-import { unknownAgent } from "../../kernel/naming.ts";
+import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { parseModel } from "../../models/choose.ts";
 import { type Result, succeed } from "../../ports/result.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
 import { type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
@@ -21,7 +22,7 @@ import { parseTarget } from "../../tools/message-target.ts";
 import { type Job, type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
-export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now"> {
+export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
 }
@@ -53,7 +54,7 @@ export class Jobs {
     const { store, config, ids, now, arm } = this.#ports;
     const agentId = params.agentId ?? config.defaultAgentId();
     if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-    const problem = this.#specProblem(params.spec);
+    const problem = this.#specProblem(params.spec, agentId);
     if (problem !== undefined) return problem;
     const read = this.#read(params.schedule);
     const known = params.id === undefined ? undefined : store.find(params.id);
@@ -91,12 +92,12 @@ export class Jobs {
   /** A job that was paused is let go by `enabled`, and its failures count from zero. */
   update({ id, patch }: CronUpdateParams, taint?: Taint): Result<JobAnswer> {
     const { store, now, arm } = this.#ports;
-    const problem = patch.spec === undefined ? undefined : this.#specProblem(patch.spec);
-    if (problem !== undefined) return problem;
     const read = patch.schedule === undefined ? undefined : this.#read(patch.schedule);
     if (read?.ok === false) return read;
     const job = store.find(id);
     if (job === undefined) return fail("cron.not_found");
+    const problem = patch.spec === undefined ? undefined : this.#specProblem(patch.spec, job.agentId);
+    if (problem !== undefined) return problem;
     const stored = read?.value.stored ?? job.body.schedule;
     const line = read === undefined ? this.#lineOf(stored) : read.value.line;
     const at = now();
@@ -158,8 +159,17 @@ export class Jobs {
     const line = this.#ports.engine(schedule.expr, schedule.tz);
     return line.ok ? line.value : undefined;
   }
-  #specProblem(spec: CronSpec): Result<never> | undefined {
-    if (spec.mode !== "task") return undefined;
+  /** A note or a message of a job is for the owner only. */
+  #conversationProblem(sessionKey: string, agentId: string): Result<never> | undefined {
+    const { config, sessions } = this.#ports;
+    const found = namedSession(config, sessionKey);
+    if (!found.ok) return found;
+    if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
+    return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
+  }
+  #specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
+    const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
+    if (own !== undefined || spec.mode !== "task") return own;
     if (spec.model !== undefined && parseModel(spec.model) === undefined)
       return fail("protocol.invalid_params", `\`${spec.model}\` is no model.`, "Name it as provider/id. `gsv models` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;

@@ -4,7 +4,6 @@
  * but the engine for lines of cron.
  */
 import type { Directives } from "../../../../protocol/gen/types.ts";
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
@@ -37,6 +36,7 @@ const WAITS_MS = 35 * 60_000;
 /** While GSV is stopped, jobs are looked at this often. */
 const STOPPED_MS = 30_000;
 const SUMMARY_CHARS = 2_000;
+const NOTE_CHARS = 16_000;
 /** What an unattended run may use, beside the other limits. */
 const BUDGET = { steps: 12, costUsd: 0.25 } as const;
 
@@ -179,10 +179,17 @@ export class Runner {
     this.#follow(named.key, runId, run.id);
   }
   #sessionOf(job: Job): NamedSession | undefined {
-    const { config } = this.#ports;
-    if (!config.hasAgent(job.agentId)) return undefined;
-    const key = job.body.spec.mode === "task" ? taskSessionKey(job.agentId, job.id) : `agent:${job.agentId}:${config.mainKey()}`;
-    const named = canonicalKey(key, config.mainKey());
+    if (!this.#ports.config.hasAgent(job.agentId)) return undefined;
+    return job.body.spec.mode === "task" ? this.#named(taskSessionKey(job.agentId, job.id)) : this.#ownersOf(job);
+  }
+  /** The conversation that the job writes to: the one that it names, while that is the owner's, or the agent's main conversation. */
+  #ownersOf({ agentId, body: { spec } }: Job): NamedSession | undefined {
+    const named = spec.sessionKey === undefined ? undefined : this.#named(spec.sessionKey);
+    const isRight = named !== undefined && named.address.agentId === agentId && this.#ports.sessions.isOwners(named);
+    return isRight ? named : this.#named(`agent:${agentId}:${this.#ports.config.mainKey()}`);
+  }
+  #named(key: string): NamedSession | undefined {
+    const named = canonicalKey(key, this.#ports.config.mainKey());
     return named.ok ? named : undefined;
   }
 
@@ -258,7 +265,7 @@ export class Runner {
   }
   async #deliver(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
     if (to === undefined) {
-      await this.#tellMain(job.agentId, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
+      await this.#tell(job, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
       return { ok: true, value: undefined };
     }
     const from = this.#identityOf(job);
@@ -272,14 +279,13 @@ export class Runner {
     return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
   }
   /** `forModel`: never what others may have written, because a note has no label. */
-  async #tellMain(agentId: string, key: string, text: string, forModel: boolean): Promise<void> {
-    const { config, sessions, ask, now } = this.#ports;
-    const named = canonicalKey(`agent:${agentId}:${config.mainKey()}`, config.mainKey());
-    if (!named.ok) return;
+  async #tell(job: Job, key: string, text: string, forModel: boolean): Promise<void> {
+    const { sessions, ask, now } = this.#ports;
+    const named = this.#ownersOf(job);
+    if (named === undefined) return;
     const identity = sessions.takeUp(named, now());
-    await ask(named.key, (session) =>
-      session.note({ identity, key, text: text.slice(0, LIMITS.messageBytes / 4), ...(forModel ? { forModel } : {}) }),
-    );
+    const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...(forModel ? { forModel } : {}) };
+    await ask(named.key, (session) => session.note(note));
   }
 
   #end(run: JobRun, status: "ok" | "error" | "skipped", body: Pick<RunBody, "error" | "summary" | "taint">): void {
@@ -289,11 +295,11 @@ export class Runner {
       reason: (error) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
     });
     if (ended?.job === undefined || !ended.pausedNow) return;
-    const { id, agentId, body: about } = ended.job;
+    const { id, body: about } = ended.job;
     background(
       "tell of a paused job",
-      this.#tellMain(
-        agentId,
+      this.#tell(
+        ended.job,
         `cron:${id}:paused:${run.id}`,
         `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`,
         false,

@@ -2,7 +2,7 @@
  * `gsv__Cron`: the agent keeps jobs and reminders. Only for the owner's sessions. A job that is asked for in a conversation on a channel
  * answers there, because the tool fills in the full place; no job writes to the person who happened to write last (rule SC8).
  */
-import { asAgentId, type CronSchedule, type CronSpec } from "../../../../protocol/gen/types.ts";
+import { asAgentId, asSessionKey, type CronSchedule, type CronSpec } from "../../../../protocol/gen/types.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { Result } from "../../ports/result.ts";
@@ -42,11 +42,17 @@ function placeOf(origin: Origin | undefined): string | undefined {
 }
 const specOf = (
   message: string,
-  { mode, to, model }: { readonly mode: (typeof MODES)[number]; readonly to: string | undefined; readonly model: string | undefined },
-): CronSpec =>
-  mode === "systemEvent"
-    ? { mode, text: message }
-    : { mode, message, ...(to === undefined ? {} : { to }), ...(model === undefined ? {} : { model }) };
+  {
+    mode,
+    to,
+    model,
+    here,
+  }: { readonly mode: (typeof MODES)[number]; readonly to: string | undefined; readonly model: string | undefined; readonly here: string },
+): CronSpec => {
+  const sessionKey = asSessionKey(here);
+  if (mode === "systemEvent") return { mode, text: message, sessionKey };
+  return { mode, message, ...(to === undefined ? { sessionKey } : { to }), ...(model === undefined ? {} : { model }) };
+};
 
 /** The same call again names the same job. */
 async function idOf(name: string, callId: string): Promise<string> {
@@ -65,7 +71,7 @@ export const CRON_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Cron",
       description:
-        "Jobs and reminders that run by themselves. A `task` (default) is done in a conversation of its own, and its answer is delivered; a `systemEvent` is a message to you in your main conversation. Say to your human when it will run, as the result tells.",
+        "Jobs and reminders that run by themselves. A `task` (default) is done in a conversation of its own, and its answer is delivered; a `systemEvent` is a message to you in this conversation. Say to your human when it will run, as the result tells.",
       policyClass: "write_protected",
       properties: {
         action: { type: "string", enum: ACTIONS },
@@ -128,7 +134,7 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
   if (action === "add") {
     if (name === undefined || message === undefined || schedule.value === undefined)
       return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
-    const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model });
+    const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, here: identity.key });
     const params = { id: await idOf(name, callId), name, agentId: asAgentId(identity.agentId), schedule: schedule.value, spec };
     return { ok: true, value: { kind: "add", params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label } };
   }
@@ -136,7 +142,8 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
   if (action === "remove" || action === "run") return { ok: true, value: { kind: action, id } };
   if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined))
     return bad("To change what a job does, give `message` too: it replaces the whole.");
-  const spec = message === undefined ? {} : { spec: specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model }) };
+  const spec =
+    message === undefined ? {} : { spec: specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, here: identity.key }) };
   const patch = {
     ...(name === undefined ? {} : { name }),
     ...(enabled === undefined ? {} : { enabled }),
