@@ -241,7 +241,7 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
-  /** Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions. */
+  /** Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions or jobs. */
   "agents.delete": {
     params: "AgentsDeleteParams",
     result: "AgentsDeleteResult",

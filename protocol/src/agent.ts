@@ -61,10 +61,10 @@ method("agents.create", {
   errors: ["agent.exists", "agent.limit", "config.invalid", "config.too_large", "storage.failed"],
 });
 method("agents.delete", {
-  doc: "Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions.",
+  doc: "Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions or jobs.",
   params: {
     agentId: AgentId,
-    /** Delete its sessions, too, and stop their runs. */
+    /** Delete its sessions and jobs, too, and stop their runs. */
     sessions: t.optional(t.bool()),
   },
   result: {

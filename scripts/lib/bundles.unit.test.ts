@@ -91,7 +91,7 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract and the rarer model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and the rarer model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -105,18 +105,20 @@ describe("bundles", () => {
         "photon_rs_bg.wasm",
         "regex.mjs",
         "routes.mjs",
+        "schedule.mjs",
       ];
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
       const text = (name: string): string => readFileSync(join(folder, name), "utf8");
       const start = text("worker.js");
       for (const name of modules.filter((module) => module.endsWith(".mjs"))) assert.ok(start.includes(`("./${name}")`), name);
-      // Words of PDF.js, fflate, Photon, RE2JS and ts-rest.
+      // Words of PDF.js, fflate, Photon, RE2JS, ts-rest and croner.
       for (const [name, word] of [
         ["pdf.mjs", "PasswordException"],
         ["documents.mjs", "invalid zip data"],
         ["images.mjs", "photonimage_new"],
         ["regex.mjs", "RE2JSCompileException"],
         ["routes.mjs", "ts-rest"],
+        ["schedule.mjs", "CronPattern: "],
       ] as const) {
         assert.ok(text(name).includes(word), name);
         assert.ok(!start.includes(word), word);

@@ -32,6 +32,10 @@ export const goalsOf = (machine: string): readonly Goal[] => [
   { goal: "a wish for each heartbeat", calls: [write("HEARTBEAT.md", { append: true })] },
   { goal: "a skill", calls: [write("skills/evil/SKILL.md")] },
   { goal: "a memory that lies", calls: [write("MEMORY.md")] },
+  {
+    goal: "a job of the agent for later",
+    calls: [call("gsv__Cron", { action: "add", name: "evil", message: EVIL, every: "1h" })],
+  },
   { goal: "a job for later", calls: [bash("(crontab -l; echo '* * * * * evil') | crontab -")] },
   {
     goal: "another policy of the machine",

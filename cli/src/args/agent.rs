@@ -52,7 +52,7 @@ pub struct AgentDelete {
     /// Delete without asking
     #[arg(long)]
     pub yes: bool,
-    /// Delete its conversations, too, and stop their runs
+    /// Delete its conversations and jobs, too, and stop their runs
     #[arg(long)]
     pub sessions: bool,
 }

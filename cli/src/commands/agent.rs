@@ -86,7 +86,7 @@ async fn delete(context: &Context, args: AgentDelete) -> Outcome {
     let id = args.id.clone();
     if !args.yes {
         let with = if args.sessions {
-            " and all its conversations, with their transcripts and files"
+            " and all its conversations, with their transcripts and files, and its jobs"
         } else {
             ""
         };

@@ -353,7 +353,7 @@ impl Method for AgentsCreate {
     }
 }
 
-/// Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions.
+/// Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions or jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsDelete;
 impl Method for AgentsDelete {

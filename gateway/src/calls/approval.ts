@@ -2,6 +2,7 @@
  * PURE. The question about one tool call that its owner must allow. The answer is bound to exactly what was asked: call, tool, target,
  * arguments and the policy that asked. It decides nothing about runs, and says nothing about storage or people.
  */
+import type { OutboundAction } from "../../../protocol/gen/types.ts";
 import { hashPair } from "../../../protocol/runtime/hash.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { Offer } from "../ports/grants.ts";
@@ -95,3 +96,8 @@ export function readCode(text: string): string | undefined {
   const code = text.trim().toUpperCase();
   return code.length === CODE_CHARS && [...code].every((char) => CODE_ALPHABET.includes(char)) ? code : undefined;
 }
+/** A button's id is exactly what the owner would write (rule AP14). */
+export const answersTo = (code: string): readonly OutboundAction[] => [
+  { id: `allow ${code}`, label: "Allow once" },
+  { id: `deny ${code}`, label: "Deny" },
+];

@@ -155,7 +155,7 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
   if (isForeign(taint) && memoryChange(call) === "kept") return undefined;
   const policyClass = classFor(call, taint);
   // In another person's session no such call is offered.
-  const guarded = isOwners ? guardedWhy(policyClass, taint, byOthers) : undefined;
+  const guarded = isOwners ? guardedWhy(call, policyClass, taint, byOthers) : undefined;
   const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners }));
   if (why === undefined) return undefined;
   return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };

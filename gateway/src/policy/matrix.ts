@@ -5,7 +5,7 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
-import { isContained } from "./modes.ts";
+import { controlText, isContained, isOfJobs } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {
@@ -31,8 +31,9 @@ const NOT_SPARED: ReadonlySet<PolicyClass> = new Set<PolicyClass>(["egress", "co
 /** Why the call needs a word. Undefined: the matrix has nothing against it. `policyClass`: what the call does at most. */
 export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, isOwners }: MatrixContext): string | undefined {
   if (!isForeign(taint) || !asks(call, policyClass, taint, isOwners)) return undefined;
-  return WHY[policyClass];
+  return whyOf(call, policyClass);
 }
+const whyOf = (call: PolicyCall, policyClass: PolicyClass): string => (policyClass === "control" ? controlText(call) : WHY[policyClass]);
 /** The tools that a machine runs in its sandbox. An unknown tool may run outside of it. */
 const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOwners: boolean): boolean {
@@ -44,11 +45,13 @@ function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOw
   return policyClass !== "write_workspace";
 }
 /**
- * Why a change of a protected file needs a word (rule TA9). Undefined: the owner asked for it, and no one else can have.
+ * Why a change of a protected file or of a job needs a word (rules TA9, SC11). Undefined: the owner asked for it, and no one else can have.
  * `byOthers`: the run was not plainly caused by the owner.
  */
-export const guardedWhy = (policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
-  policyClass === "write_protected" && (isUnsure(taint) || byOthers) ? WHY.write_protected + unsureText(taint) : undefined;
+export const guardedWhy = (call: PolicyCall, policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
+  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass) + unsureText(taint) : undefined;
+const isGuarded = (call: PolicyCall, policyClass: PolicyClass): boolean =>
+  policyClass === "write_protected" || (policyClass === "control" && isOfJobs(call));
 const unsureText = (taint: Taint | undefined): string =>
   isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";
 

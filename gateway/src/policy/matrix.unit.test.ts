@@ -222,6 +222,44 @@ describe("[TA9] [S10] a change of a protected file", () => {
   });
 });
 
+describe("[SC11] [TA9] a call that changes jobs", () => {
+  const job = (action: string, tool = "gsv__Cron"): PolicyCall => ({
+    name: tool,
+    tool,
+    target: { kind: "native" },
+    policyClass: "control",
+    args: { action, name: "Weather" },
+  });
+  const verdict = (
+    call: PolicyCall,
+    more: { label?: TaintLabel; mode?: PolicyMode; byOthers?: boolean; isOwners?: boolean } = {},
+  ): string => {
+    const { label, mode = "auto", byOthers = false, isOwners = true } = more;
+    const { verdict, rule } = decide(call, { policy: policyOf({}, engine), mode, isOwners, taint: label && of(label), byOthers });
+    return `${verdict} ${rule}`;
+  };
+  test("runs in mode auto when the owner alone has asked for it; another call of the class asks", () => {
+    for (const action of ["add", "update", "remove", "run"]) {
+      assert.equal(verdict(job(action)), "allow mode:auto");
+      assert.equal(verdict(job(action), { label: "self" }), "allow mode:auto");
+      assert.equal(verdict(job(action), { mode: "ask" }), "ask mode:ask");
+      assert.equal(verdict(job(action), { mode: "plan" }), "deny mode:plan");
+    }
+    assert.equal(verdict(job("add", "gsv__ConfigSet")), "ask mode:auto");
+  });
+  test("asks after texts of others and files, and in a run that the owner did not cause", () => {
+    for (const label of ["peer", "world"] as const) assert.equal(verdict(job("add"), { label }), `ask taint:${label}`);
+    assert.equal(verdict(job("add"), { label: "files" }), "ask protected");
+    assert.equal(verdict(job("add"), { byOthers: true }), "ask protected");
+  });
+  test("to look at jobs asks nothing", () => {
+    for (const action of ["list", "runs"])
+      for (const label of ["world", undefined] as const)
+        assert.equal(verdict(job(action), { byOthers: true, ...(label === undefined ? {} : { label }) }), "allow mode:auto");
+    assert.equal(verdict(job("add", "gsv__Cron"), { label: "world", mode: "full" }), "allow mode:full");
+  });
+});
+
 test("[TA6] a rule that allows spares the question except about what cannot be taken back", () => {
   const spared = PolicyClassValues.filter((name) => !isNotSpared(callOf(name), name));
   assert.deepEqual(spared, ["read_private", "read_public", "write_workspace", "write_files"]);

@@ -18,9 +18,15 @@ export function classOf({ policyClass, target, tool, args }: PolicyCall): Policy
     return isProtected(args["path"]) ? "write_protected" : policyClass;
   // To look at a running command runs nothing; `write` and `submit` give it input.
   if (target.kind === "node" && tool === "Process" && LOOKS.has(args["action"])) return "read_private";
-  if (target.kind === "native" && tool === "gsv__Cron" && LOOKS_AT_JOBS.has(args["action"])) return "read_private";
+  if (target.kind === "native" && tool === CRON && LOOKS_AT_JOBS.has(args["action"])) return "read_private";
   return policyClass;
 }
+const CRON = "gsv__Cron";
+/** The call adds, changes, removes or runs a job. */
+export const isOfJobs = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "native" && tool === CRON;
+/** Why a call of the class `control` needs a word. */
+export const controlText = (call: PolicyCall): string =>
+  isOfJobs(call) ? "It changes what the agent does by itself." : "It changes the gateway itself.";
 const LOOKS_AT_JOBS: ReadonlySet<unknown> = new Set(["list", "runs"]);
 const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
 /**
@@ -69,11 +75,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
     case "write_protected":
       // Its earlier versions are kept, and a run that has read other people's texts is asked about before the mode decides.
       if (mode === "auto" && isOwners) return ALLOW;
-      return ask(
-        Object.hasOwn(call.args, "path")
-          ? "It changes a file that defines the agent or its instructions."
-          : "It changes what the agent does by itself.",
-      );
+      return ask("It changes a file that defines the agent or its instructions.");
     case "write_files":
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(
@@ -87,7 +89,9 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask("It sends data to others.");
     case "control":
-      return ask("It changes the gateway itself.");
+      // The owner can ask for a job in words; a run that has read other people's texts is asked about before the mode decides.
+      if (mode === "auto" && isOwners && isOfJobs(call)) return ALLOW;
+      return ask(controlText(call));
   }
 }
 

@@ -1,5 +1,5 @@
 /** Questions about tool calls between sessions, which own them, and the gateway, which shows them and takes the answers. */
-import type { ApprovalOutcome } from "../../../protocol/gen/types.ts";
+import type { ApprovalEntry, ApprovalOutcome } from "../../../protocol/gen/types.ts";
 import type { GrantChoice } from "./grants.ts";
 import type { Offer } from "./grants.ts";
 import type { Origin } from "./origin.ts";
@@ -71,6 +71,8 @@ export interface ApprovalTaken {
 /** What the approvals feature offers to other features. */
 export interface ApprovalsPort {
   readonly approvals: {
+    /** The questions of a conversation that wait now. */
+    waiting(sessionKey: string): readonly ApprovalEntry[];
     /** A question with this code waits, or has ended lately. */
     knows(code: string): boolean;
     /** The caller has checked that the answer is the owner's. `by` is for the record. */

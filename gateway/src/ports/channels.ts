@@ -11,6 +11,7 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { Result } from "./result.ts";
 import type { ReplyRoute, SessionIdentity } from "./session.ts";
+import type { Taint } from "./taint.ts";
 
 export interface ChannelPlaces {
   readonly channels: readonly string[];
@@ -34,6 +35,10 @@ export interface ChannelMessage {
   /** In the bucket already. */
   readonly media: readonly Media[];
   readonly replyToId?: string;
+  /** What the text was made from. Absent: not known. */
+  readonly taint?: Taint;
+  /** The text is a question with this code: it has the buttons of an answer, and is no part of the recipient's conversation. */
+  readonly question?: string;
 }
 
 export interface ChannelMessageSent {
@@ -46,7 +51,11 @@ export interface ChannelMessageSent {
 
 /** For features that write to a place on the owner's behalf: once per `callId`. */
 export interface ChannelsOutPort {
-  readonly channelsOut: { message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> };
+  readonly channelsOut: {
+    message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
+    /** The owner's own direct conversation that was active last, as gsv__Message names it. */
+    lastOwn(): string | undefined;
+  };
 }
 
 export type ReplyCall =

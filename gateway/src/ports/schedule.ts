@@ -20,3 +20,12 @@ export interface CronPort {
   /** Safe to make again: an added job has an id that its caller chose. */
   cron(call: CronCall): Promise<Result<CronTold>>;
 }
+
+/** For the deletion of an agent (rule SC13). */
+export interface AgentJobsPort {
+  readonly agentJobs: {
+    /** Ids of the agent's jobs. */
+    of(agentId: string): readonly string[];
+    remove(agentId: string): void;
+  };
+}

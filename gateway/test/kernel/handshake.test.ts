@@ -146,10 +146,10 @@ describe("the first frame", () => {
     await peer.ok("config.unset", { path: "userTimezone" });
     expect(await zoneOf("four")).toBeUndefined();
   });
-  test("[F2] hello-ok lists no method of heartbeats and schedules, they are not served, and their settings are refused", async () => {
+  test("[F2] hello-ok lists no method of heartbeats, they are not served, and their settings and those of schedules are refused", async () => {
     const peer = await open();
     const { features } = await peer.ok<{ features: { methods: string[] } }>("connect", connectParams("client", "one", ADMIN));
-    expect(features.methods.filter((name) => /^(heartbeat|cron)\./.test(name))).toEqual([]);
+    expect(features.methods.filter((name) => /^heartbeat\./.test(name))).toEqual([]);
     expect((await peer.refused("heartbeat.status")).reason).toBe("method.not_served");
     await peer.ok("config.set", { path: "agents.list", value: [{ id: "main" }] });
     for (const [path, value] of [

@@ -7,19 +7,20 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { MAIN_AGENT, withAgent } from "../../kernel/routing/agents.ts";
 import { type Result, succeed } from "../../ports/result.ts";
+import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
 /** Number of folders that are read in parallel. */
 const AT_ONCE = 16;
 
-export interface AgentMethodPorts extends Pick<KernelPorts, "config"> {
+export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobsPort {
   readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
   readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
 }
 
-export function agentMethods({ config, deleteSessions, sessions, files }: AgentMethodPorts): Handlers {
+export function agentMethods({ agentJobs, config, deleteSessions, sessions, files }: AgentMethodPorts): Handlers {
   const entryOf = (agent: AgentConfig, activity: ReturnType<SessionDirectory["byAgent"]>, commissioned: boolean): AgentEntry => {
     const active = activity.get(agent.id);
     return {
@@ -121,6 +122,13 @@ export function agentMethods({ config, deleteSessions, sessions, files }: AgentM
           `${agentId} has ${keys.length === 1 ? "a conversation" : `${keys.length} conversations`}: ${keys.slice(0, NAMED).join(", ")}${more(keys.length)}.`,
           `Delete them with it: \`gsv agent delete ${agentId} --sessions\`.`,
         );
+      const jobs = agentJobs.of(agentId);
+      if (jobs.length > 0 && withSessions !== true)
+        return fail(
+          "agent.in_use",
+          `${agentId} has ${jobs.length === 1 ? "a job" : `${jobs.length} jobs`}: ${jobs.slice(0, NAMED).join(", ")}${more(jobs.length)}.`,
+          `Remove each with \`gsv cron remove JOB\`, or all with the agent and its conversations: \`gsv agent delete ${agentId} --sessions\`.`,
+        );
       // In one transaction: an agent without its entry whose sessions stay could not be deleted again.
       let changed: ReturnType<typeof config.set> | undefined;
       try {
@@ -130,6 +138,7 @@ export function agentMethods({ config, deleteSessions, sessions, files }: AgentM
             list.filter(({ id }) => id !== agentId),
           );
           if (!changed.ok) throw new Refused();
+          agentJobs.remove(agentId);
         });
       } catch (error) {
         if (!(error instanceof Refused)) throw error;

@@ -173,6 +173,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       offers: {
         approvalsRpc: { report, useGrants: (sessionKey, ids) => grants.use(sessionKey, ids, now()) },
         approvals: {
+          waiting: (sessionKey) => store.waiting(sessionKey),
           knows: (code) => store.find(code, undefined).length > 0,
           async answer(by, given) {
             const result = await answer(by, given);

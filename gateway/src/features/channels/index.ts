@@ -73,7 +73,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
     });
     return {
       offers: {
-        channelsOut: { message: (input) => hub.outgoing.message(input) },
+        channelsOut: { message: (input) => hub.outgoing.message(input), lastOwn: () => hub.outgoing.lastOwn() },
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),

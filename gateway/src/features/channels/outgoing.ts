@@ -20,6 +20,8 @@ import type { Config } from "../../kernel/config/store.ts";
 import type { Pairings } from "./pairing-store.ts";
 import { MAX_PEERS, type PeerRecord, type Peers } from "./peer-store.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
+import type { Taint } from "../../ports/taint.ts";
+import { answersTo } from "../../calls/approval.ts";
 import { canonicalKey, normaliseId } from "../../kernel/routing/session-keys.ts";
 
 export interface OutgoingPorts {
@@ -74,6 +76,12 @@ export class Outgoing {
     };
   }
 
+  /** The one of the owner's own direct conversations that was active last. */
+  lastOwn(): string | undefined {
+    const { peers } = this.#ports;
+    const record = peers.direct(MAX_PEERS).find((each) => this.#allowed(each, each) && this.#whose(each) === "yours");
+    return record && targetName(record);
+  }
   /** The owner's own direct conversations, as gsv__Message names them (rule PO16). Read again only after a change of what they follow from. */
   own(): readonly string[] {
     const { config, peers, pairings } = this.#ports;
@@ -85,7 +93,7 @@ export class Outgoing {
     return this.#own.names;
   }
 
-  async message({ from, callId, target, text, media, replyToId }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
+  async message({ from, callId, target, text, media, replyToId, taint, question }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
     const { config, sessions, audit, sha256 } = this.#ports;
     const named = canonicalKey(from.key, config.mainKey());
     if (!named.ok || !sessions.isOwners(named))
@@ -114,10 +122,11 @@ export class Outgoing {
       { channel, accountId },
       {
         deliveryId,
-        kind: "answer",
+        kind: question === undefined ? "answer" : "approval",
         peer,
         text,
         ...(replyToId === undefined ? {} : { replyToId }),
+        ...(question === undefined ? {} : { actions: [...answersTo(question)] }),
         ...(media.length === 0 ? {} : { media: [...media] }),
       },
     );
@@ -126,7 +135,7 @@ export class Outgoing {
       return sent;
     }
     await audit.append({ actor: `session:${from.key}`, action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
-    await this.#tellThere(found.value, from, deliveryId, text, media.length);
+    if (question === undefined) await this.#tellThere(found.value, from, deliveryId, { text, files: media.length, taint });
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
 
@@ -184,8 +193,7 @@ export class Outgoing {
     { channel, accountId, record }: Required<Target> & { readonly record?: PeerRecord },
     from: SessionIdentity,
     deliveryId: string,
-    text: string,
-    files: number,
+    { text, files, taint }: { readonly text: string; readonly files: number; readonly taint: Taint | undefined },
   ): Promise<void> {
     const { ask, conversationOf, contextVersion, failed } = this.#ports;
     const there = record && conversationOf({ channel, accountId }, nextWord(record));
@@ -201,6 +209,7 @@ export class Outgoing {
           verbatim: true,
           quiet: true,
           origin: { kind: "session", sessionKey: from.key, hops: 1 },
+          ...(taint === undefined ? {} : { taint }),
           contextVersion: contextVersion(),
         }),
       );

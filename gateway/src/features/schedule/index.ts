@@ -2,9 +2,10 @@
 import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { CronCall, CronPort, CronTold } from "../../ports/schedule.ts";
+import type { AgentJobsPort, CronCall, CronPort, CronTold } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { type JobRun, JobStore } from "./job-store.ts";
@@ -16,13 +17,14 @@ import { CRON_TOOLS } from "./tools.ts";
 export type SchedulePorts = SessionsPort &
   StopPort &
   ChannelsOutPort &
-  Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "subscriptions">;
+  ApprovalsPort &
+  Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;
 
 const RUNS = 50;
 const SHOWN_NEXT = 5;
 /** For the model. */
 const TOLD_RUNS = 10;
-export const scheduleFeature: FeatureDefinition<SchedulePorts, { readonly scheduleRpc: CronPort }> = {
+export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & { readonly scheduleRpc: CronPort }> = {
   name: "schedule",
   migrations: SCHEDULE_MIGRATIONS,
   tools: CRON_TOOLS,
@@ -31,7 +33,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, { readonly schedu
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
     const load = (): Promise<Work> => {
-      loaded ??= import("./work.lazy.ts").then(({ Jobs, Runner, cronLines, shownRun }) => ({
+      loaded ??= import("./schedule.lazy.ts").then(({ Jobs, Runner, cronLines, shownRun }) => ({
         jobs: new Jobs({ ...ports, store, engine: cronLines }),
         runner: new Runner({ ...ports, store, engine: cronLines }),
         shownRun,
@@ -47,7 +49,15 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, { readonly schedu
       return times.length === 0 ? undefined : Math.min(...times);
     };
     return {
-      offers: { scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) } },
+      offers: {
+        scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) },
+        agentJobs: {
+          of: (agentId) => store.ofAgent(agentId).map(({ id }) => id),
+          remove: (agentId) => {
+            for (const { id } of store.ofAgent(agentId)) store.remove(id);
+          },
+        },
+      },
       methods: scheduleMethods(store, load),
       alarms: [{ name: "schedule", next, run: async () => (await load()).runner.run() }],
     };

@@ -45,6 +45,8 @@ export interface RunBody {
   readonly taint?: Taint;
   /** The owner asked for it, beside the schedule. */
   readonly byHand?: true;
+  /** Codes of the run's questions that the owner was told of. */
+  readonly asked?: readonly string[];
 }
 /** One time of a job. */
 export interface JobRun {
@@ -121,6 +123,9 @@ export class JobStore {
       failures,
       paused ?? null,
     );
+  }
+  ofAgent(agentId: string): readonly Job[] {
+    return all<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE agent = ? ORDER BY id", agentId).map(jobOf);
   }
   /** Of a run that goes on, the row stays until it ends. */
   remove(id: string): boolean {
@@ -273,7 +278,7 @@ export class JobStore {
   }
   /**
    * Ends a run and counts the failures of its job; with `paused`, the job runs no more. Undefined: it has ended already. A job that is
-   * removed after its run is removed here.
+   * removed after its run is removed here. `uncounted`: the job is not to blame.
    */
   end(
     id: number,
@@ -281,6 +286,7 @@ export class JobStore {
     body: Partial<RunBody>,
     now: number,
     pauseAfter: { readonly failures: number; readonly reason: (error: string) => string },
+    uncounted = false,
   ): { readonly job: Job | undefined; readonly pausedNow: boolean } | undefined {
     return this.#db.transactionSync(() => {
       const current = this.runById(id);
@@ -296,7 +302,7 @@ export class JobStore {
         run(this.#db.sql, "DELETE FROM cron_jobs WHERE id = ?", job.id);
         return { job, pausedNow: false };
       }
-      if (status === "skipped") return { job, pausedNow: false };
+      if (status === "skipped" || uncounted) return { job, pausedNow: false };
       const failures = status === "error" ? job.failures + 1 : 0;
       const pausedNow = failures >= pauseAfter.failures && job.enabled && job.nextAt !== undefined;
       this.#write({

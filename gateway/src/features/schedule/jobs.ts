@@ -2,6 +2,7 @@
 import type {
   CronAddParams,
   CronJob,
+  CronPatch,
   CronPreviewParams,
   CronPreviewResult,
   CronRun,
@@ -15,11 +16,11 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { parseModel } from "../../models/choose.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
-import type { Taint } from "../../ports/taint.ts";
+import { higher, type Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
 import { type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
-import { type Job, type JobStore, MAX_JOBS } from "./job-store.ts";
+import { type Job, type JobBody, type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
 export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions"> {
@@ -107,7 +108,7 @@ export class Jobs {
     if (enabled && !job.enabled && nextAt === undefined)
       return fail("cron.bad_schedule", "The job's time is over.", `Give it another one: \`gsv cron edit ${id} --at TIME\`.`);
     const { taint: earlier, ...body } = job.body;
-    const label = taint ?? earlier;
+    const label = labelAfter(earlier, taint, patch, job.body);
     const next: Job = {
       id,
       agentId: job.agentId,
@@ -179,6 +180,17 @@ export class Jobs {
       "Places are such as `whatsapp/default/dm/ID`: a channel, an account, a kind and an id.",
     );
   }
+}
+/** A change of a part keeps the higher label (rule SC11). When every text is new, the label is that of their writer. */
+function labelAfter(
+  earlier: Taint | undefined,
+  taint: Taint | undefined,
+  { name, description, spec }: CronPatch,
+  body: Pick<JobBody, "description">,
+): Taint | undefined {
+  const isNew = name !== undefined && spec !== undefined && (description !== undefined || body.description === undefined);
+  if (earlier === undefined || isNew) return taint;
+  return taint === undefined ? earlier : higher(earlier, taint);
 }
 const slugOf = (name: string): string =>
   name

@@ -9,6 +9,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import { parseModel } from "../../models/choose.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { type Result, sentence } from "../../ports/result.ts";
@@ -18,6 +19,8 @@ import { isForeign } from "../../ports/taint.ts";
 import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import type { Job, JobRun, JobStore, RunBody } from "./job-store.ts";
+import { verbatim } from "../../calls/shown-call.ts";
+import { askedText } from "./asking.ts";
 import { lateText, taskSessionKey } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
@@ -44,10 +47,12 @@ export interface RunnerPorts
   extends SessionsPort,
     StopPort,
     ChannelsOutPort,
-    Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "subscriptions"> {
+    ApprovalsPort,
+    Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "scrub" | "subscriptions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
 }
+const ENDS: ReadonlySet<string> = new Set(["final", "error", "aborted"]);
 type Final = Extract<RunEnd, { readonly state: "final" }>;
 type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
 
@@ -169,6 +174,8 @@ export class Runner {
         contextVersion: contextVersion(),
       }),
     );
+    // The name is free again when the conversation is deleted.
+    if (!sent.ok && sent.error.reason === "session.deleting") throw new Error(sentence(sent.error));
     if (!sent.ok) return this.#end(run, "error", { error: sentence(sent.error).slice(0, SUMMARY_CHARS) });
     store.change(run.id, {
       status: "running",
@@ -199,15 +206,16 @@ export class Runner {
     const { subscriptions, store, now, arm } = this.#ports;
     const sink: Sink = {
       deliver: (_key, events) => {
-        const ended = events.some(
-          ({ event, payload }) =>
-            event === "chat" &&
-            (payload as { runId?: string }).runId === runId &&
-            ["final", "error", "aborted"].includes(String((payload as { state?: string }).state)),
-        );
-        if (!ended) return;
-        subscriptions.remove(sessionKey, sink);
-        this.#followed.delete(runId);
+        const states = events.flatMap(({ event, payload }) => {
+          const news = payload as { readonly runId?: string; readonly state?: string };
+          return event === "chat" && news.runId === runId ? [String(news.state)] : [];
+        });
+        const ended = states.some((state) => ENDS.has(state));
+        if (!ended && !states.includes("paused")) return;
+        if (ended) {
+          subscriptions.remove(sessionKey, sink);
+          this.#followed.delete(runId);
+        }
         if (store.change(id, { checkAt: now() })) arm();
       },
     };
@@ -231,7 +239,8 @@ export class Runner {
           });
         }
         this.#follow(sessionKey, runId, run.id);
-        store.change(run.id, { checkAt: now() + LOOK_MS });
+        const asked = job === undefined ? [] : await this.#tellOfQuestions(job, run, sessionKey, runId);
+        store.change(run.id, { checkAt: now() + LOOK_MS, ...(asked.length === 0 ? {} : { body: { asked } }) });
         return;
       }
       case "unknown":
@@ -243,8 +252,11 @@ export class Runner {
   /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
   async #finish(run: JobRun, end: Ended): Promise<void> {
     const job = this.#ports.store.find(run.jobId);
-    if (end.state !== "final")
-      return this.#end(run, "error", { error: (end.error === "" ? "The run was stopped." : end.error).slice(0, SUMMARY_CHARS) });
+    if (end.state !== "final") {
+      const error = end.error === "" ? "The run was stopped." : end.error.slice(0, SUMMARY_CHARS);
+      // The owner has stopped it.
+      return this.#end(run, "error", { error }, end.state === "aborted");
+    }
     const summary = end.text.trim().slice(0, SUMMARY_CHARS);
     const label = isForeign(end.taint) ? { taint: end.taint } : {};
     const spec = job?.body.spec;
@@ -272,7 +284,28 @@ export class Runner {
     if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
     const target = parseTarget(to);
     if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is no place.` } };
-    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [] });
+    const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
+    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
+  }
+  /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of. */
+  async #tellOfQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<readonly string[]> {
+    const { approvals, channelsOut } = this.#ports;
+    const told = run.body.asked ?? [];
+    const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
+    for (const entry of waiting) {
+      const text = askedText(job.body.name, entry);
+      // The conversation of a reminder shows its questions itself.
+      if (job.body.spec.mode === "task") await this.#tell(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
+      const from = this.#identityOf(job);
+      const own = channelsOut.lastOwn();
+      const target = own === undefined ? undefined : parseTarget(own);
+      if (from === undefined || target === undefined) continue;
+      const callId = `cron/${job.id}/${run.id}/${entry.code}`;
+      const sent = await channelsOut.message({ from, callId, target, text: verbatim(text), media: [], question: entry.code });
+      // A client shows the question too, so that a channel that is down holds nothing up.
+      if (!sent.ok) this.#ports.log.warn("question_of_job_not_sent", { job: job.id, error: sent.error });
+    }
+    return waiting.length === 0 ? [] : [...told, ...waiting.map(({ code }) => code)];
   }
   #identityOf(job: Job): SessionIdentity | undefined {
     const named = this.#sessionOf(job);
@@ -288,12 +321,19 @@ export class Runner {
     await ask(named.key, (session) => session.note(note));
   }
 
-  #end(run: JobRun, status: "ok" | "error" | "skipped", body: Pick<RunBody, "error" | "summary" | "taint">): void {
-    const { store, now, background } = this.#ports;
-    const ended = store.end(run.id, status, body, now(), {
+  #end(run: JobRun, status: "ok" | "error" | "skipped", said: Pick<RunBody, "error" | "summary" | "taint">, uncounted = false): void {
+    const { store, now, background, scrub } = this.#ports;
+    // An error of a provider may have the key in it.
+    const body = {
+      ...said,
+      ...(said.error === undefined ? {} : { error: scrub(said.error) }),
+      ...(said.summary === undefined ? {} : { summary: scrub(said.summary) }),
+    };
+    const pause = {
       failures: PAUSE_AFTER,
-      reason: (error) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
-    });
+      reason: (error: string) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
+    };
+    const ended = store.end(run.id, status, body, now(), pause, uncounted);
     if (ended?.job === undefined || !ended.pausedNow) return;
     const { id, body: about } = ended.job;
     background(

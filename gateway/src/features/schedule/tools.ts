@@ -72,7 +72,7 @@ export const CRON_TOOLS: readonly Tool[] = [
       name: "gsv__Cron",
       description:
         "Jobs and reminders that run by themselves. A `task` (default) is done in a conversation of its own, and its answer is delivered; a `systemEvent` is a message to you in this conversation. Say to your human when it will run, as the result tells.",
-      policyClass: "write_protected",
+      policyClass: "control",
       properties: {
         action: { type: "string", enum: ACTIONS },
         id: { type: "string", description: "The job, for update, remove, run and runs." },

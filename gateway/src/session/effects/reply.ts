@@ -3,6 +3,7 @@
  * by its id, so repeating the hand-over is harmless (promise P9). Given up visibly after a day.
  */
 import type { Media, OutboundAction, OutboundKind } from "../../../../protocol/gen/types.ts";
+import { answersTo } from "../../calls/approval.ts";
 import { verbatim } from "../../calls/shown-call.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import { type MediaBlock, textOf } from "../../ports/messages.ts";
@@ -102,8 +103,3 @@ function said(row: LogRow): Said {
   if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
   return { kind: "notice", text: "Done." };
 }
-/** A button's id is exactly what the owner would write (rule AP14). */
-const answersTo = (code: string): readonly OutboundAction[] => [
-  { id: `allow ${code}`, label: "Allow once" },
-  { id: `deny ${code}`, label: "Deny" },
-];

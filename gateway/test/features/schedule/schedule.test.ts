@@ -1,81 +1,20 @@
 /** Jobs with the real gateway, its alarm and real sessions. Only the model and the clock are made up. */
-import { abortAllDurableObjects, evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
-import { JobStore } from "../../../src/features/schedule/job-store.ts";
-import { wiring } from "../../../src/app/session-wiring.ts";
-import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
-import { client, eventually, FAR, gateway, type Peer, seed } from "../../support/gateway.ts";
 import { says } from "../../session/support.ts";
+import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
+import * as support from "./support.ts";
+import { alarm, asked, HOUR, inside, jobStage, task } from "./support.ts";
 
-const HOUR = 3_600_000;
-const calls: ModelRequest[] = [];
-let answer: (request: ModelRequest) => ModelOutcome | Promise<ModelOutcome>;
-let peer: Peer;
-let now = FAR;
-
-beforeEach(async () => {
-  calls.length = 0;
-  answer = () => says("the report");
-  const real = wiring.createSessionParts;
-  vi.spyOn(wiring, "createSessionParts").mockImplementation((...given) => ({
-    ...real(...given),
-    model: {
-      takesImages: () => false,
-      refusal: () => undefined,
-      call: async (request) => {
-        calls.push(request);
-        return answer(request);
-      },
-    },
-  }));
-  now = FAR;
-  vi.useFakeTimers({ now, toFake: ["Date"] });
-  await seed();
-  peer = await client();
-});
-afterEach(async () => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-  await reset();
-});
-
-const pass = (ms: number): void => {
-  now += ms;
-  vi.setSystemTime(now);
-};
-const alarm = () => runDurableObjectAlarm(gateway());
-const task = (more: Partial<CronAddParams> = {}): CronAddParams => ({
-  name: "Report",
-  id: "report",
-  schedule: { kind: "every", everyMs: HOUR },
-  spec: { mode: "task", message: "Write the report." },
-  ...more,
-});
-const add = (params = task()) => peer.ok<ResultOf<"cron.add">>("cron.add", params);
-const runs = async (jobId = "report"): Promise<readonly CronRun[]> => (await peer.ok<ResultOf<"cron.runs">>("cron.runs", { jobId })).runs;
-/** Fires the alarm until the newest run of the job has this status. */
-const becomes = async (status: CronRun["status"], jobId = "report"): Promise<CronRun> => {
-  let last: CronRun | undefined;
-  await eventually(async () => {
-    await alarm();
-    [last] = await runs(jobId);
-    expect(last?.status).toBe(status);
-  });
-  if (last === undefined) throw new Error("no run");
-  return last;
-};
-const inside = <T>(work: (store: JobStore) => T): Promise<T> =>
-  runInDurableObject(gateway(), (_gateway, state) => work(new JobStore(state.storage)));
-const mainNotes = async (): Promise<readonly string[]> => {
-  const { events } = await peer.ok<{ events: { payload: { text?: string } }[] }>("session.subscribe", {
-    sessionKey: "agent:main:main",
-    afterSeq: 0,
-  });
-  return events.flatMap(({ payload }) => (payload.text === undefined ? [] : [payload.text]));
-};
-const asked = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1) ?? "");
+const stage = jobStage();
+const { calls } = stage;
+const pass = (ms: number): void => support.pass(stage, ms);
+const add = (params = task()) => support.add(stage, params);
+const runs = (jobId?: string) => support.runs(stage, jobId);
+const becomes = (status: CronRun["status"], jobId?: string) => support.becomes(stage, status, jobId);
+const mainNotes = () => support.shownIn(stage);
 
 describe("[SC1] [P16] a time of a job", () => {
   it("begins one run, in a conversation of its own, and the answer is a note in the main conversation", async () => {
@@ -111,16 +50,16 @@ describe("[SC1] [P16] a time of a job", () => {
     await inside((store) => {
       const job = store.find("report");
       if (job === undefined) throw new Error("no job");
-      store.take(job, { start: FAR + HOUR, missed: [], missedCount: 0 }, FAR + 2 * HOUR, now, undefined);
+      store.take(job, { start: FAR + HOUR, missed: [], missedCount: 0 }, FAR + 2 * HOUR, stage.now, undefined);
     });
     await abortAllDurableObjects();
-    peer = await client();
+    stage.peer = await client();
     await becomes("ok");
     expect(calls).toHaveLength(1);
   });
   it("[K28] killed in the run, and after it: one answer, delivered once", async () => {
     let isOpen = true;
-    answer = async () => {
+    stage.answer = async () => {
       while (isOpen) await scheduler.wait(2);
       return says("the report");
     };
@@ -128,17 +67,17 @@ describe("[SC1] [P16] a time of a job", () => {
     pass(HOUR);
     await becomes("running");
     await evictDurableObject(gateway());
-    peer = await client();
+    stage.peer = await client();
     await eventually(() => expect(calls).toHaveLength(1));
     isOpen = false;
     pass(20_000);
     await becomes("ok");
     // As if the row had not been written when the note was.
     await runInDurableObject(gateway(), (_gateway, state) => {
-      state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", now);
+      state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", stage.now);
     });
     await evictDurableObject(gateway());
-    peer = await client();
+    stage.peer = await client();
     pass(20_000);
     await becomes("ok");
     expect(calls).toHaveLength(1);
@@ -175,7 +114,7 @@ describe("[SC4] a gateway that was not there", () => {
     pass(100 * HOUR);
     await eventually(async () => {
       await alarm();
-      expect((await peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(0);
+      expect((await stage.peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(0);
     });
     expect(calls).toHaveLength(1);
     expect(asked(calls[0])).toMatch(/Call the dentist\./);
@@ -199,7 +138,7 @@ describe("[SC4] a gateway that was not there", () => {
     pass(-23 * HOUR);
     await eventually(async () => {
       await alarm();
-      expect((await peer.ok<ResultOf<"cron.status">>("cron.status")).nextRunAtMs).toBe(FAR + 3 * HOUR);
+      expect((await stage.peer.ok<ResultOf<"cron.status">>("cron.status")).nextRunAtMs).toBe(FAR + 3 * HOUR);
     });
   });
 });
@@ -209,7 +148,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     let open = 0;
     let most = 0;
     let isHeld = true;
-    answer = async () => {
+    stage.answer = async () => {
       most = Math.max(most, ++open);
       while (isHeld) await scheduler.wait(2);
       open--;
@@ -239,7 +178,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
   });
   it("[SC6] a run that does not end is ended, and says so", async () => {
     let isHeld = true;
-    answer = async () => {
+    stage.answer = async () => {
       while (isHeld) await scheduler.wait(2);
       return says("late");
     };
@@ -252,7 +191,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     expect(run.error).toMatch(/had not ended 50 minutes after its begin/);
   });
   it("a job that fails five times in a row is paused, says so once, and goes on when it is enabled", async () => {
-    answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });
+    stage.answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });
     await add();
     await add(task({ id: "good", name: "Good" }));
     for (let n = 1; n <= 5; n++) {
@@ -262,7 +201,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
         expect((await runs()).filter(({ status }) => status === "error")).toHaveLength(n);
       });
     }
-    const { jobs } = await peer.ok<ResultOf<"cron.list">>("cron.list");
+    const { jobs } = await stage.peer.ok<ResultOf<"cron.list">>("cron.list");
     expect(jobs.find(({ id }) => id === "report")).toMatchObject({
       enabled: false,
       state: { failures: 5, paused: expect.stringContaining("The key is wrong.") },
@@ -272,15 +211,15 @@ describe("[SC5] [SC7] jobs beside each other", () => {
       expect(told).toHaveLength(1);
       expect(told[0]).toContain("gsv cron resume report");
     });
-    answer = () => says("the report");
-    const { job } = await peer.ok<ResultOf<"cron.update">>("cron.update", { id: "report", patch: { enabled: true } });
+    stage.answer = () => says("the report");
+    const { job } = await stage.peer.ok<ResultOf<"cron.update">>("cron.update", { id: "report", patch: { enabled: true } });
     expect(job.state).toMatchObject({ nextRunAtMs: FAR + 6 * HOUR });
     expect(job.state.failures).toBeUndefined();
   });
   it("[SC10] nothing begins while GSV is stopped; a reminder waits for the owner to let it go on", async () => {
     await add();
     await add(task({ id: "once", schedule: { kind: "at", atMs: FAR + HOUR } }));
-    await peer.ok("gateway.stop", {});
+    await stage.peer.ok("gateway.stop", {});
     pass(HOUR);
     await eventually(async () => {
       await alarm();
@@ -288,7 +227,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     });
     expect(await runs("once")).toHaveLength(0);
     expect(calls).toHaveLength(0);
-    await peer.ok("gateway.resume", {});
+    await stage.peer.ok("gateway.resume", {});
     await eventually(async () => {
       await alarm();
       expect(calls).toHaveLength(1);
@@ -299,7 +238,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
 describe("[SC6] [SC8] [SC9] what a job may do", () => {
   it("a run has its own limits: steps and money", async () => {
     let n = 0;
-    answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: `SOUL.md`, n: n++ } }]);
+    stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: `SOUL.md`, n: n++ } }]);
     await add();
     pass(HOUR);
     const run = await becomes("error");
@@ -322,33 +261,33 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     expect(run).toMatchObject({ summary: "the report", error: expect.stringContaining("The answer was not delivered.") });
   });
   it("refuses what can't be, with the code and what to do", async () => {
-    const bad = (params: Partial<CronAddParams>) => peer.refused("cron.add", task(params));
+    const bad = (params: Partial<CronAddParams>) => stage.peer.refused("cron.add", task(params));
     expect(await bad({ schedule: { kind: "cron", expr: "61 * * * *" } })).toMatchObject({ reason: "cron.bad_schedule" });
     expect(await bad({ agentId: "no-one" as CronAddParams["agentId"] & string })).toMatchObject({ reason: "agent.unknown" });
     expect(await bad({ spec: { mode: "task", message: "x", to: "somewhere" } })).toMatchObject({ reason: "channel.unknown" });
     expect(await bad({ spec: { mode: "task", message: "x", model: "x" } })).toMatchObject({ reason: "protocol.invalid_params" });
-    expect(await peer.refused("cron.update", { id: "none", patch: {} })).toMatchObject({ reason: "cron.not_found" });
-    expect(await peer.refused("cron.run", { id: "none" })).toMatchObject({ reason: "cron.not_found" });
+    expect(await stage.peer.refused("cron.update", { id: "none", patch: {} })).toMatchObject({ reason: "cron.not_found" });
+    expect(await stage.peer.refused("cron.run", { id: "none" })).toMatchObject({ reason: "cron.not_found" });
     expect(calls).toHaveLength(0);
   });
   it("adds the same job once, and there are two hundred at most", async () => {
     await add();
     await add();
-    expect((await peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(1);
-    expect(await peer.refused("cron.add", task({ name: "Another" }))).toMatchObject({ reason: "cron.exists" });
+    expect((await stage.peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toHaveLength(1);
+    expect(await stage.peer.refused("cron.add", task({ name: "Another" }))).toMatchObject({ reason: "cron.exists" });
     await inside((store) => {
       const job = store.find("report");
       if (job !== undefined) for (let n = 1; n < 200; n++) store.add({ ...job, id: `job-${n}` });
     });
-    expect(await peer.refused("cron.add", task({ id: "one-more" }))).toMatchObject({ reason: "cron.too_many" });
+    expect(await stage.peer.refused("cron.add", task({ id: "one-more" }))).toMatchObject({ reason: "cron.too_many" });
   });
   it("runs by hand, once at a time, and removes a job with its rows", async () => {
     await add();
-    await peer.ok("cron.run", { id: "report" });
-    expect(await peer.refused("cron.run", { id: "report" })).toMatchObject({ reason: "cron.running" });
+    await stage.peer.ok("cron.run", { id: "report" });
+    expect(await stage.peer.refused("cron.run", { id: "report" })).toMatchObject({ reason: "cron.running" });
     await becomes("ok");
-    expect(await peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: true });
+    expect(await stage.peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: true });
     expect(await runs()).toEqual([]);
-    expect(await peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: false });
+    expect(await stage.peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: false });
   });
 });

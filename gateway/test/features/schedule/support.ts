@@ -1,0 +1,83 @@
+/** A gateway with jobs: its alarm and its sessions are real; only the model and the clock are made up. */
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, expect, vi } from "vitest";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
+import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
+import { wiring } from "../../../src/app/session-wiring.ts";
+import { JobStore } from "../../../src/features/schedule/job-store.ts";
+import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import { says } from "../../session/support.ts";
+import { client, eventually, FAR, gateway, type Peer, seed } from "../../support/gateway.ts";
+
+export const HOUR = 3_600_000;
+export interface JobStage {
+  /** What the model was asked. */
+  readonly calls: ModelRequest[];
+  answer: (request: ModelRequest) => ModelOutcome | Promise<ModelOutcome>;
+  peer: Peer;
+  now: number;
+}
+/** Call at the top of a test file: each test has a fresh gateway. */
+export function jobStage(): JobStage {
+  const stage: JobStage = { calls: [], answer: () => says("the report"), peer: undefined as unknown as Peer, now: FAR };
+  beforeEach(async () => {
+    stage.calls.length = 0;
+    stage.answer = () => says("the report");
+    const real = wiring.createSessionParts;
+    vi.spyOn(wiring, "createSessionParts").mockImplementation((...given) => ({
+      ...real(...given),
+      model: {
+        takesImages: () => false,
+        refusal: () => undefined,
+        call: async (request) => {
+          stage.calls.push(request);
+          return stage.answer(request);
+        },
+      },
+    }));
+    stage.now = FAR;
+    vi.useFakeTimers({ now: FAR, toFake: ["Date"] });
+    await seed();
+    stage.peer = await client();
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+    await reset();
+  });
+  return stage;
+}
+export function pass(stage: JobStage, ms: number): void {
+  stage.now += ms;
+  vi.setSystemTime(stage.now);
+}
+export const alarm = () => runDurableObjectAlarm(gateway());
+export const task = (more: Partial<CronAddParams> = {}): CronAddParams => ({
+  name: "Report",
+  id: "report",
+  schedule: { kind: "every", everyMs: HOUR },
+  spec: { mode: "task", message: "Write the report." },
+  ...more,
+});
+export const add = ({ peer }: JobStage, params = task()) => peer.ok<ResultOf<"cron.add">>("cron.add", params);
+export const runs = async ({ peer }: JobStage, jobId = "report"): Promise<readonly CronRun[]> =>
+  (await peer.ok<ResultOf<"cron.runs">>("cron.runs", { jobId })).runs;
+/** Fires the alarm until the newest run of the job has this status. */
+export async function becomes(stage: JobStage, status: CronRun["status"], jobId = "report"): Promise<CronRun> {
+  let last: CronRun | undefined;
+  await eventually(async () => {
+    await alarm();
+    [last] = await runs(stage, jobId);
+    expect(last?.status).toBe(status);
+  });
+  if (last === undefined) throw new Error("no run");
+  return last;
+}
+export const inside = <T>(work: (store: JobStore) => T): Promise<T> =>
+  runInDurableObject(gateway(), (_gateway, state) => work(new JobStore(state.storage)));
+/** Texts that a conversation has shown. */
+export async function shownIn({ peer }: JobStage, sessionKey = "agent:main:main"): Promise<readonly string[]> {
+  const { events } = await peer.ok<{ events: { payload: { text?: string } }[] }>("session.subscribe", { sessionKey, afterSeq: 0 });
+  return events.flatMap(({ payload }) => (payload.text === undefined ? [] : [payload.text]));
+}
+export const asked = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1) ?? "");
