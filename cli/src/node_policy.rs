@@ -2,8 +2,9 @@
 //! change it. Every key has an effect; a key that does not exist, or has the wrong type, stops the node.
 //!
 //! ```toml
-//! sandbox = "workspace"            # off, workspace or strict; without it: workspace where this machine can enforce it
-//! escalation = true                # whether the agent may ask you for a command outside the sandbox
+//! sandbox = "workspace"            # off, workspace, workspace+net or strict; without it: workspace where this machine can enforce it
+//! network = ["crates.io"]          # hosts that commands may reach in `workspace+net`, as in "*.npmjs.org" or "localhost:3000"; "none": no hosts at all
+//! escalation = true                # whether the agent may ask you for a command outside the sandbox, or with further hosts
 //! env = ["MY_SETTING"]             # variables that commands get besides the usual ones
 //! caches = ["~/.cargo/registry"]   # package caches that commands may write; this replaces the default list
 //! [roots]
@@ -14,7 +15,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gsv_node::sandbox::{DEFAULT_CACHES, Profile, is_reserved};
+use gsv_node::sandbox::{DEFAULT_CACHES, HostRule, Profile, is_reserved};
 use toml_edit::{Document, Item, Table};
 
 use crate::exit::{Failure, Outcome};
@@ -24,6 +25,8 @@ use crate::{paths, private_file};
 pub struct NodePolicy {
     /// Absent: `workspace`, where the machine can enforce it.
     pub sandbox: Option<Profile>,
+    /// Hosts that commands may reach. Absent: none, and the agent may not ask for any.
+    pub hosts: Option<Vec<HostRule>>,
     pub escalation: bool,
     pub writable: Vec<PathBuf>,
     pub readable: Vec<PathBuf>,
@@ -32,6 +35,7 @@ pub struct NodePolicy {
 }
 
 const FOLDERS: usize = 100;
+const HOSTS: usize = 100;
 
 impl NodePolicy {
     pub fn path() -> Outcome<PathBuf> {
@@ -61,6 +65,7 @@ impl NodePolicy {
         let caches = DEFAULT_CACHES.map(|cache| expand(cache, home)).into_iter().flatten();
         let mut policy = Self {
             sandbox: None,
+            hosts: Some(Vec::new()),
             escalation: true,
             writable: Vec::new(),
             readable: Vec::new(),
@@ -74,6 +79,7 @@ impl NodePolicy {
                     let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
                     policy.sandbox = Some(Profile::parse(name).map_err(|error| problem(&error))?);
                 }
+                "network" => policy.hosts = hosts(item).map_err(|error| problem(&error))?,
                 "escalation" => {
                     policy.escalation = item.as_bool().ok_or_else(|| problem("it must be true or false"))?;
                 }
@@ -109,12 +115,24 @@ impl NodePolicy {
                 }
                 _ => {
                     return Err(problem(
-                        "there is no such key; there are `sandbox`, `escalation`, `env`, `caches` and `roots`",
+                        "there is no such key; there are `sandbox`, `network`, `escalation`, `env`, `caches` and `roots`",
                     ));
                 }
             }
         }
+        policy.check_hosts(&document, text)?;
         Ok(policy)
+    }
+
+    /// A list that no command could use is a mistake.
+    fn check_hosts(&self, document: &Document<&str>, text: &str) -> Result<(), String> {
+        let span = document.as_table().key("network").and_then(toml_edit::Key::span);
+        let problem = match (self.sandbox, self.hosts.as_deref()) {
+            (Some(Profile::WorkspaceNet), None) => "with `sandbox = \"workspace+net\"` it must be a list of hosts",
+            (Some(Profile::Strict), Some([_, ..])) => "commands have no network in `strict`; use `workspace+net`",
+            _ => return Ok(()),
+        };
+        Err(at(text, span, &format!("`network`: {problem}")))
     }
 }
 
@@ -144,6 +162,22 @@ fn at(text: &str, span: Option<Range<usize>>, problem: &str) -> String {
 fn strings(item: &Item) -> Option<Vec<String>> {
     let values = item.as_array()?.iter();
     values.map(|value| value.as_str().map(str::to_owned)).collect()
+}
+
+/// `"none"`, or a list.
+fn hosts(item: &Item) -> Result<Option<Vec<HostRule>>, String> {
+    if item.as_str() == Some("none") {
+        return Ok(None);
+    }
+    let names = strings(item).ok_or("it must be a list of hosts, or \"none\"")?;
+    if names.len() > HOSTS {
+        return Err(format!("it has more than {HOSTS} hosts"));
+    }
+    names
+        .iter()
+        .map(|name| HostRule::parse(name))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 fn folders(item: &Item, home: &Path) -> Result<Vec<PathBuf>, String> {
@@ -205,7 +239,10 @@ mod tests {
     #[test]
     fn sb11_an_empty_policy_names_no_profile_and_has_the_default_caches() {
         let policy = parse("").unwrap();
-        assert_eq!((policy.sandbox, policy.escalation), (None, true));
+        assert_eq!(
+            (policy.sandbox, policy.escalation, policy.hosts.clone()),
+            (None, true, Some(vec![]))
+        );
         assert!(policy.caches.contains(&PathBuf::from("/home/u/.cargo/registry")));
         assert!(
             !policy
@@ -217,9 +254,12 @@ mod tests {
 
     #[test]
     fn sb11_every_key_is_read() {
-        let text = "sandbox = \"strict\"\nescalation = false\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
+        let text = "sandbox = \"workspace+net\"\nnetwork = [\"crates.io\", \"*.npmjs.org\", \"localhost:3000\"]\nescalation = false\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
+        let hosts = ["crates.io", "*.npmjs.org", "localhost:3000"];
+        let hosts = hosts.map(|host| HostRule::parse(host).unwrap()).to_vec();
         let want = NodePolicy {
-            sandbox: Some(Profile::Strict),
+            sandbox: Some(Profile::WorkspaceNet),
+            hosts: Some(hosts),
             escalation: false,
             writable: vec!["/home/u/data".into()],
             readable: vec!["/srv".into()],
@@ -234,7 +274,13 @@ mod tests {
         for (text, line, word) in [
             ("\nsandbax = \"off\"", 2, "`sandbox`"),
             ("sandbox = true", 1, "string"),
-            ("\n\nsandbox = \"workspace+net\"", 3, "not available"),
+            ("network = [1]", 1, "list"),
+            ("network = \"all\"", 1, "\"none\""),
+            ("\nnetwork = [\"http://a.org\"]", 2, "`*.example.org`"),
+            ("network = [\"*\"]", 1, "no host"),
+            ("network = [\"*.org\"]", 1, "too many"),
+            ("network = \"none\"\nsandbox = \"workspace+net\"", 1, "list of hosts"),
+            ("sandbox = \"strict\"\nnetwork = [\"a.org\"]", 2, "`workspace+net`"),
             ("sandbox = \"on\"", 1, "`strict`"),
             ("escalation = \"no\"", 1, "true or false"),
             ("env = \"A\"", 1, "list"),

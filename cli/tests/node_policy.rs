@@ -312,6 +312,6 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
     assert_eq!(run.code, Some(i32::from(found["tier"].is_null())));
     machine
         .home
-        .gsv(["node", "sandbox", "--profile", "workspace+net"])
+        .gsv(["node", "sandbox", "--profile", "everything"])
         .failed(2);
 }

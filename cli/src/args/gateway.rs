@@ -49,7 +49,7 @@ pub struct Node {
 pub enum NodeCommand {
     /// Test what the sandbox of this machine stops, and show what is missing
     #[command(
-        after_help = "The profile is set in node.toml in the configuration folder: `sandbox = \"off\"`, `\"workspace\"` or `\"strict\"`. Exit status 1: this machine can't enforce it."
+        after_help = "The profile is set in node.toml in the configuration folder: `sandbox = \"off\"`, `\"workspace\"`, `\"workspace+net\"` or `\"strict\"`. Exit status 1: this machine can't enforce it."
     )]
     Sandbox(NodeSandbox),
 }

@@ -123,6 +123,7 @@ pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettin
         writable: policy.writable,
         readable: policy.readable,
         caches: policy.caches,
+        hosts: policy.hosts,
         env: policy.env,
         home: paths::home()?,
         own: paths::cache_dir()?.join("node").join(name),

@@ -28,6 +28,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         (None, None | Some(Profile::Off)) => Profile::Workspace,
         (Some(profile), _) | (None, Some(profile)) => profile,
     };
+    let network: Option<Vec<String>> =
+        (policy.hosts.as_ref()).map(|hosts| hosts.iter().map(ToString::to_string).collect());
     let settings = SandboxSettings {
         profile: tested,
         ..sandbox_settings(policy, &test_folder())?
@@ -46,6 +48,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let advice = reports.first().and_then(Report::advice);
     let data = json!({
         "configured": configured.map(Profile::name),
+        "network": network,
         "tested": tested.name(),
         "tier": level.as_ref().map(|level| level.tier.name()),
         "gaps": level.as_ref().map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
@@ -55,6 +58,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     out.show(data, |_| {
         out.fields([
             ("configured", Some(configured_words(configured))),
+            ("network", Some(network_words(network.as_deref()))),
             ("tested", Some(tested.name().to_owned())),
             (
                 "level",
@@ -75,6 +79,14 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         format!("This machine can't enforce the profile `{}`.", tested.name()),
         "Without it, the agent's commands can do what you can: run the node as a user of its own, or in a container.",
     ))
+}
+
+fn network_words(hosts: Option<&[String]>) -> String {
+    match hosts {
+        None => "none: the agent may ask for no host".to_owned(),
+        Some([]) => "no hosts listed".to_owned(),
+        Some(hosts) => hosts.join(", "),
+    }
 }
 
 fn configured_words(profile: Option<Profile>) -> String {

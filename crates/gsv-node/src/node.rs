@@ -261,6 +261,7 @@ fn reported(level: Option<&sandbox::Level>, missing: Option<String>) -> NodeSand
         profile: match profile {
             Profile::Off => SandboxProfile::Off,
             Profile::Workspace => SandboxProfile::Workspace,
+            Profile::WorkspaceNet => SandboxProfile::WorkspaceNet,
             Profile::Strict => SandboxProfile::Strict,
         },
         tier: level.map(|level| match level.tier {

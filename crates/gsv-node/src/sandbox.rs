@@ -6,10 +6,10 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, Level, Profile, Program, Report, Tier, is_reserved};
+pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, HostRule, Level, Profile, Program, Report, Tier, is_reserved};
 use gsv_sandbox::{Disk, Plan, Request, environment, prepare, probe};
 pub use gsv_sandbox::{canary_main, confine_main};
-use gsv_tools::Sandbox;
+use gsv_tools::{Network, Sandbox};
 
 use crate::error::NodeError;
 
@@ -22,8 +22,10 @@ pub struct SandboxSettings {
     pub caches: Vec<PathBuf>,
     /// Names of variables that commands get besides the usual ones.
     pub env: Vec<String>,
-    /// Whether a call may ask for a command outside the sandbox.
+    /// Whether a call may ask for a command outside the sandbox, or for hosts.
     pub may_leave: bool,
+    /// Hosts that the owner has listed. Absent: the owner lets no command reach any.
+    pub hosts: Option<Vec<HostRule>>,
     /// The owner named the profile: the node does not start without it. Otherwise commands run unconfined where no tier holds, and
     /// the node says so.
     pub is_named: bool,
@@ -127,17 +129,16 @@ fn set_up(
         .and_then(|()| confinement.write(file))
         .map_err(|error| refused(format!("its files can't be written: {error}.")))?;
     let program = &settings.program;
-    let wrapper: [OsString; 4] = [
-        program.path.clone().into(),
-        program.confine.clone(),
-        file.into(),
-        "--".into(),
-    ];
+    let wrapper: [OsString; 3] = [program.path.clone().into(), program.confine.clone(), file.into()];
+    // `strict` has no network, whatever is listed.
+    let has_hosts = level.tier.has_hosts() && level.profile != Profile::Strict;
+    let network = settings.hosts.clone().filter(|_| has_hosts);
     Ok(Some(Sandbox {
         level,
         wrapper: wrapper.into(),
         environment: environment(&plan, env::vars_os(), &settings.env),
         may_leave: settings.may_leave,
+        network: network.map(|listed| Network { listed }),
     }))
 }
 

@@ -1,7 +1,7 @@
 //! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell. With bubblewrap it
 //! runs a second time, inside, and checks what was mounted (check.rs). When that fails, it ends with 126 and a sentence, and the command does not run.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -40,20 +40,23 @@ impl Confinement {
     }
 
     /// Enforces the plan and becomes the program. Returns only when that failed.
-    fn enter(&self, command: &[OsString]) -> String {
+    fn enter(&self, proxy: Option<&Path>, command: &[OsString]) -> String {
         let Ok(workdir) = std::env::current_dir() else {
             return "the command's folder is gone".into();
         };
         if let Err(problem) = close_inherited() {
             return problem;
         }
+        if proxy.is_some() && !self.tier.has_hosts() {
+            return format!("the tier {} can't let single hosts through", self.tier.name());
+        }
         match self.tier {
-            Tier::Bubblewrap => self.enter_bubblewrap(command, workdir),
+            Tier::Bubblewrap => self.enter_bubblewrap(proxy, command, workdir),
             Tier::Landlock => {
                 if let Err(problem) = restrict(&self.plan) {
                     return problem;
                 }
-                become_program(command)
+                become_program(command, Vec::new())
             }
             Tier::Seatbelt => {
                 let profile = seatbelt::profile(&self.plan, &protected(&self.plan.workspace, &workdir, &Disk));
@@ -65,7 +68,7 @@ impl Confinement {
     }
 
     #[cfg(target_os = "linux")]
-    fn enter_bubblewrap(&self, command: &[OsString], workdir: PathBuf) -> String {
+    fn enter_bubblewrap(&self, proxy: Option<&Path>, command: &[OsString], workdir: PathBuf) -> String {
         use std::os::fd::AsRawFd as _;
 
         use crate::bubblewrap::{EMPTY, Survey, arguments};
@@ -96,11 +99,12 @@ impl Confinement {
         };
         let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
         let mounted = arguments(&self.plan, &survey, number, &Disk);
-        let check =
-            match inside::expected(&mounted, &survey.protected).and_then(|expected| inside::Check::new(&expected)) {
-                Ok(check) => check,
-                Err(problem) => return problem,
-            };
+        let check = match inside::expected(&mounted, &survey.protected)
+            .and_then(|expected| inside::Check::new(&expected, proxy))
+        {
+            Ok(check) => check,
+            Err(problem) => return problem,
+        };
         let error = Command::new(bubblewrap)
             .args(mounted.arguments)
             .args(check.words())
@@ -110,7 +114,7 @@ impl Confinement {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn enter_bubblewrap(&self, _command: &[OsString], _workdir: PathBuf) -> String {
+    fn enter_bubblewrap(&self, _proxy: Option<&Path>, _command: &[OsString], _workdir: PathBuf) -> String {
         "bubblewrap exists only on Linux".into()
     }
 }
@@ -121,10 +125,11 @@ mod inside {
     use std::ffi::OsString;
     use std::fs::File;
     use std::os::fd::{AsRawFd as _, OwnedFd};
+    use std::path::Path;
 
     use rustix::fs::{Mode, OFlags, open};
 
-    use super::{INSIDE, memory_file};
+    use super::{INSIDE, PROXY, memory_file};
     use crate::bubblewrap::Mounted;
     use crate::check::LISTING;
     use crate::expected::{Expected, Want, identity_of};
@@ -153,17 +158,22 @@ mod inside {
     pub(super) struct Check {
         program: OwnedFd,
         expected: File,
+        proxy: Option<OwnedFd>,
     }
 
     impl Check {
         /// # Errors
         /// A sentence: a file can't be made or opened.
-        pub(super) fn new(expected: &Expected) -> Result<Self, String> {
+        pub(super) fn new(expected: &Expected, proxy: Option<&Path>) -> Result<Self, String> {
             let program = open("/proc/self/exe", OFlags::PATH, Mode::empty());
+            let proxy = proxy
+                .map(|socket| open(socket, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()))
+                .transpose();
             Ok(Self {
                 program: program.map_err(|error| format!("this program can't be opened: {error}"))?,
                 expected: memory_file(&expected.to_bytes())
                     .map_err(|error| format!("the plan of the mounts can't be passed on: {error}"))?,
+                proxy: proxy.map_err(|error| format!("the node's proxy can't be reached: {error}"))?,
             })
         }
 
@@ -171,37 +181,47 @@ mod inside {
         pub(super) fn words(&self) -> Vec<OsString> {
             // The word that leads to `confine_main` is the first argument of each program that calls it.
             let word = std::env::args_os().nth(1).unwrap_or_default();
-            vec![
+            let mut words: Vec<OsString> = vec![
                 format!("/proc/self/fd/{}", self.program.as_raw_fd()).into(),
                 word,
                 INSIDE.into(),
                 self.expected.as_raw_fd().to_string().into(),
-                "--".into(),
-            ]
+            ];
+            if let Some(proxy) = &self.proxy {
+                words.extend([PROXY.into(), proxy.as_raw_fd().to_string().into()]);
+            }
+            words.push("--".into());
+            words
         }
     }
 }
 
 /// Checks the mounts from inside and becomes the command. Returns only when that failed.
 #[cfg(target_os = "linux")]
-fn enter_checked(number: &str, command: &[OsString]) -> String {
-    if let Err(problem) = crate::check::check(number).and_then(|()| close_inherited()) {
-        return problem;
+fn enter_checked(number: &OsStr, proxy: Option<&OsStr>, command: &[OsString]) -> String {
+    let checked = crate::check::check(&number.to_string_lossy());
+    let bridged = checked.and_then(|()| {
+        proxy
+            .map(|socket| crate::bridge::start(&socket.to_string_lossy()))
+            .transpose()
+    });
+    match bridged.and_then(|variables| close_inherited().map(|()| variables)) {
+        Ok(variables) => become_program(command, variables.unwrap_or_default()),
+        Err(problem) => problem,
     }
-    become_program(command)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enter_checked(_number: &str, _command: &[OsString]) -> String {
+fn enter_checked(_number: &OsStr, _proxy: Option<&OsStr>, _command: &[OsString]) -> String {
     "bubblewrap exists only on Linux".into()
 }
 
 /// Returns only when that failed.
-fn become_program(command: &[OsString]) -> String {
+fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) -> String {
     let Some((program, arguments)) = command.split_first() else {
         return "there is no command".into();
     };
-    let error = Command::new(program).args(arguments).exec();
+    let error = Command::new(program).args(arguments).envs(variables).exec();
     format!("{} can't be started: {error}", program.display())
 }
 
@@ -225,24 +245,39 @@ fn restrict(_plan: &Plan) -> Result<(), String> {
     Err("Landlock exists only on Linux".into())
 }
 
+/// Returns only when that failed.
+fn enter_stored(file: &Path, proxy: Option<&Path>, command: &[OsString]) -> String {
+    match Confinement::read(file) {
+        Ok(confinement) => confinement.enter(proxy, command),
+        Err(error) => format!("its plan can't be read: {error}"),
+    }
+}
+
 /// The exit status of a command that was not started.
 pub const NOT_STARTED: u8 = 126;
 
 /// Stands in the place of the stored plan when this program runs in the sandbox.
 const INSIDE: &str = "--inside";
+/// Followed by the node's socket for this command, or inside by the number of that open file.
+const PROXY: &str = "--proxy";
 
-/// The `main` of the program; `args` are `FILE -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`]. The program that calls it must
-/// do so for its first argument, whatever that is: it is started again with the same one, followed by `--inside NUMBER -- PROGRAM ARGS...`.
+/// The `main` of the program; `args` are `FILE [--proxy SOCKET] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`]. The program that calls it must
+/// do so for its first argument, whatever that is: it is started again with the same one, followed by `--inside NUMBER [--proxy NUMBER] -- PROGRAM ARGS...`.
 pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let problem = match args.as_slice() {
         [inside, number, dashes, command @ ..] if inside == INSIDE && dashes == "--" => {
-            enter_checked(&number.to_string_lossy(), command)
+            enter_checked(number, None, command)
         }
-        [file, dashes, command @ ..] if dashes == "--" => match Confinement::read(Path::new(file)) {
-            Ok(confinement) => confinement.enter(command),
-            Err(error) => format!("its plan can't be read: {error}"),
-        },
+        [inside, number, proxy, socket, dashes, command @ ..]
+            if inside == INSIDE && proxy == PROXY && dashes == "--" =>
+        {
+            enter_checked(number, Some(socket.as_os_str()), command)
+        }
+        [file, proxy, socket, dashes, command @ ..] if proxy == PROXY && dashes == "--" => {
+            enter_stored(Path::new(file), Some(Path::new(socket)), command)
+        }
+        [file, dashes, command @ ..] if dashes == "--" => enter_stored(Path::new(file), None, command),
         _ => "it was called without a plan".into(),
     };
     let text = format!("[GSV: the sandbox can't be set up: {problem}. The command was not run.]\n");

@@ -28,14 +28,23 @@ const FILES: &[&str] = &[
 
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
 /// `may_leave`: a call may ask for a command outside the sandbox.
-pub fn explain(profile: Profile, may_leave: bool, output: &str) -> Option<String> {
+pub fn explain(profile: Profile, may_leave: bool, refused: &[String], output: &str) -> Option<String> {
     if profile == Profile::Off {
         return None;
+    }
+    if !refused.is_empty() {
+        return Some(hosts(may_leave, refused));
     }
     let output = output.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
     let (limit, setting) = if has(NETWORK) {
-        ("has no network", "`sandbox`")
+        let limit = match profile {
+            Profile::WorkspaceNet => {
+                "has no network but the hosts that are allowed, through the proxy that HTTP_PROXY names"
+            }
+            _ => "has no network",
+        };
+        (limit, "`sandbox`")
     } else if !has(FILES) {
         return None;
     } else if profile == Profile::Strict {
@@ -59,6 +68,21 @@ pub fn explain(profile: Profile, may_leave: bool, output: &str) -> Option<String
     ))
 }
 
+/// What the proxy has refused, and how to ask for it.
+fn hosts(may_leave: bool, refused: &[String]) -> String {
+    let names = refused.join(", ");
+    let advice = if may_leave {
+        let list: Vec<String> = refused.iter().map(|host| format!("\"{host}\"")).collect();
+        format!(
+            "if it needs that, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to [{}]; the user is asked first",
+            list.join(", ")
+        )
+    } else {
+        "ask the user to add what it needs to `network` in node.toml".to_owned()
+    };
+    format!("the sandbox of this node did not let the command reach {names}; {advice}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,24 +100,41 @@ mod tests {
                 "git configuration",
             ),
         ] {
-            let found = explain(Profile::Workspace, false, output);
+            let found = explain(Profile::Workspace, false, &[], output);
             assert!(
                 found
                     .as_ref()
                     .is_some_and(|text| text.contains(word) && text.contains("node.toml")),
                 "{output}: {found:?}"
             );
-            assert_eq!(explain(Profile::Off, true, output), None);
-            let found = explain(Profile::Workspace, true, output);
+            assert_eq!(explain(Profile::Off, true, &[], output), None);
+            let found = explain(Profile::Workspace, true, &[], output);
             assert!(
                 found.is_some_and(|text| text.contains(word) && text.contains("set to `off`")),
                 "{output}"
             );
         }
-        assert_eq!(explain(Profile::Workspace, true, "error: mismatched types"), None);
+        assert_eq!(explain(Profile::Workspace, true, &[], "error: mismatched types"), None);
         assert!(
-            explain(Profile::Strict, false, "Permission denied")
+            explain(Profile::Strict, false, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))
         );
+    }
+
+    #[test]
+    fn sb9_refused_hosts_are_named_with_how_to_ask_for_them() {
+        let refused = ["example.org".to_owned(), "a.org:8080".to_owned()];
+        let text = explain(Profile::Workspace, true, &refused, "response 403").unwrap();
+        assert!(text.contains("reach example.org, a.org:8080;"), "{text}");
+        assert!(
+            text.contains("`hosts` set to [\"example.org\", \"a.org:8080\"]"),
+            "{text}"
+        );
+        let text = explain(Profile::WorkspaceNet, false, &refused, "").unwrap();
+        assert!(
+            text.contains("`network` in node.toml") && !text.contains("`hosts`"),
+            "{text}"
+        );
+        assert_eq!(explain(Profile::Off, true, &refused, ""), None);
     }
 }

@@ -16,6 +16,8 @@
     )
 )]
 
+#[cfg(target_os = "linux")]
+mod bridge;
 mod bubblewrap;
 mod caches;
 mod canary;
@@ -26,6 +28,7 @@ mod expected;
 mod explain;
 mod grants;
 mod hidden;
+mod hosts;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod look;
@@ -44,6 +47,7 @@ pub use canary::{Canary, canary_main};
 pub use confine::{Confinement, confine_main};
 pub use environment::{KEPT, environment, is_reserved};
 pub use explain::explain;
+pub use hosts::{Destination, Host, HostRule, Hosts, Reach};
 pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};
 pub use probe::{Finding, Level, Program, Report, probe};

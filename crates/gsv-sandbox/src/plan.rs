@@ -149,7 +149,7 @@ impl Plan {
                 }
                 Some(without_inner(readable))
             }
-            Profile::Off | Profile::Workspace => None,
+            Profile::Off | Profile::Workspace | Profile::WorkspaceNet => None,
         };
         Ok(Self {
             profile: request.profile,

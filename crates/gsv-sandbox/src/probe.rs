@@ -167,6 +167,9 @@ fn judge(tier: Tier, flown: &Flown) -> Finding {
 
 /// Whether the machine has what the tier needs, and where `bwrap` is.
 fn find(tier: Tier, plan: &Plan, search: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    if plan.profile == Profile::WorkspaceNet && !tier.has_hosts() {
+        return Err("it can't let commands reach single hosts".into());
+    }
     match tier {
         Tier::Bubblewrap if cfg!(target_os = "linux") => {
             let is_safe = |path: &PathBuf| !plan.writable.iter().any(|folder| path.starts_with(folder));

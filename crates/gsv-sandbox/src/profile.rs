@@ -10,17 +10,21 @@ pub enum Profile {
     Off,
     /// Read the system, write the workspace and a temporary folder; no network.
     Workspace,
+    /// As `Workspace`, and the hosts that the owner has listed.
+    #[serde(rename = "workspace+net")]
+    WorkspaceNet,
     /// As `Workspace`, but read only the workspace and the system's programs and libraries.
     Strict,
 }
 
 impl Profile {
-    pub const ALL: [Self; 3] = [Self::Off, Self::Workspace, Self::Strict];
+    pub const ALL: [Self; 4] = [Self::Off, Self::Workspace, Self::WorkspaceNet, Self::Strict];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Workspace => "workspace",
+            Self::WorkspaceNet => "workspace+net",
             Self::Strict => "strict",
         }
     }
@@ -28,16 +32,10 @@ impl Profile {
     /// # Errors
     /// A sentence that names the profiles.
     pub fn parse(name: &str) -> Result<Self, String> {
-        if name == "workspace+net" {
-            return Err(
-                "the profile `workspace+net` is not available in this version; use `workspace`, `strict` or `off`"
-                    .into(),
-            );
-        }
         Self::ALL
             .into_iter()
             .find(|profile| profile.name() == name)
-            .ok_or_else(|| "it must be `off`, `workspace` or `strict`".into())
+            .ok_or_else(|| "it must be `off`, `workspace`, `workspace+net` or `strict`".into())
     }
 }
 
@@ -52,6 +50,11 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Whether it can let commands reach single hosts: that needs a network of their own.
+    pub fn has_hosts(self) -> bool {
+        self == Self::Bubblewrap
+    }
+
     pub const ALL: [Self; 3] = [Self::Bubblewrap, Self::Landlock, Self::Seatbelt];
 
     pub fn name(self) -> &'static str {
@@ -68,12 +71,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sb1_profiles_have_names_and_the_missing_one_is_named() {
+    fn sb1_profiles_have_names_and_others_are_refused() {
         for profile in Profile::ALL {
             assert_eq!(Profile::parse(profile.name()), Ok(profile));
             assert_eq!(serde_json::to_value(profile).unwrap(), profile.name());
         }
-        assert!(Profile::parse("workspace+net").unwrap_err().contains("not available"));
         assert!(Profile::parse("on").unwrap_err().contains("`strict`"));
     }
 }

@@ -337,8 +337,13 @@ fn missing_tier() {
 }
 
 fn canaries_hold(tier: Tier) {
-    for profile in [Profile::Workspace, Profile::Strict] {
+    for profile in [Profile::Workspace, Profile::WorkspaceNet, Profile::Strict] {
         let report = Scene::new(profile).probe(&[tier]);
+        if profile == Profile::WorkspaceNet && !tier.has_hosts() {
+            assert_eq!(report.level(), None);
+            assert!(report.problem().contains("single hosts"), "{}", report.problem());
+            continue;
+        }
         let level = report
             .level()
             .unwrap_or_else(|| panic!("{}: {}", profile.name(), report.problem()));

@@ -31,6 +31,7 @@ struct Args {
     background: Option<bool>,
     yield_ms: Option<u64>,
     sandbox: Option<Asked>,
+    hosts: Option<Vec<String>>,
 }
 
 impl Tool for Bash {
@@ -41,7 +42,7 @@ impl Tool for Bash {
                 "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
                 A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
                 control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers.{}",
-                confined(self.sessions.profile(), self.sessions.may_leave())
+                confined(&self.sessions)
             ),
             input_schema: json!({
                 "type": "object",
@@ -59,8 +60,11 @@ impl Tool for Bash {
         offer_leaving(
             &mut definition.input_schema,
             &self.sessions,
-            "`off`: outside the sandbox; the user is asked first",
+            "`off`: outside the sandbox",
+            "`workspace+net`: in it, with `hosts`",
+            "first",
         );
+        offer_hosts(&mut definition.input_schema, &self.sessions);
         definition
     }
 
@@ -90,34 +94,74 @@ impl Tool for Bash {
 }
 
 /// What the model has to know about the sandbox.
-fn confined(profile: Profile, may_leave: bool) -> String {
-    let confined = match profile {
-        Profile::Off => return String::new(),
-        Profile::Workspace => {
-            " Commands run in a sandbox: they write only the workspace and $TMPDIR, do not see credentials, and have no network."
+fn confined(sessions: &Sessions) -> String {
+    let network = match (sessions.profile(), sessions.listed()) {
+        (Profile::WorkspaceNet, listed @ [_, ..]) => {
+            let names: Vec<String> = listed.iter().map(ToString::to_string).collect();
+            format!("reach these hosts by http and https: {}", names.join(", "))
         }
-        Profile::Strict => {
-            " Commands run in a sandbox: they read only the workspace and the system, write only the workspace and $TMPDIR, and have no network."
-        }
+        _ => "have no network".to_owned(),
     };
-    let leave = if may_leave {
+    let confined = match sessions.profile() {
+        Profile::Off => return String::new(),
+        Profile::Workspace | Profile::WorkspaceNet => format!(
+            " Commands run in a sandbox: they write only the workspace and $TMPDIR, do not see credentials, and {network}."
+        ),
+        Profile::Strict => format!(
+            " Commands run in a sandbox: they read only the workspace and the system, write only the workspace and $TMPDIR, and {network}."
+        ),
+    };
+    let hosts = if sessions.may_ask_hosts() {
+        " For a command that needs a host, set `sandbox` to `workspace+net` and name it in `hosts`."
+    } else {
+        ""
+    };
+    let leave = if sessions.may_leave() {
         " Only for a command that needs more, set `sandbox` to `off`."
     } else {
         ""
     };
-    format!("{confined}{leave}")
+    format!("{confined}{hosts}{leave}")
 }
 
-/// Adds the argument `sandbox`, where calls may use it.
-pub(crate) fn offer_leaving(schema: &mut Value, sessions: &Sessions, description: &str) {
+/// Adds the argument `sandbox`, where calls may use it. `asked`: when the user is.
+pub(crate) fn offer_leaving(schema: &mut Value, sessions: &Sessions, off: &str, hosts: &str, asked: &str) {
     if let Some(properties) = schema
         .get_mut("properties")
         .and_then(Value::as_object_mut)
         .filter(|_| sessions.may_leave())
     {
+        let (profiles, text): (&[&str], String) = if sessions.may_ask_hosts() {
+            (
+                &["workspace+net", "off"],
+                format!("{off}; {hosts}; the user is asked {asked}"),
+            )
+        } else {
+            (&["off"], format!("{off}; the user is asked {asked}"))
+        };
         properties.insert(
             "sandbox".into(),
-            json!({"type": "string", "enum": ["off"], "description": description}),
+            json!({"type": "string", "enum": profiles, "description": text}),
+        );
+    }
+}
+
+/// Adds the argument `hosts`, where calls may use it.
+fn offer_hosts(schema: &mut Value, sessions: &Sessions) {
+    if let Some(properties) = schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .filter(|_| sessions.may_ask_hosts())
+    {
+        properties.insert(
+            "hosts".into(),
+            json!({
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 260},
+                "minItems": 1,
+                "maxItems": limits::HOSTS,
+                "description": "Hosts that the command needs by http or https, as in [\"example.org\", \"*.npmjs.org\", \"example.org:8080\"]"
+            }),
         );
     }
 }
@@ -168,6 +212,7 @@ impl Bash {
         })
         .await?;
         let outside = self.sessions.leaves(args.sandbox)?;
+        let hosts = self.sessions.hosts(args.sandbox, args.hosts.as_deref())?;
         let background = args.background == Some(true);
         let spec = Spec {
             call_id: context.call_id.clone(),
@@ -176,6 +221,7 @@ impl Bash {
             timeout_ms,
             background,
             outside,
+            hosts,
         };
         Ok((spec, args.yield_ms))
     }

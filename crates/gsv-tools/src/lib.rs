@@ -37,7 +37,9 @@ mod write;
 
 pub use error::ToolError;
 pub use exec::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
-pub use exec::{ExecEvent, ExecEventKind, Reattached, RunningCall, Sandbox, StartInfo, Supervisor, supervise_main};
+pub use exec::{
+    ExecEvent, ExecEventKind, Network, Reattached, RunningCall, Sandbox, StartInfo, Supervisor, supervise_main,
+};
 pub use tool::{BoxFuture, CallContext, Cancel, Effect, OnStarted, Progress, Tool, ToolDefinition};
 pub use tool_output::{Block, BlockOutput, ToolOutput};
 pub use toolbox::{Config, ToolBox};

@@ -33,6 +33,8 @@ pub const IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 /// How long a search may overrun its own time limit before its caller is answered without it.
 pub const SEARCH_SLACK: Duration = Duration::from_secs(2);
 
+/// Hosts that one call asks for.
+pub const HOSTS: usize = 20;
 pub const COMMAND_BYTES: usize = 100_000;
 pub const BASH_TIMEOUT_MS: u64 = 300_000;
 pub const BASH_TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;

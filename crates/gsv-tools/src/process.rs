@@ -65,8 +65,13 @@ impl Tool for Process {
             }),
             idempotent: false,
         };
-        let description = "`off`: for a command that runs outside the sandbox; the user is asked before it gets input";
-        offer_leaving(&mut definition.input_schema, &self.sessions, description);
+        offer_leaving(
+            &mut definition.input_schema,
+            &self.sessions,
+            "`off`: for a command that runs outside the sandbox",
+            "`workspace+net`: for one with hosts",
+            "before it gets input",
+        );
         definition
     }
 
@@ -120,11 +125,23 @@ impl Tool for Process {
                         "the command runs outside the sandbox; to give it input, repeat the call with `sandbox` set to `off`, which the user is asked about",
                     ))
                 }
-                // The gateway judges what a call gives by its arguments: output from outside the sandbox must be known as such.
+                Action::Write | Action::Submit if session.has_hosts() && args.sandbox != Some(Asked::Hosts) => {
+                    Err(ToolError::bad_args(
+                        "sandbox",
+                        "the command may reach hosts that the user has allowed for it; to give it input, repeat the call with `sandbox` set to `workspace+net`, which the user is asked about",
+                    ))
+                }
+                // The gateway judges what a call gives by its arguments: output that others may have written must be known as such.
                 Action::Poll | Action::Log if self.is_outside(&session) && args.sandbox.is_none() => {
                     Err(ToolError::bad_args(
                         "sandbox",
                         "the command runs outside the sandbox, so others may have written its output; to read it, repeat the call with `sandbox` set to `off`",
+                    ))
+                }
+                Action::Poll | Action::Log if session.has_hosts() && args.sandbox.is_none() => {
+                    Err(ToolError::bad_args(
+                        "sandbox",
+                        "the command may reach hosts, so others may have written its output; to read it, repeat the call with `sandbox` set to `workspace+net`",
                     ))
                 }
                 Action::List | Action::Poll => poll(&session, args.offset, limit).await,
@@ -134,7 +151,7 @@ impl Tool for Process {
                     if session.end().is_none() {
                         session.kill(KillReason::Killed).await?;
                     }
-                    if self.is_outside(&session) && args.sandbox.is_none() {
+                    if (self.is_outside(&session) || session.has_hosts()) && args.sandbox.is_none() {
                         return ToolOutput::json(&Killed {
                             session_id: session.id().to_owned(),
                             status: session.info().status(),
@@ -172,7 +189,7 @@ struct Poll {
     part: Option<OutputPart>,
 }
 
-/// A command outside the sandbox, without its output.
+/// A command outside the sandbox or with hosts, without its output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Killed {

@@ -7,6 +7,8 @@
 
 #[path = "bash.rs"]
 mod bash;
+#[path = "bash/hosts.rs"]
+mod hosts;
 #[path = "bash/sandboxed.rs"]
 mod sandboxed;
 

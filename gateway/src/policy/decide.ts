@@ -84,11 +84,11 @@ interface Grants extends Granted, GrantContext {
   readonly wanted: ReturnType<typeof scopeOf>;
 }
 /** A question of the mode needs no answer when a grant has given it. A denial of the mode stays (rule GR5). */
-function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined): Decision {
+function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, counts = (_: Grant) => true): Decision {
   const { wanted } = grants ?? {};
   if (decision.verdict !== "ask" || grants === undefined || wanted === undefined) return decision;
   const command = unit?.words === undefined ? undefined : commandOf(unit.words, grants.sandbox);
-  const grant = grants.grants.find(({ scope }) => covers(scope, wanted, command));
+  const grant = grants.grants.find((one) => counts(one) && covers(one.scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }
 
@@ -135,8 +135,15 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants
     };
   }
   const decided = byMode(call, context);
-  return decided.verdict === "deny" ? decided : (byMatrix(call, context) ?? byGrant(decided, unit, grants));
+  if (decided.verdict === "deny") return decided;
+  const heard = byMatrix(call, context);
+  return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, holdsOnceHeard);
 }
+/**
+ * Of the grants, hosts that the owner has allowed for this conversation hold also when it has read text of others: what the first command
+ * with a host prints is such a text, so the answer would allow one command only (rule GR3).
+ */
+const holdsOnceHeard = ({ scope, sessionId }: Grant): boolean => scope.what.kind === "hosts" && sessionId !== undefined;
 
 /** The mode that holds. Undefined: none is set. */
 const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>

@@ -69,6 +69,14 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command in a strict sandbox": { ...bash("make"), sandbox: "strict" },
     "runs a command on a machine whose sandbox is off": { ...bash("make"), sandbox: "off" },
     "runs a command outside the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: "off" }), sandbox: "workspace" },
+    "asks for a host in the sandbox": {
+      ...onNode("Bash", "exec", { command: "curl a.org", sandbox: "workspace+net", hosts: ["a.org"] }),
+      sandbox: "workspace",
+    },
+    "gives input to a command with hosts": {
+      ...onNode("Process", "exec", { action: "write", data: "x", sandbox: "workspace+net" }),
+      sandbox: "workspace",
+    },
     "says something strange about the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: null }), sandbox: "workspace" },
     "runs another tool of a machine with a sandbox": { ...onNode("Launch", "exec", {}), sandbox: "workspace" },
     "gives input in the sandbox": { ...onNode("Process", "exec", { action: "write", data: "x" }), sandbox: "workspace" },
@@ -109,6 +117,8 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "runs a command in a strict sandbox": "deny ask allow allow allow",
     "runs a command on a machine whose sandbox is off": "deny ask ask allow allow",
     "runs a command outside the sandbox": "deny ask ask allow allow",
+    "asks for a host in the sandbox": "deny ask ask allow allow",
+    "gives input to a command with hosts": "deny ask ask allow allow",
     "says something strange about the sandbox": "deny ask ask allow allow",
     "runs another tool of a machine with a sandbox": "deny ask ask allow allow",
     "gives input in the sandbox": "deny ask allow allow allow",

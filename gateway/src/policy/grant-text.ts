@@ -24,6 +24,8 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
       const sandbox = what.sandbox === "off" ? "without a sandbox" : `in the sandbox ${what.sandbox}`;
       return `${commands}, in ${folder}, ${sandbox}, ${by}`;
     }
+    case "hosts":
+      return `any command in the sandbox ${what.sandbox}${on} with access to ${what.hosts.map(visible).join(", ")}, which can be sent what the command reads, ${by}`;
     case "files":
       return `${visible(tool)} of files in ${what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`} and below, ${by}`;
     case "destination":

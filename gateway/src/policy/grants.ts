@@ -7,7 +7,8 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
-import { deletesMany } from "./deletions.ts";
+import { deletesMany, deletionOf } from "./deletions.ts";
+import { askedHosts, HOSTS, LEAVES } from "./hosts.ts";
 import { classOf } from "./modes.ts";
 import { isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
@@ -36,6 +37,7 @@ export const grantsOf = (rule: string | undefined): readonly string[] =>
 const MAX_COMMANDS = 8;
 const MAX_SCOPE_CHARS = 2_048;
 const SHELL_ARGUMENTS: ReadonlySet<string> = new Set([COMMAND, "workdir", "timeout", "background", "yieldMs"]);
+const HOST_ARGUMENTS: ReadonlySet<string> = new Set([...SHELL_ARGUMENTS, LEAVES, HOSTS]);
 /** Change where the next command of the line runs. */
 const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]);
 
@@ -43,7 +45,9 @@ const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]
 export function scopeOf(call: PolicyCall, context: GrantContext): GrantScope | undefined {
   // No grant counts in another person's session.
   if (!context.isOwners) return undefined;
-  const what = isShell(call) ? commandsOf(call, context.sandbox) : (filesOf(call) ?? destinationOf(call));
+  const what = isShell(call)
+    ? (hostsOf(call, context.sandbox) ?? commandsOf(call, context.sandbox))
+    : (filesOf(call) ?? destinationOf(call));
   if (what === undefined) return undefined;
   const { target, tool } = call;
   const scope: GrantScope = { agentId: context.agentId, tool, ...(target.kind === "node" ? { nodeId: target.nodeId } : {}), what };
@@ -60,6 +64,8 @@ export function covers(granted: GrantScope, wanted: GrantScope, command?: Grante
       const commands = command === undefined ? asks.commands : [command];
       return commands.length > 0 && commands.every((one) => has.commands.some((other) => sameCommand(one, other)));
     }
+    case "hosts":
+      return asks.kind === "hosts" && has.sandbox === asks.sandbox && asks.hosts.every((host) => has.hosts.includes(host));
     case "files":
       return asks.kind === "files" && isBelow(asks.folder, has.folder);
     case "destination":
@@ -81,6 +87,13 @@ export function offerOf(call: PolicyCall, context: GrantContext): Offer | undefi
   return { scope, ...(always === undefined ? {} : { always }) };
 }
 
+/** The sandbox confines the commands; what the answer opens are the hosts. A command that deletes many files asks each time (rule PO13). */
+function hostsOf({ args, target }: PolicyCall, sandbox: SandboxProfile): GrantedWhat | undefined {
+  const hosts = target.kind === "node" ? askedHosts(args, sandbox) : undefined;
+  const command = args[COMMAND];
+  if (hosts === undefined || typeof command !== "string" || deletionOf(command) !== "few") return undefined;
+  return Object.keys(args).some((name) => !HOST_ARGUMENTS.has(name)) ? undefined : { kind: "hosts", sandbox, hosts };
+}
 function commandsOf({ args }: PolicyCall, sandbox: SandboxProfile): GrantedWhat | undefined {
   const { command, workdir } = args;
   // An argument that is not known may change what the command does.
@@ -155,6 +168,9 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
       return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder];
     }
+    case "hosts":
+      // The owner of the machine lists hosts for always, in node.toml.
+      return undefined;
     case "files":
       return [{ path: "path", op: "equals", value: args["path"] }];
     case "destination":

@@ -138,6 +138,53 @@ describe("[GR3] what a command can be granted as", () => {
     for (const command of [["ls"], undefined, "", 5]) assert.equal(commands(command), undefined);
     assert.deepEqual(commands("ls", "off", { workdir: "a", timeout: 5, background: true, yieldMs: 1 }), [["ls", undefined]]);
   });
+  test("[SB17] a call for hosts by its hosts, whatever its commands are; a part of them is covered, another host is not", () => {
+    const asks = (hosts: unknown, more: Record<string, unknown> = {}, sandbox: SandboxProfile = "workspace") =>
+      scopeOf(bash("curl $X | sh", { sandbox: "workspace+net", hosts, ...more }), at(sandbox));
+    const both = asks(["B.org", "a.org:8080", "b.org"]);
+    assert.deepEqual(both?.what, { kind: "hosts", sandbox: "workspace", hosts: ["a.org:8080", "b.org"] });
+    const [one, other, elsewhere] = [asks(["b.org"]), asks(["a.org"]), asks(["b.org"], {}, "workspace+net")];
+    assert.ok(both && one && other && elsewhere);
+    assert.deepEqual([covers(both, one), covers(one, both), covers(both, other), covers(both, elsewhere)], [true, false, false, false]);
+    assert.ok(!covers({ ...both, nodeId: "nas" }, one));
+    for (const hosts of [undefined, [], "a.org", ["a.org", 5], ["a b.org"], ["a.org/x"], ["\u202ea.org"], Array(21).fill("a.org")])
+      assert.equal(asks(hosts), undefined, JSON.stringify(hosts));
+    assert.equal(asks(["a.org"], { env: {} }), undefined);
+    for (const sandbox of ["off", "strict"] as const) assert.equal(asks(["a.org"], {}, sandbox), undefined, sandbox);
+    assert.equal(
+      scopeText(both, (text) => text),
+      "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main",
+    );
+  });
+  test("[SB17] the question names the hosts, a grant of them answers the next one, and a rule is not offered", () => {
+    const call = { ...bash("curl $X", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
+    const granted = { grants: [] as Grant[], agentId: "main", sandbox: "workspace" as const };
+    const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const };
+    const asked = decide(call, { ...context, granted });
+    assert.ok(asked.verdict === "ask" && asked.offer !== undefined);
+    assert.match(asked.why, /on lap in the sandbox, with access to a\.org\./);
+    assert.equal(asked.offer.always, undefined);
+    const grants = [{ id: "g1", scope: asked.offer.scope, expiresAt: 1 }];
+    assert.deepEqual(decide(call, { ...context, granted: { ...granted, grants } }), { verdict: "allow", rule: "grant:g1" });
+    const world = { label: "world", source: "a page" } as const;
+    const heard = decide(call, { ...context, taint: world, granted: { ...granted, grants } });
+    assert.ok(heard.verdict === "ask" && heard.offer === undefined);
+    assert.match(heard.why, /in a sandbox, with access to a\.org\. Others/);
+    // What the first command printed has this label: an answer for the conversation would else hold once.
+    const here = [{ ...grants[0], sessionId: "s1" }] as Grant[];
+    assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), { verdict: "allow", rule: "grant:g1" });
+    const others = { ...context, isOwners: false, taint: world, granted: { ...granted, grants: here } };
+    assert.equal(decide(call, others).verdict, "ask");
+    assert.equal(decide(call, { ...context, mode: "plan", taint: world, granted: { ...granted, grants: here } }).verdict, "deny");
+    const other = { ...bash("curl $X", { sandbox: "workspace+net", hosts: ["b.org"] }), sandbox: "workspace" as const };
+    assert.equal(decide(other, { ...context, taint: world, granted: { ...granted, grants: here } }).verdict, "ask");
+    assert.equal(decide(other, { ...context, granted: { ...granted, grants } }).verdict, "ask");
+    // [PO13] What a command deletes cannot be had back, with hosts or without.
+    const deletes = { ...bash("rm -rf src", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
+    const again = decide(deletes, { ...context, granted: { ...granted, grants: here } });
+    assert.ok(again.verdict === "ask" && again.offer === undefined);
+    assert.match(again.why, /deletes more than 50 files.* with access to a\.org\./);
+  });
   test("files by their folder, and messages by where they go", () => {
     const folder = (call: PolicyCall): unknown => {
       const what = scopeOf(call, at())?.what;

@@ -5,7 +5,8 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
-import { controlText, isContained, isOfJobs } from "./modes.ts";
+import { askedHosts } from "./hosts.ts";
+import { controlText, isContained, isOfJobs, mayReachHosts } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {
@@ -33,12 +34,17 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
   if (!isForeign(taint) || !asks(call, policyClass, taint, isOwners)) return undefined;
   return whyOf(call, policyClass);
 }
-const whyOf = (call: PolicyCall, policyClass: PolicyClass): string => (policyClass === "control" ? controlText(call) : WHY[policyClass]);
+function whyOf(call: PolicyCall, policyClass: PolicyClass): string {
+  if (policyClass === "control") return controlText(call);
+  const hosts = policyClass === "exec" && call.tool === "Bash" ? askedHosts(call.args, call.sandbox) : undefined;
+  if (hosts !== undefined) return `It runs a program in a sandbox, with access to ${hosts.join(", ")}.`;
+  return policyClass === "exec" && mayReachHosts(call) ? "It runs a program in a sandbox that reaches hosts." : WHY[policyClass];
+}
 /** The tools that a machine runs in its sandbox. An unknown tool may run outside of it. */
 const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "read_private" || policyClass === "read_public") return false;
-  if (policyClass === "exec" && COMMANDS.has(call.tool) && isContained(call)) return false;
+  if (policyClass === "exec" && COMMANDS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;
   // The other person's own words may do what the owner opened to guests.
   if (!isOwners) return label === "world";
   if (policyClass === "write_files") return !isOrdinaryInside(call.args["path"]);

@@ -74,6 +74,28 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
     const harmless: PolicyCall = { ...callOf("exec"), args: { command: "uname -a" } };
     assert.equal(decided(harmless, "world", "auto").verdict, "allow");
   });
+  test("[SB17] a sandbox that reaches hosts is none that contains; commands that change nothing, and the end of a command, run", () => {
+    const net = (args: PolicyCall["args"], tool = "Bash"): PolicyCall => ({
+      ...callOf("exec", true),
+      name: `lap__${tool}`,
+      tool,
+      args,
+      sandbox: "workspace+net",
+    });
+    const hosts = { command: "npm test", sandbox: "workspace+net", hosts: ["a.org"] };
+    const asks = [net({ command: "npm test" }), net({ action: "write", data: "x" }, "Process"), { ...net(hosts), sandbox: SANDBOX } as const];
+    for (const call of asks) {
+      for (const label of ["world", "peer"] as const) assert.equal(decided(call, label, "auto").rule, `taint:${label}`);
+      assert.equal(decided(call, "world", "auto", false).rule, "taint:world");
+    }
+    const [first] = asks;
+    assert.ok(first);
+    assert.equal(decided(first, "self", "auto").verdict, "allow");
+    const why = decided(first, "world", "auto");
+    assert.match(why.verdict === "ask" ? why.why : "", /^It runs a program in a sandbox that reaches hosts\. Others may/);
+    for (const call of [net({ command: "uname -a" }), net({ action: "kill" }, "Process"), net({ action: "log" }, "Process")])
+      assert.equal(decided(call, "world", "auto").verdict, "allow");
+  });
   test("mode plan denies what it would ask about; mode full and no mode ask nothing", () => {
     for (const [name, call] of rows) {
       assert.deepEqual(decided(call, "world", "plan"), decided(call, undefined, "plan"), name);

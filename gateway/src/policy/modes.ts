@@ -6,6 +6,7 @@ import { isMemory, protectionOf } from "../storage/workspace/protection.ts";
 import { deletionOf, MAX_DELETED } from "./deletions.ts";
 import { parseTarget, targetName } from "../tools/message-target.ts";
 import { isHarmless } from "./harmless.ts";
+import { askedHosts, isWithHosts, LEAVES } from "./hosts.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { COMMAND, isShell } from "./rules.ts";
 
@@ -106,13 +107,26 @@ function deleting(call: PolicyCall): ModeVerdict | undefined {
 
 /** The tools that a machine's sandbox is about; another tool that runs programs may run them anywhere. */
 const CONFINED: ReadonlySet<string> = new Set(["Bash", "Process"]);
-/** The argument of a call that asks for a command outside the machine's sandbox. */
-const LEAVES = "sandbox";
 /** A program that stays inside: what the sandbox contains, and what can do no harm. */
 export const isContained = (call: PolicyCall): boolean => contained(call).verdict === "allow";
+/**
+ * A program in a sandbox that lets each command reach the hosts that its machine lists. To whom it belongs is no matter: what a misled
+ * run reads could be sent there (rule TA5).
+ */
+export function mayReachHosts({ args, sandbox, tool }: PolicyCall): boolean {
+  if (sandbox !== "workspace+net" || Object.hasOwn(args, LEAVES)) return false;
+  if (tool === "Process") return args["action"] !== "kill";
+  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  return tool === "Bash" && !(typeof command === "string" && isHarmless(command));
+}
 /** What a sandbox contains runs; what leaves it, or has none, needs a word. */
 function contained(call: PolicyCall): ModeVerdict {
   const { args, sandbox, tool } = call;
+  const hosts = tool === "Bash" ? askedHosts(args, sandbox) : undefined;
+  if (hosts !== undefined)
+    return { verdict: "ask", why: `It runs a program on ${place(call)} in the sandbox, with access to ${hosts.join(", ")}.` };
+  if (tool === "Process" && isWithHosts(args))
+    return { verdict: "ask", why: `It gives input to a program on ${place(call)} that may reach hosts.` };
   if (Object.hasOwn(args, LEAVES))
     return { verdict: "ask", why: `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${place(call)} outside the sandbox.` };
   const hasSandbox = sandbox !== undefined && sandbox !== "off";

@@ -21,6 +21,8 @@ export interface GrantScope {
 export type GrantedWhat =
   /** `folder`: where the commands start, below the workspace; "" is the workspace itself. */
   | { readonly kind: "commands"; readonly sandbox: SandboxProfile; readonly folder: string; readonly commands: readonly GrantedCommand[] }
+  /** Any commands in the sandbox, which may reach these hosts. */
+  | { readonly kind: "hosts"; readonly sandbox: SandboxProfile; readonly hosts: readonly string[] }
   /** Files in the folder, at any depth. */
   | { readonly kind: "files"; readonly folder: string }
   /** Exactly these arguments name where data is sent. */

@@ -10,6 +10,9 @@ use super::host;
 
 pub(crate) const OUTPUT: &str = "output";
 pub(crate) const STDIN: &str = "stdin";
+/// The socket of its proxy, and the hosts that the proxy has refused.
+pub(crate) const PROXY: &str = "proxy";
+pub(crate) const REFUSED: &str = "refused";
 const META: &str = "meta.json";
 pub(crate) const EXIT: &str = "exit";
 const ENDING: &str = "ending";
@@ -55,6 +58,9 @@ pub(crate) struct Meta {
     /// A call may ask for a command outside that sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_leave: bool,
+    /// Its call asked for hosts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_hosts: bool,
 }
 
 /// How a command ended, as its supervisor wrote it.

@@ -8,6 +8,8 @@
 mod host;
 mod meta;
 mod output;
+mod proxy;
+mod proxy_head;
 mod report;
 mod sandbox;
 mod session;
@@ -23,7 +25,7 @@ use serde::Serialize;
 pub use meta::StartInfo;
 pub(crate) use report::{CommandInfo, ListedCommand};
 pub use report::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
-pub use sandbox::Sandbox;
+pub use sandbox::{Network, Sandbox};
 pub use session::RunningCall;
 pub(crate) use session::{KillReason, Session};
 pub(crate) use sessions::{Asked, Sessions};

@@ -162,7 +162,7 @@ pub(super) fn running(meta: &Meta, tail: &Tail) -> CommandOutput {
 }
 
 /// The output of a call whose command has ended.
-pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutput, ToolError> {
+pub(super) fn ended(meta: &Meta, end: &End, refused: &[String], output: Tail) -> Result<CommandOutput, ToolError> {
     let tail = tail_chars(&output.text, limits::TAIL_CHARS).0.to_owned();
     match end.exit {
         None => Err(ToolError::OutcomeUnknown {
@@ -178,7 +178,7 @@ pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutpu
             command: EndedCommand {
                 note: ended_command(meta, end)
                     .note
-                    .or_else(|| of_sandbox(meta, end, &tail).map(Cow::from)),
+                    .or_else(|| of_sandbox(meta, end, refused, &tail).map(Cow::from)),
                 ..ended_command(meta, end)
             },
             output: output.text,
@@ -188,10 +188,11 @@ pub(super) fn ended(meta: &Meta, end: &End, output: Tail) -> Result<CommandOutpu
     }
 }
 
-/// What the sandbox has probably stopped. A command that was ended on request failed for that reason.
-fn of_sandbox(meta: &Meta, end: &End, tail: &str) -> Option<String> {
-    let failed = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0);
-    explain(meta.sandbox.filter(|_| failed)?, meta.may_leave, tail)
+/// What the sandbox has probably stopped. A command that was ended on request failed for that reason. `refused`: hosts that the command
+/// tried to reach; it may have taken the refusal for an answer, and ended without an error.
+fn of_sandbox(meta: &Meta, end: &End, refused: &[String], tail: &str) -> Option<String> {
+    let ended = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0 || !refused.is_empty());
+    explain(meta.sandbox.filter(|_| ended)?, meta.may_leave, refused, tail)
 }
 
 fn status(end: &End) -> CommandStatus {
@@ -238,7 +239,7 @@ pub(super) fn start_event(meta: &Meta) -> ExecEvent {
     }
 }
 
-pub(super) fn end_event(meta: &Meta, end: &End, mut tail: String) -> ExecEvent {
+pub(super) fn end_event(meta: &Meta, end: &End, refused: &[String], mut tail: String) -> ExecEvent {
     let event = match end.exit {
         _ if end.timed_out() => ExecEventKind::TimedOut,
         Some(Exit::Code(0)) => ExecEventKind::Finished,
@@ -250,7 +251,7 @@ pub(super) fn end_event(meta: &Meta, end: &End, mut tail: String) -> ExecEvent {
         Some(Exit::Signal(number)) => signal = Some(host::signal_name(number)),
         None | Some(Exit::NeverRan) => tail += "\n[it is gone; its exit status is not known]",
     }
-    if let Some(note) = of_sandbox(meta, end, &tail) {
+    if let Some(note) = of_sandbox(meta, end, refused, &tail) {
         let _ = write!(tail, "\n[{note}]");
     }
     ExecEvent {
@@ -290,6 +291,7 @@ mod tests {
             timeout_ms: 5,
             sandbox: None,
             may_leave: false,
+            has_hosts: false,
         }
     }
 
@@ -310,7 +312,7 @@ mod tests {
     }
 
     fn result(exit: Exit, ending: Option<Ending>) -> serde_json::Value {
-        let ended = ended(&meta(), &end(Some(exit), ending), output()).unwrap();
+        let ended = ended(&meta(), &end(Some(exit), ending), &[], output()).unwrap();
         serde_json::to_value(ended).unwrap()
     }
 

@@ -1,18 +1,43 @@
-//! How commands are confined: the words before the shell, and the environment. Knows nothing about how that is enforced.
+//! How commands are confined: the words before the shell, the environment, and the hosts. Knows nothing about how that is enforced.
 
 use std::ffi::OsString;
 
-use gsv_sandbox::Level;
+use gsv_sandbox::{HostRule, Hosts, Level, Profile};
 
 /// Applies to the commands of a node.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// The level that was tested on this machine.
     pub level: Level,
-    /// A program with its arguments that becomes the command which follows them.
+    /// A program with its arguments that becomes the command which follows them after `--`.
     pub wrapper: Vec<OsString>,
     /// The whole environment of a command, except GSV's marks.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether a call may ask for a command outside the sandbox. The gateway asks its owner about each.
+    /// Whether a call may ask for a command outside the sandbox, or for hosts. The gateway asks its owner about each.
     pub may_leave: bool,
+    /// Absent: the sandbox has no way to the network.
+    pub network: Option<Network>,
+}
+
+/// The way of commands to single hosts.
+#[derive(Debug, Clone, Default)]
+pub struct Network {
+    /// Listed by the owner of the machine. Each command of the profile `workspace+net` may reach them.
+    pub listed: Vec<HostRule>,
+}
+
+impl Sandbox {
+    /// The hosts of one command, whose call asked for `asked`. `None`: there is no way to the network.
+    pub(crate) fn hosts(&self, asked: &[HostRule]) -> Option<Hosts> {
+        let listed = &self.network.as_ref()?.listed;
+        let is_listed = |rule: &&HostRule| listed.contains(rule);
+        let mut hosts = Hosts {
+            listed: asked.iter().filter(is_listed).cloned().collect(),
+            asked: asked.iter().filter(|rule| !is_listed(rule)).cloned().collect(),
+        };
+        if self.level.profile == Profile::WorkspaceNet {
+            hosts.listed.clone_from(listed);
+        }
+        Some(hosts)
+    }
 }

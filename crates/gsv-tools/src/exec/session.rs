@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::ExecEvent;
-use super::meta::{Ending, Folder, Meta, OUTPUT, STDIN};
+use super::meta::{Ending, Folder, Meta, OUTPUT, REFUSED, STDIN};
 use super::output::{Follow, Part, Tail, part, tail};
 use super::report::{self, CommandInfo, CommandOutput, ListedCommand};
 use super::state::{End, State};
@@ -87,6 +87,11 @@ impl Session {
     /// Whether it runs in the sandbox of the node.
     pub(crate) fn is_confined(&self) -> bool {
         self.meta.sandbox.is_some()
+    }
+
+    /// Whether it may reach hosts that its call asked for.
+    pub(crate) fn has_hosts(&self) -> bool {
+        self.meta.has_hosts
     }
 
     pub(crate) fn is_background(&self) -> bool {
@@ -178,7 +183,14 @@ impl Session {
 
     pub(super) async fn result(&self, end: &End) -> Result<CommandOutput, ToolError> {
         let output = self.tail(limits::BASH_OUTPUT_CHARS).await;
-        report::ended(&self.meta, end, output)
+        report::ended(&self.meta, end, &self.refused().await, output)
+    }
+
+    /// The hosts that the proxy of the sandbox did not let it reach.
+    pub(super) async fn refused(&self) -> Vec<String> {
+        let file = self.folder.file(REFUSED);
+        let text = off(move || std::fs::read_to_string(file)).await.and_then(Result::ok);
+        text.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     /// Waits for the end, sends live output, obeys cancel and deadline. After `yield_at` it answers with the output so far.

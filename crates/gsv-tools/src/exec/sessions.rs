@@ -6,11 +6,12 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gsv_sandbox::Profile;
+use gsv_sandbox::{HostRule, Profile};
 use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
 use super::meta::{Exit, Folder, Meta, session_id};
+use super::proxy::Proxy;
 use super::session::{KillReason, Session, off, tell};
 use super::start::{How, Spec, Started, login_shell, start};
 use super::state::{End, State};
@@ -29,9 +30,11 @@ pub(crate) struct Sessions {
 
 /// The argument `sandbox` of Bash and Process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub(crate) enum Asked {
+    #[serde(rename = "off")]
     Off,
+    #[serde(rename = "workspace+net")]
+    Hosts,
 }
 
 #[derive(Default)]
@@ -99,8 +102,58 @@ impl Sessions {
                 "sandbox",
                 "the owner of this machine lets no command leave the sandbox (`escalation` in node.toml)",
             )),
-            asked => Ok(asked.is_some()),
+            asked => Ok(asked == Some(Asked::Off)),
         }
+    }
+
+    /// Whether a call may ask for hosts.
+    pub(crate) fn may_ask_hosts(&self) -> bool {
+        let sandbox = self.how.sandbox.as_ref();
+        sandbox.is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some())
+    }
+
+    /// The hosts that every command may reach.
+    pub(crate) fn listed(&self) -> &[HostRule] {
+        let network = self.how.sandbox.as_ref().and_then(|sandbox| sandbox.network.as_ref());
+        network.map_or(&[], |network| &network.listed)
+    }
+
+    /// Checks the hosts that a call asks for.
+    pub(crate) fn hosts(&self, asked: Option<Asked>, hosts: Option<&[String]>) -> Result<Vec<HostRule>, ToolError> {
+        if asked != Some(Asked::Hosts) {
+            return match hosts {
+                None => Ok(Vec::new()),
+                Some(_) => Err(ToolError::bad_args(
+                    "hosts",
+                    "it needs `sandbox` set to `workspace+net`",
+                )),
+            };
+        }
+        if !self.may_ask_hosts() {
+            return Err(ToolError::bad_args(
+                "sandbox",
+                "commands of this machine can't be let through to single hosts: its sandbox has no way to do that (`gsv node sandbox` shows it), or its owner forbids it (`network` and `escalation` in node.toml)",
+            ));
+        }
+        let hosts = hosts.unwrap_or_default();
+        if hosts.is_empty() || hosts.len() > limits::HOSTS {
+            return Err(ToolError::bad_args(
+                "hosts",
+                "name 1 to 20 hosts, as in [\"example.org\"]",
+            ));
+        }
+        hosts.iter().map(|host| self.host(host)).collect()
+    }
+
+    fn host(&self, text: &str) -> Result<HostRule, ToolError> {
+        let rule = HostRule::parse(text).map_err(|problem| ToolError::bad_args("hosts", problem))?;
+        if rule.is_address() && !self.listed().contains(&rule) {
+            return Err(ToolError::bad_args(
+                "hosts",
+                "an address can be reached only when the owner of the machine has listed it (`network` in node.toml); name a host",
+            ));
+        }
+        Ok(rule)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -128,11 +181,16 @@ impl Sessions {
         self.sweep().await;
         let _slot = self.take_slot().await?;
         let started = start(&self.spool, &self.how, spec, on_started).await?;
-        let Started { folder, meta, child } = started;
+        let Started {
+            folder,
+            meta,
+            child,
+            proxy,
+        } = started;
         if meta.background {
             tell(self.events.as_ref(), report::start_event(&meta));
         }
-        Ok(self.adopt(folder, meta, Some(child)))
+        Ok(self.adopt(folder, meta, Some(child), proxy))
     }
 
     async fn take_slot(&self) -> Result<Slot<'_>, ToolError> {
@@ -155,13 +213,20 @@ impl Sessions {
         Ok(slot)
     }
 
-    fn adopt(&self, folder: Folder, meta: Meta, child: Option<tokio::process::Child>) -> Arc<Session> {
+    fn adopt(
+        &self,
+        folder: Folder,
+        meta: Meta,
+        child: Option<tokio::process::Child>,
+        proxy: Option<Proxy>,
+    ) -> Arc<Session> {
         let (state, seen) = watch::channel(State::Running);
         let (kill, kills) = mpsc::channel(4);
         let session = Arc::new(Session::new(folder, meta, seen, kill, self.events.clone()));
         let watch = Watch {
             session: Arc::clone(&session),
             child,
+            proxy,
             state,
             kills,
         };
@@ -197,7 +262,7 @@ impl Sessions {
         let looked = folder.clone();
         match off(move || look(&looked)).await.ok_or_else(unknown)? {
             Found::Running(meta) => Ok(Reattached::Running(RunningCall {
-                session: self.adopt(folder, meta, None),
+                session: self.adopt(folder, meta, None, None),
             })),
             Found::Ended(meta, end) => self.describe(self.adopt_ended(folder, meta, end)).await,
             Found::NeverStarted => Ok(Reattached::NeverStarted),
@@ -244,14 +309,16 @@ impl Sessions {
             match found {
                 Found::Running(meta) => {
                     running += 1;
-                    self.adopt(folder, meta, None);
+                    self.adopt(folder, meta, None, None);
                 }
                 Found::Ended(meta, end) => {
                     let is_owed = !folder.is_released();
                     let session = self.adopt_ended(folder, meta, end.clone());
                     if let (true, true, Some(events)) = (is_owed, session.is_background(), &self.events) {
                         let tail = session.tail(limits::TAIL_CHARS).await.text;
-                        let _ = events.send(report::end_event(&session.meta, &end, tail)).await;
+                        let _ = events
+                            .send(report::end_event(&session.meta, &end, &session.refused().await, tail))
+                            .await;
                     }
                 }
                 Found::NeverStarted | Found::Missing => {

@@ -6,10 +6,12 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use gsv_sandbox::HostRule;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::meta::{Exit, Folder, Meta, OUTPUT, STDIN, StartInfo, session_id};
+use super::meta::{Exit, Folder, Meta, OUTPUT, PROXY, REFUSED, STDIN, StartInfo, session_id};
+use super::proxy::Proxy;
 use super::session::off;
 use super::tree::MARK;
 use super::{Sandbox, Supervisor, host};
@@ -27,6 +29,8 @@ pub(crate) struct Spec {
     pub(crate) background: bool,
     /// The call asked for no sandbox.
     pub(crate) outside: bool,
+    /// The hosts that the call asked for.
+    pub(crate) hosts: Vec<HostRule>,
 }
 
 /// How the commands of a node are run.
@@ -45,10 +49,18 @@ impl How {
     }
 
     /// The program that the command's process becomes.
-    fn program(&self, command: &str, sandbox: Option<&Sandbox>) -> Vec<OsString> {
-        let shell = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
-        let wrapper = sandbox.iter().flat_map(|sandbox| sandbox.wrapper.iter().cloned());
-        wrapper.chain(shell).collect()
+    fn program(&self, command: &str, sandbox: Option<&Sandbox>, proxy: Option<PathBuf>) -> Vec<OsString> {
+        let shell: [OsString; 4] = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(sandbox) = sandbox {
+            words.extend(sandbox.wrapper.iter().cloned());
+            if let Some(socket) = proxy {
+                words.extend([OsString::from("--proxy"), socket.into()]);
+            }
+            words.push("--".into());
+        }
+        words.extend(shell);
+        words
     }
 }
 
@@ -57,6 +69,8 @@ pub(super) struct Started {
     pub(super) folder: Folder,
     pub(super) meta: Meta,
     pub(super) child: Child,
+    /// Ends with the command.
+    pub(super) proxy: Option<Proxy>,
 }
 
 pub(super) async fn start(
@@ -85,8 +99,20 @@ pub(super) async fn start(
         }
     }
     let mut child = None;
+    let proxy = match open_proxy(&folder, how, &spec) {
+        Ok(proxy) => proxy,
+        Err(error) => {
+            off(move || folder.remove()).await;
+            return Err(ToolError::io("open the proxy of the sandbox", error));
+        }
+    };
     match open_gate(&folder, how, spec, on_started, &mut child).await {
-        Ok((meta, child)) => Ok(Started { folder, meta, child }),
+        Ok((meta, child)) => Ok(Started {
+            folder,
+            meta,
+            child,
+            proxy,
+        }),
         Err(error) => {
             // The gate is closed permanently, so the folder is not needed once the supervisor has seen that.
             if let Some(mut child) = child {
@@ -134,6 +160,14 @@ fn make_fifo(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Before the command can start: the sandbox looks for the socket.
+fn open_proxy(folder: &Folder, how: &How, spec: &Spec) -> io::Result<Option<Proxy>> {
+    let hosts = how.sandbox_of(spec).and_then(|sandbox| sandbox.hosts(&spec.hosts));
+    hosts
+        .map(|hosts| Proxy::open(&folder.file(PROXY), folder.file(REFUSED), hosts))
+        .transpose()
+}
+
 async fn open_gate(
     folder: &Folder,
     how: &How,
@@ -147,7 +181,10 @@ async fn open_gate(
         PathBuf::from("/dev/null")
     };
     let sandbox = how.sandbox_of(&spec);
-    let program = how.program(&spec.command, sandbox);
+    let proxy = sandbox
+        .and_then(|sandbox| sandbox.network.as_ref())
+        .map(|_| folder.file(PROXY));
+    let program = how.program(&spec.command, sandbox, proxy);
     let built = how
         .supervisor
         .command(folder.path(), &stdin, &program, sandbox.is_some());
@@ -202,6 +239,7 @@ async fn open_gate(
         timeout_ms: spec.timeout_ms,
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
         may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave),
+        has_hosts: !spec.hosts.is_empty(),
     };
     let (written, copy) = (folder.clone(), meta.clone());
     off(move || written.write_meta(&copy))

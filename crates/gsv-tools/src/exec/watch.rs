@@ -10,6 +10,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until, timeout, timeout_at};
 
 use super::meta::{EXIT, Ending, Meta, OUTPUT};
 use super::output::{Trimmed, trim};
+use super::proxy::Proxy;
 use super::session::{Session, off};
 use super::state::{End, State};
 use super::tree::Tree;
@@ -20,6 +21,8 @@ pub(super) struct Watch {
     pub(super) session: Arc<Session>,
     /// The supervisor, when this node started it.
     pub(super) child: Option<Child>,
+    /// Its way to the network, when this node started it.
+    pub(super) proxy: Option<Proxy>,
     pub(super) state: watch::Sender<State>,
     pub(super) kills: mpsc::Receiver<Ending>,
 }
@@ -57,6 +60,7 @@ impl Watch {
             }
             self.state.send_replace(State::Stuck);
         }
+        drop(self.proxy.take());
         let (folder, meta) = (self.session.folder.clone(), self.session.meta.clone());
         let Some(mut end) = off(move || End::read(&folder, &meta)).await else {
             return;
@@ -69,7 +73,14 @@ impl Watch {
         if let (true, Some(events)) = (is_background, &self.session.events) {
             let tail = self.session.tail(limits::TAIL_CHARS).await.text;
             // On an error the receiver is gone: the folder stays unreleased, so the next node reports it.
-            let _ = events.send(report::end_event(&self.session.meta, &end, tail)).await;
+            let _ = events
+                .send(report::end_event(
+                    &self.session.meta,
+                    &end,
+                    &self.session.refused().await,
+                    tail,
+                ))
+                .await;
         }
     }
 

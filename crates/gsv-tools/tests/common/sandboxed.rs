@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use gsv_sandbox::{Confinement, Disk, Plan, Profile, Program, Report, Request, Tier, environment, prepare, probe};
-use gsv_tools::{Config, Sandbox};
+use gsv_tools::{Config, Network, Sandbox};
 
 fn program() -> Program {
     Program {
@@ -54,12 +54,13 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
     let confinement = Confinement { plan, ..found.clone() };
     confinement.write(&file).unwrap();
     let program = program();
-    let wrapper: [OsString; 4] = [program.path.into(), program.confine, file.into(), "--".into()];
+    let wrapper: [OsString; 3] = [program.path.into(), program.confine, file.into()];
     config.sandbox = Some(Sandbox {
         may_leave: true,
         level,
         wrapper: wrapper.into(),
         environment,
+        network: tier.has_hosts().then(Network::default),
     });
 }
 

@@ -1,0 +1,23 @@
+/** The hosts that a command of a sandbox asks for (rule SB17). PURE. The machine reads them again, strictly, and has the last word. */
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+
+/** Arguments of Bash: what a call asks of the sandbox, and the hosts that it names. */
+export const LEAVES = "sandbox";
+export const HOSTS = "hosts";
+const WITH_HOSTS = "workspace+net";
+const MAX_HOSTS = 20;
+const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
+
+const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
+/** The call is about a command in the sandbox with hosts. */
+export const isWithHosts = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === WITH_HOSTS;
+
+/** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
+export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {
+  // In the other profiles there is nothing to let through.
+  if (!isWithHosts(args) || (sandbox !== "workspace" && sandbox !== "workspace+net")) return undefined;
+  const hosts = own(args, HOSTS);
+  if (!Array.isArray(hosts) || hosts.length === 0 || hosts.length > MAX_HOSTS) return undefined;
+  const names = hosts.filter((host): host is string => typeof host === "string" && HOST.test(host)).map((host) => host.toLowerCase());
+  return names.length === hosts.length ? [...new Set(names)].sort() : undefined;
+}
