@@ -310,6 +310,22 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
         );
     }
     assert_eq!(run.code, Some(i32::from(found["tier"].is_null())));
+    // [SB14] Hosts are shown only where a tier lets commands through to them.
+    let has_hosts = found["tier"] == json!("bubblewrap");
+    assert_eq!(found["network"], if has_hosts { json!([]) } else { Value::Null });
+    let net = [
+        "node",
+        "sandbox",
+        "--json",
+        "--profile",
+        "workspace+net",
+        "--workspace",
+        &machine.workspace(),
+    ];
+    let run = machine.home.gsv(net);
+    assert_eq!(run.code, Some(i32::from(!has_hosts)));
+    let text = run.json()["tiers"].to_string();
+    assert!(text.contains("can't let commands reach single hosts"), "{text}");
     machine
         .home
         .gsv(["node", "sandbox", "--profile", "everything"])

@@ -1,8 +1,11 @@
-/** Hosts for commands in the sandbox, with the built program, a real gateway and a real node: refused by name, asked for, allowed. */
+/**
+ * Hosts for commands in the sandbox, with the built program, a real gateway and real nodes: refused by name, asked for, allowed. One
+ * node has bubblewrap, which can let single hosts through; the other one has Landlock alone, which can't.
+ */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type FakeModel, Machine, type NodeProcess, startFakeModel, until } from "./support.ts";
 
@@ -12,6 +15,12 @@ interface Waiting {
   readonly why: string;
   readonly choices?: readonly { readonly answer: string; readonly text: string }[];
 }
+interface Shown {
+  readonly tier: string | null;
+  readonly network: readonly string[] | null;
+}
+/** Programs that the commands of these tests run; without the folder of `bwrap` in PATH a node has Landlock alone. */
+const PROGRAMS = ["sh", "bash", "cat", "printf", "true"];
 
 describe("hosts for commands in the sandbox", () => {
   const machine = new Machine();
@@ -20,31 +29,39 @@ describe("hosts for commands in the sandbox", () => {
   let server: Server;
   /** Of the server. An address of this machine is reached only because `network` in node.toml lists it. */
   let host: string;
-  let tier: string | null;
+  let shown: Shown;
+  let plain: Readonly<Record<string, string>>;
   const SESSION = "agent:main:cli:dm:hosts";
+  const OTHER = "agent:main:cli:dm:elsewhere";
   /** Sends a request to the proxy, as programs do that know `HTTP_PROXY`, and keeps the answer in a file. */
   const request = (name: string, more: object = {}): string => {
     const text = `GET http://${name}/ HTTP/1.1\\r\\nHost: ${name}\\r\\n\\r\\n`;
     const command = `bash -c 'exec 3<>/dev/tcp/127.0.0.1/\${HTTP_PROXY##*:}; printf "${text}" >&3; cat <&3 >answer.txt'`;
     return `call laptop__Bash ${JSON.stringify({ command, ...more })}`;
   };
-  const chat = (message: string) => machine.gsv(["chat", "--session", SESSION, message]);
+  const withHosts = (...hosts: string[]) => ({ sandbox: "workspace+net", hosts });
+  const chat = (message: string, session = SESSION) => machine.gsv(["chat", "--session", session, message]);
   const answer = (): string => readFileSync(node.file("answer.txt"), "utf8");
+  const told = (): string => JSON.stringify(fake.requests.at(-1));
   const waiting = async (): Promise<readonly Waiting[]> =>
     (JSON.parse(await machine.ok("approval", "list", "--json")) as { approvals: readonly Waiting[] }).approvals;
-  async function asked(message: string): Promise<Waiting> {
-    const { code, stdout, stderr } = await chat(message);
+  async function asked(message: string, session = SESSION): Promise<Waiting> {
+    const { code, stdout, stderr } = await chat(message, session);
     assert.equal(code, 5, `${stdout}\n${stderr}`);
     const [open, ...more] = await waiting();
     assert.equal(more.length, 0);
     return open ?? assert.fail();
   }
-  const ended = async (): Promise<void> => {
+  async function ended(session = SESSION): Promise<void> {
     await until("the run ends", async () => {
-      const stats = JSON.parse(await machine.ok("session", "stats", SESSION, "--json")) as { isProcessing: boolean };
+      const stats = JSON.parse(await machine.ok("session", "stats", session, "--json")) as { isProcessing: boolean };
       return !stats.isProcessing;
     });
-  };
+  }
+  async function deny({ code }: Waiting, session = SESSION): Promise<void> {
+    await machine.ok("approval", "deny", code);
+    await ended(session);
+  }
 
   before(async () => {
     server = createServer((_, response) => response.end("from outside"));
@@ -58,10 +75,16 @@ describe("hosts for commands in the sandbox", () => {
     await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "auto" }));
     writeFileSync(join(machine.configFolder, "node.toml"), `network = ["${host}"]\n`, { mode: 0o600 });
     node = await machine.node("laptop");
-    const shown = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace]);
-    const found = JSON.parse(shown.stdout) as { tier: string | null; network: readonly string[] };
-    tier = found.tier;
-    assert.deepEqual(found.network, [host]);
+    const run = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace]);
+    shown = JSON.parse(run.stdout) as Shown;
+    const folder = join(machine.folder, "programs");
+    mkdirSync(folder);
+    const search = (process.env["PATH"] ?? "").split(delimiter);
+    for (const name of PROGRAMS) {
+      const found = search.map((at) => join(at, name)).find((path) => existsSync(path));
+      symlinkSync(found ?? assert.fail(`${name} is missing`), join(folder, name));
+    }
+    plain = { PATH: folder };
   });
   after(async () => {
     await machine.end();
@@ -69,15 +92,15 @@ describe("hosts for commands in the sandbox", () => {
     server.close();
   });
 
-  it("[SB14] [SB17] [SB9] [GR3] a host is refused by its name, asked for, and allowed for the conversation", async (t) => {
-    if (tier !== "bubblewrap") return t.skip("this machine has no bubblewrap");
+  it("[SB14] [SB17] [SB9] [GR3] [TA5] a host is refused by its name, asked for, and allowed for the conversation", async (t) => {
+    if (shown.tier !== "bubblewrap") return t.skip("this machine has no bubblewrap");
+    assert.deepEqual(shown.network, [host]);
     const { code, stderr } = await chat(request("example.org"));
     assert.equal(code, 0, stderr);
     assert.match(answer(), /^HTTP\/1\.1 403[\s\S]*does not let this command reach example\.org\./);
-    const told = JSON.stringify(fake.requests.at(-1));
-    assert.match(told, /did not let the command reach example\.org; [^"]*`workspace\+net`/);
+    assert.match(told(), /did not let the command reach example\.org; [^"]*`workspace\+net`/);
 
-    const question = await asked(request(host, { sandbox: "workspace+net", hosts: [host] }));
+    const question = await asked(request(host, withHosts(host)));
     assert.match(question.why, new RegExp(`on laptop in the sandbox, with access to ${host.replaceAll(".", "\\.")}\\.`));
     assert.match(question.text, /hosts/);
     assert.deepEqual(
@@ -89,11 +112,57 @@ describe("hosts for commands in the sandbox", () => {
     await ended();
     assert.match(answer(), /200 OK[\s\S]*from outside$/);
 
-    // Without the hosts nothing is reached, with them no question is asked any more.
+    // Without the hosts nothing is reached, with them no question is asked any more, though what was printed is now of others.
     await chat(request(host));
     assert.match(answer(), /403/);
-    const again = await chat(request(host, { sandbox: "workspace+net", hosts: [host] }));
+    const again = await chat(request(host, withHosts(host)));
     assert.equal(again.code, 0, again.stderr);
     assert.match(answer(), /from outside$/);
+
+    // The answer is about this host and this conversation, and nothing more is offered to what others may have written.
+    const more = await asked(request("example.org", withHosts(host, "example.org")));
+    assert.match(more.why, /with access to 127\.0\.0\.2:\d+, example\.org\. Others may have written/);
+    assert.deepEqual(more.choices ?? [], []);
+    await deny(more);
+    const elsewhere = await asked(request(host, withHosts(host)), OTHER);
+    await deny(elsewhere, OTHER);
+  });
+
+  it("[SB14] [SB9] with Landlock a command has no network, is told so, and asks to leave the sandbox", async (t) => {
+    const run = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace], { env: plain });
+    const found = JSON.parse(run.stdout) as Shown;
+    if (found.tier !== "landlock") return t.skip("this machine has no Landlock");
+    assert.equal(found.network, null, "no host is shown that no command can reach");
+    const locked = await machine.node("locked", undefined, plain);
+    const [, port] = host.split(":");
+    const connect = (more: object): string => {
+      const command = `bash -c 'exec 3<>/dev/tcp/127.0.0.2/${port} && printf reached >reached.txt'`;
+      return `call locked__Bash ${JSON.stringify({ command, ...more })}`;
+    };
+    await chat(connect({}), OTHER);
+    assert.equal(existsSync(locked.file("reached.txt")), false);
+    assert.match(told(), /has no network, which may be why the command failed; [^"]*`sandbox` set to `off`; the user is asked first/);
+
+    // A call for hosts reaches nothing and says what can be asked for instead.
+    const hosts = await asked(connect(withHosts(host)), OTHER);
+    await machine.ok("approval", "allow", hosts.code);
+    await ended(OTHER);
+    assert.match(told(), /can't let commands reach single hosts[^"]*set `sandbox` to `off`/);
+    assert.equal(existsSync(locked.file("reached.txt")), false);
+
+    const leaves = await asked(connect({ sandbox: "off" }), OTHER);
+    await machine.ok("approval", "allow", leaves.code);
+    await ended(OTHER);
+    assert.equal(readFileSync(locked.file("reached.txt"), "utf8"), "reached");
+  });
+
+  it("[SB12] [SB14] a node does not start with workspace+net where no tier lets single hosts through", async () => {
+    const config = join(machine.folder, "other config");
+    mkdirSync(config, { mode: 0o700 });
+    writeFileSync(join(config, "node.toml"), `sandbox = "workspace+net"\nnetwork = ["${host}"]\n`, { mode: 0o600 });
+    const env = { ...plain, GSV_CONFIG_DIR: config, GSV_URL: machine.url, GSV_TOKEN: machine.token };
+    const run = await machine.gsv(["node", "--id", "none", "--workspace", node.workspace], { env });
+    assert.notEqual(run.code, 0);
+    assert.match(run.stderr, /can't let commands reach single hosts/);
   });
 });

@@ -1,6 +1,6 @@
 //! `gsv node sandbox`: tests what the sandbox of this machine really stops, and says what is missing.
 
-use gsv_node::sandbox::{Finding, Profile, Report, SandboxSettings, Tier, describe, examine};
+use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -28,7 +28,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         (None, None | Some(Profile::Off)) => Profile::Workspace,
         (Some(profile), _) | (None, Some(profile)) => profile,
     };
-    let network: Option<Vec<String>> =
+    let listed: Option<Vec<String>> =
         (policy.hosts.as_ref()).map(|hosts| hosts.iter().map(ToString::to_string).collect());
     let settings = SandboxSettings {
         profile: tested,
@@ -46,6 +46,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let _ = std::fs::remove_dir_all(&settings.own);
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
+    // What is listed has no effect where nothing can let a command through.
+    let network = listed.as_ref().filter(|_| level.as_ref().is_some_and(Level::has_hosts));
     let data = json!({
         "configured": configured.map(Profile::name),
         "network": network,
@@ -58,7 +60,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     out.show(data, |_| {
         out.fields([
             ("configured", Some(configured_words(configured))),
-            ("network", Some(network_words(network.as_deref()))),
+            ("network", Some(network_words(level.as_ref(), listed.as_deref()))),
             ("tested", Some(tested.name().to_owned())),
             (
                 "level",
@@ -81,11 +83,18 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     ))
 }
 
-fn network_words(hosts: Option<&[String]>) -> String {
-    match hosts {
-        None => "none: the agent may ask for no host".to_owned(),
-        Some([]) => "no hosts listed".to_owned(),
-        Some(hosts) => hosts.join(", "),
+fn network_words(level: Option<&Level>, listed: Option<&[String]>) -> String {
+    match (level, listed) {
+        (None, _) => "not confined".to_owned(),
+        (_, None) => "none, by `network = \"none\"` in node.toml".to_owned(),
+        (Some(level), _) if level.profile == Profile::Strict => "none in `strict`".to_owned(),
+        (Some(level), _) if !level.has_hosts() => {
+            format!("none: {} can't let commands reach single hosts", level.tier.name())
+        }
+        (Some(level), Some(listed)) => match (level.profile, listed) {
+            (Profile::WorkspaceNet, [_, ..]) => format!("{} by every command", listed.join(", ")),
+            _ => "hosts that you allow when a command asks for them".to_owned(),
+        },
     }
 }
 

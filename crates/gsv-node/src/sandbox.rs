@@ -130,9 +130,7 @@ fn set_up(
         .map_err(|error| refused(format!("its files can't be written: {error}.")))?;
     let program = &settings.program;
     let wrapper: [OsString; 3] = [program.path.clone().into(), program.confine.clone(), file.into()];
-    // `strict` has no network, whatever is listed.
-    let has_hosts = level.tier.has_hosts() && level.profile != Profile::Strict;
-    let network = settings.hosts.clone().filter(|_| has_hosts);
+    let network = settings.hosts.clone().filter(|_| level.has_hosts());
     Ok(Some(Sandbox {
         level,
         wrapper: wrapper.into(),

@@ -2,7 +2,7 @@
 //! for. PURE: names are resolved elsewhere.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Where a command wants to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl fmt::Display for HostRule {
 /// The hosts that a command may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
-    /// Listed by the owner of the machine: their addresses may be anywhere.
+    /// Listed by the owner of the machine. Those that are addresses may be anywhere.
     pub listed: Vec<HostRule>,
     /// Allowed for this command. Their addresses must be public ones.
     pub asked: Vec<HostRule>,
@@ -167,25 +167,52 @@ pub struct Hosts {
 /// Which addresses of a host may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
+    /// The owner of the machine has listed the address.
     Any,
+    /// The owner has listed `localhost`.
+    Loopback,
+    /// Whoever names a host decides which address it stands for, also for one that the owner has listed.
     Public,
 }
+
+const LOCALHOST: &str = "localhost";
 
 impl Hosts {
     /// `None`: the host is not allowed.
     pub fn reach(&self, destination: &Destination) -> Option<Reach> {
         let is_in = |rules: &[HostRule]| rules.iter().any(|rule| rule.admits(destination));
-        if is_in(&self.listed) {
-            Some(Reach::Any)
-        } else {
-            is_in(&self.asked).then_some(Reach::Public)
+        if !is_in(&self.listed) {
+            return is_in(&self.asked).then_some(Reach::Public);
         }
+        Some(match &destination.host {
+            Host::Address(_) => Reach::Any,
+            Host::Name(name) if name == LOCALHOST => Reach::Loopback,
+            Host::Name(_) => Reach::Public,
+        })
+    }
+
+    /// Whether an address that a host stands for may be connected to: one that `reach` admits, or that the owner has listed itself.
+    pub fn admits(&self, reach: Reach, address: SocketAddr) -> bool {
+        let (host, port) = (Host::Address(address.ip()), address.port());
+        let is_listed = || {
+            self.listed.iter().any(|rule| {
+                rule.admits(&Destination {
+                    host: host.clone(),
+                    port,
+                })
+            })
+        };
+        reach.admits(address.ip()) || is_listed()
     }
 }
 
 impl Reach {
-    pub fn admits(self, address: IpAddr) -> bool {
-        self == Self::Any || is_public(address)
+    fn admits(self, address: IpAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Loopback => address.is_loopback(),
+            Self::Public => is_public(address),
+        }
     }
 }
 
@@ -212,7 +239,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 203 && b == 0 && c == 113))
 }
 
-/// Only global unicast (2000::/3) is public; addresses that carry an IPv4 address are as public as that one.
+/// Only global unicast (`2000::/3`) is public; addresses that carry an IPv4 address are as public as that one.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     let inner = |high: u16, low: u16| {
@@ -221,10 +248,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // NAT64.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
-        // 6to4.
-        [0x2002, high, low, ..] => inner(high, low),
+        // NAT64, and 6to4.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => inner(high, low),
         // Protocol assignments with Teredo and ORCHID; documentation.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
         [0x3fff, second, ..] if second < 0x1000 => false,
@@ -250,10 +275,15 @@ mod tests {
 
     #[test]
     fn sb14_only_exact_hosts_and_names_below_a_suffix_are_admitted() {
-        let hosts = hosts(&["crates.io", "127.0.0.1:3000"], &["*.npmjs.org", "Example.org.:8080"]);
+        let hosts = hosts(
+            &["crates.io", "127.0.0.1:3000", "localhost:3000"],
+            &["*.npmjs.org", "Example.org.:8080"],
+        );
         for (destination, wanted) in [
-            ("crates.io:443", Some(Reach::Any)),
-            ("CRATES.IO.:80", Some(Reach::Any)),
+            ("crates.io:443", Some(Reach::Public)),
+            ("localhost:3000", Some(Reach::Loopback)),
+            ("localhost:80", None),
+            ("CRATES.IO.:80", Some(Reach::Public)),
             ("crates.io:22", None),
             ("static.crates.io:443", None),
             ("evilcrates.io:443", None),
@@ -312,6 +342,18 @@ mod tests {
             assert_eq!(HostRule::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Destination::parse("a.org", None), None, "a tunnel has a port");
+    }
+
+    #[test]
+    fn sb15_an_address_that_is_not_public_is_used_only_when_it_is_listed_itself() {
+        let hosts = hosts(&["10.1.2.3:8080", "intranet.example"], &["a.org"]);
+        let admits = |reach, address: &str| hosts.admits(reach, address.parse().unwrap());
+        assert!(admits(Reach::Public, "10.1.2.3:8080"));
+        assert!(!admits(Reach::Public, "10.1.2.3:80"));
+        assert!(!admits(Reach::Public, "10.1.2.4:8080"));
+        assert!(!admits(Reach::Loopback, "169.254.169.254:80"));
+        assert!(admits(Reach::Loopback, "127.0.0.1:80") && admits(Reach::Loopback, "[::1]:80"));
+        assert!(!admits(Reach::Public, "127.0.0.1:80"));
     }
 
     #[test]

@@ -34,6 +34,13 @@ pub struct Level {
     pub gaps: Vec<Canary>,
 }
 
+impl Level {
+    /// Whether a command can be let through to single hosts. `strict` has no network, whatever is listed.
+    pub fn has_hosts(&self) -> bool {
+        self.tier.has_hosts() && self.profile != Profile::Strict
+    }
+}
+
 /// What was found about one tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {

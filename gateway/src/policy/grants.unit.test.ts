@@ -172,7 +172,10 @@ describe("[GR3] what a command can be granted as", () => {
     assert.match(heard.why, /in a sandbox, with access to a\.org\. Others/);
     // What the first command printed has this label: an answer for the conversation would else hold once.
     const here = [{ ...grants[0], sessionId: "s1" }] as Grant[];
-    assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), { verdict: "allow", rule: "grant:g1" });
+    assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), {
+      verdict: "allow",
+      rule: "grant:g1",
+    });
     const others = { ...context, isOwners: false, taint: world, granted: { ...granted, grants: here } };
     assert.equal(decide(call, others).verdict, "ask");
     assert.equal(decide(call, { ...context, mode: "plan", taint: world, granted: { ...granted, grants: here } }).verdict, "deny");

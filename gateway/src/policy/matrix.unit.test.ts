@@ -83,7 +83,11 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
       sandbox: "workspace+net",
     });
     const hosts = { command: "npm test", sandbox: "workspace+net", hosts: ["a.org"] };
-    const asks = [net({ command: "npm test" }), net({ action: "write", data: "x" }, "Process"), { ...net(hosts), sandbox: SANDBOX } as const];
+    const asks = [
+      net({ command: "npm test" }),
+      net({ action: "write", data: "x" }, "Process"),
+      { ...net(hosts), sandbox: SANDBOX } as const,
+    ];
     for (const call of asks) {
       for (const label of ["world", "peer"] as const) assert.equal(decided(call, label, "auto").rule, `taint:${label}`);
       assert.equal(decided(call, "world", "auto", false).rule, "taint:world");

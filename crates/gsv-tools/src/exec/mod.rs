@@ -5,11 +5,11 @@
 //! node's `on_started` has returned. A node that dies before that closes the gate, and the command does not run.
 //! Never: runs a command twice, keeps output in memory.
 
+mod asked;
 mod host;
 mod meta;
 mod output;
 mod proxy;
-mod proxy_head;
 mod report;
 mod sandbox;
 mod session;
@@ -22,13 +22,14 @@ mod watch;
 
 use serde::Serialize;
 
+pub(crate) use asked::Asked;
 pub use meta::StartInfo;
 pub(crate) use report::{CommandInfo, ListedCommand};
 pub use report::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
 pub use sandbox::{Network, Sandbox};
 pub use session::RunningCall;
 pub(crate) use session::{KillReason, Session};
-pub(crate) use sessions::{Asked, Sessions};
+pub(crate) use sessions::Sessions;
 pub(crate) use start::Spec;
 pub use supervisor::{Supervisor, supervise_main};
 

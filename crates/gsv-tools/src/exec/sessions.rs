@@ -6,8 +6,6 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gsv_sandbox::{HostRule, Profile};
-use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 
 use super::meta::{Exit, Folder, Meta, session_id};
@@ -26,15 +24,6 @@ pub(crate) struct Sessions {
     how: How,
     events: Option<mpsc::Sender<ExecEvent>>,
     table: Mutex<Table>,
-}
-
-/// The argument `sandbox` of Bash and Process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum Asked {
-    #[serde(rename = "off")]
-    Off,
-    #[serde(rename = "workspace+net")]
-    Hosts,
 }
 
 #[derive(Default)]
@@ -84,76 +73,9 @@ impl Sessions {
         })
     }
 
-    /// The profile that commands run in.
-    pub(crate) fn profile(&self) -> Profile {
-        let sandbox = self.how.sandbox.as_ref();
-        sandbox.map_or(Profile::Off, |sandbox| sandbox.level.profile)
-    }
-
-    /// Whether a call may ask for a command outside the sandbox.
-    pub(crate) fn may_leave(&self) -> bool {
-        self.how.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave)
-    }
-
-    /// Checks what a call asks for about the sandbox. True: it is meant for a command outside it.
-    pub(crate) fn leaves(&self, asked: Option<Asked>) -> Result<bool, ToolError> {
-        match asked {
-            Some(Asked::Off) if self.how.sandbox.is_some() && !self.may_leave() => Err(ToolError::bad_args(
-                "sandbox",
-                "the owner of this machine lets no command leave the sandbox (`escalation` in node.toml)",
-            )),
-            asked => Ok(asked == Some(Asked::Off)),
-        }
-    }
-
-    /// Whether a call may ask for hosts.
-    pub(crate) fn may_ask_hosts(&self) -> bool {
-        let sandbox = self.how.sandbox.as_ref();
-        sandbox.is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some())
-    }
-
-    /// The hosts that every command may reach.
-    pub(crate) fn listed(&self) -> &[HostRule] {
-        let network = self.how.sandbox.as_ref().and_then(|sandbox| sandbox.network.as_ref());
-        network.map_or(&[], |network| &network.listed)
-    }
-
-    /// Checks the hosts that a call asks for.
-    pub(crate) fn hosts(&self, asked: Option<Asked>, hosts: Option<&[String]>) -> Result<Vec<HostRule>, ToolError> {
-        if asked != Some(Asked::Hosts) {
-            return match hosts {
-                None => Ok(Vec::new()),
-                Some(_) => Err(ToolError::bad_args(
-                    "hosts",
-                    "it needs `sandbox` set to `workspace+net`",
-                )),
-            };
-        }
-        if !self.may_ask_hosts() {
-            return Err(ToolError::bad_args(
-                "sandbox",
-                "commands of this machine can't be let through to single hosts: its sandbox has no way to do that (`gsv node sandbox` shows it), or its owner forbids it (`network` and `escalation` in node.toml)",
-            ));
-        }
-        let hosts = hosts.unwrap_or_default();
-        if hosts.is_empty() || hosts.len() > limits::HOSTS {
-            return Err(ToolError::bad_args(
-                "hosts",
-                "name 1 to 20 hosts, as in [\"example.org\"]",
-            ));
-        }
-        hosts.iter().map(|host| self.host(host)).collect()
-    }
-
-    fn host(&self, text: &str) -> Result<HostRule, ToolError> {
-        let rule = HostRule::parse(text).map_err(|problem| ToolError::bad_args("hosts", problem))?;
-        if rule.is_address() && !self.listed().contains(&rule) {
-            return Err(ToolError::bad_args(
-                "hosts",
-                "an address can be reached only when the owner of the machine has listed it (`network` in node.toml); name a host",
-            ));
-        }
-        Ok(rule)
+    /// What its commands run in.
+    pub(super) fn sandbox(&self) -> Option<&Sandbox> {
+        self.how.sandbox.as_ref()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
