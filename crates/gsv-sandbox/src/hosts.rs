@@ -171,7 +171,7 @@ pub enum Reach {
     Any,
     /// The owner has listed `localhost`.
     Loopback,
-    /// Whoever names a host decides which address it stands for, also for one that the owner has listed.
+    /// The address of a name is decided by others, also that of a name that the owner has listed.
     Public,
 }
 
