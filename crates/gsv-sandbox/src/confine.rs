@@ -86,9 +86,13 @@ impl Confinement {
             Ok(mounts) => mounts,
             Err(problem) => return problem,
         };
+        let sockets = match crate::sockets::outside(&covered, &self.plan.writable) {
+            Ok(sockets) => sockets,
+            Err(problem) => return problem,
+        };
         let survey = Survey {
             protected,
-            sockets: crate::sockets::outside(&covered, &self.plan.writable),
+            sockets,
             hidden,
             workdir,
         };

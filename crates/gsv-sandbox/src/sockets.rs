@@ -1,9 +1,12 @@
 //! The Unix sockets of other programs, as the kernel lists them: a read-only mount does not keep a command from connecting.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Sockets that are masked, at most.
 const SOCKETS: usize = 1000;
+/// Entries of writable folders that are looked at, at most.
+const ENTRIES: usize = 500_000;
 
 /// The paths in `/proc/net/unix`. PURE.
 fn paths(listing: &str) -> impl Iterator<Item = PathBuf> {
@@ -16,17 +19,75 @@ fn paths(listing: &str) -> impl Iterator<Item = PathBuf> {
 
 /// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. Those of
 /// earlier commands are not listed, because they belong to another network.
-pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
-    let is_in = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+///
+/// The kernel lists a socket under the path of its first moment, also after a command has moved the folder above it. So when another
+/// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
+///
+/// # Errors
+/// A sentence: such a socket is not at its place, and the folder is too large to look for it.
+pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let mut found: Vec<PathBuf> = paths(&String::from_utf8_lossy(&listing))
-        .filter_map(|path| path.canonicalize().ok())
-        .filter(|path| (is_in(path, writable) || !is_in(path, covered)) && is_socket(path))
-        .collect();
+    among(paths(&String::from_utf8_lossy(&listing)), covered, writable, ENTRIES)
+}
+
+fn among(
+    listed: impl Iterator<Item = PathBuf>,
+    covered: &[PathBuf],
+    writable: &[PathBuf],
+    entries: usize,
+) -> Result<Vec<PathBuf>, String> {
+    let is_in = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+    let (mut found, mut folders, mut lost) = (Vec::new(), BTreeSet::new(), None);
+    for path in listed {
+        let real = path.canonicalize().ok().filter(|path| is_socket(path));
+        let Some(place) = path.ancestors().find_map(|above| above.canonicalize().ok()) else {
+            continue;
+        };
+        let around = writable.iter().filter(|folder| place.starts_with(folder));
+        folders.extend(around.cloned());
+        match real {
+            Some(real) if is_in(&real, writable) || !is_in(&real, covered) => found.push(real),
+            None if is_in(&place, writable) => lost = Some(path),
+            _ => {}
+        }
+    }
+    let mut left = entries;
+    for folder in &folders {
+        // A folder in another one was looked at with it.
+        let is_done = folder.ancestors().skip(1).any(|above| folders.contains(above));
+        if !is_done && !sockets_below(folder, &mut left, &mut found) && lost.is_some() {
+            let path = lost.unwrap_or_default();
+            return Err(format!(
+                "the socket {} of another program was moved, and {} has too many files to look for it; end that program or start it again",
+                path.display(),
+                folder.display()
+            ));
+        }
+    }
     found.sort();
     found.dedup();
     found.truncate(SOCKETS);
-    found
+    Ok(found)
+}
+
+/// False: there are more entries than `left`.
+fn sockets_below(folder: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_socket() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    true
 }
 
 fn is_socket(path: &Path) -> bool {
@@ -55,7 +116,32 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let _one = std::os::unix::net::UnixListener::bind(root.join("one")).unwrap();
         let (one, all) = (root.join("one"), std::slice::from_ref(&root));
-        assert!(outside(&[], &[]).contains(&one) && outside(all, all).contains(&one));
-        assert!(!outside(all, &[]).contains(&one));
+        assert!(outside(&[], &[]).unwrap().contains(&one) && outside(all, all).unwrap().contains(&one));
+        assert!(!outside(all, &[]).unwrap().contains(&one));
+    }
+
+    #[test]
+    fn sb4_a_socket_that_was_moved_in_a_writable_folder_is_found_also_when_another_takes_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let all = std::slice::from_ref(&root);
+        let (run, moved) = (root.join("run"), root.join("deep/moved"));
+        std::fs::create_dir_all(&run).unwrap();
+        std::fs::create_dir_all(root.join("deep")).unwrap();
+        let _other = std::os::unix::net::UnixListener::bind(run.join("s")).unwrap();
+        std::fs::rename(&run, &moved).unwrap();
+        let listed = || std::iter::once(run.join("s"));
+        let found = |entries| among(listed(), &[], all, entries);
+        assert_eq!(found(ENTRIES), Ok(vec![moved.join("s")]));
+        let problem = found(2).unwrap_err();
+        assert!(problem.contains("run/s of another program was moved"), "{problem}");
+        std::fs::create_dir(&run).unwrap();
+        std::fs::write(run.join("s"), "").unwrap();
+        assert_eq!(found(ENTRIES), Ok(vec![moved.join("s")]));
+        std::fs::remove_file(run.join("s")).unwrap();
+        let _own = std::os::unix::net::UnixListener::bind(run.join("s")).unwrap();
+        assert_eq!(found(ENTRIES), Ok(vec![moved.join("s"), run.join("s")]));
+        // Nothing of another program is here, so the command's own sockets are not masked.
+        assert_eq!(among(std::iter::once("/none/s".into()), &[], all, ENTRIES), Ok(vec![]));
     }
 }

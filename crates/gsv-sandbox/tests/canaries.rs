@@ -42,12 +42,16 @@ const IN_EACH_TIER: [Test; 11] = [
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
 ];
-const IN_BUBBLEWRAP: [Test; 5] = [
+const IN_BUBBLEWRAP: [Test; 6] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     (
         "sb4_sockets_of_other_programs_in_the_workspace_are_masked",
         masks_sockets,
+    ),
+    (
+        "sb4_a_socket_of_another_program_that_a_command_has_moved_is_masked",
+        masks_moved_sockets,
     ),
     ("sb5_sb10_other_mounts_than_the_planned_ones_are_refused", other_mounts),
     ("sb5_a_folder_that_changes_into_a_link_meanwhile", |tier| {
@@ -774,6 +778,39 @@ fn masks_sockets(tier: Tier) {
         tier,
         &format!("exec python3 -c \"import socket; a = socket.socket(socket.AF_UNIX); a.bind('{0}'); a.listen(); socket.socket(socket.AF_UNIX).connect('{0}')\"", own.display()),
     );
+}
+
+/// The kernel lists a socket under its first path, also after an earlier command has moved a folder above it.
+fn masks_moved_sockets(tier: Tier) {
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    let short = dir.path().canonicalize().unwrap();
+    scene.request.writable.push(short.clone());
+    std::fs::create_dir(short.join("run")).unwrap();
+    let _other = std::os::unix::net::UnixListener::bind(short.join("run/s")).unwrap();
+    if !has_python() {
+        return;
+    }
+    let connect = |path: &str| {
+        let path = short.join(path);
+        format!(
+            "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}')\"",
+            path.display()
+        )
+    };
+    let root = short.display();
+    scene.works(tier, &format!("mv {root}/run {root}/moved"));
+    scene.fails(tier, &connect("moved/s"));
+    // A file, and a socket of the command's own, in the place of the first one.
+    scene.works(tier, &format!("mkdir {root}/run && echo > {root}/run/s"));
+    scene.fails(tier, &connect("moved/s"));
+    scene.works(
+        tier,
+        &format!(
+            "rm {root}/run/s && exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('{root}/run/s')\""
+        ),
+    );
+    scene.fails(tier, &connect("moved/s"));
 }
 
 const ATTEMPTS: &str = include_str!("attempts.tsv");
