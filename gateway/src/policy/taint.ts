@@ -134,6 +134,11 @@ export function fileTaint(path: string, stored: Taint | undefined): Taint | unde
   const { label } = higher(stored, taint(fileLabel(path), path));
   return taint(label, `the file ${path}, written after ${stored.source}`);
 }
+/** Of names that were listed, with the labels of the files that have them. A name can be a sentence. Undefined: nothing of others. */
+export function namesTaint(labels: readonly (Taint | undefined)[]): Taint | undefined {
+  const highest = labels.reduce((known, next) => (known === undefined ? next : higher(known, next)), undefined);
+  return isForeign(highest) ? taint(highest.label, `the name of a file, written after ${highest.source}`) : undefined;
+}
 /** Skills come from anywhere; that the owner lets the agent use one does not make its author the owner. */
 const SKILLS = "skills";
 const FOREIGN_FOLDERS = ["media", "results", "sessions", "memory/quarantine"] as const;

@@ -13,6 +13,10 @@ export interface FileListing {
   /** There is more than was listed. */
   readonly truncated: boolean;
 }
+/** Names are text, too: those that others may have chosen have a label (rule TA14). */
+export interface LabelledListing extends FileListing {
+  readonly labels: ReadonlyMap<string, Taint>;
+}
 export interface FileContent {
   readonly path: string;
   readonly content: string;
@@ -39,7 +43,7 @@ export type MemoryChange =
   | { readonly kind: "edit"; readonly oldString: string; readonly newString: string; readonly replaceAll: boolean };
 
 export interface AgentFiles {
-  list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
+  list(agentId: string, path: string | undefined): Promise<Result<LabelledListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
   /** The agent's own file, without built-in and shared ones. Undefined: there is none. */

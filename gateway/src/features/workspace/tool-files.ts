@@ -75,7 +75,7 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
     return asked === undefined ? work(options) : locks.run(asked.name, () => work(options));
   };
   return {
-    list: store.list,
+    list: store.listLabelled,
     read: store.read,
     own: store.own,
     async taintOf(agentId, paths) {

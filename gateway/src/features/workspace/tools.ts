@@ -1,6 +1,6 @@
 /** The file tools for the agent's workspace. A change is conditional on the content that was read, and made once for a call id (promises P8). */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { fileTaint } from "../../policy/taint.ts";
+import { fileTaint, namesTaint } from "../../policy/taint.ts";
 import { failure } from "../../ports/result.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";
 import { mayList, mayRead, writeRefusal } from "./access.ts";
@@ -147,11 +147,16 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
     { path: optional(path) },
     async ({ path }, { identity }, files) => {
       if (!mayList(identity, path)) return notReadable();
-      return outcome(await files.list(identity.agentId, path), (listing) => ({
+      const listed = await files.list(identity.agentId, path);
+      if (!listed.ok) return listed;
+      const { labels, ...listing } = listed.value;
+      const result = {
         ...listing,
         files: listing.files.filter((file) => mayRead(identity, file)),
         directories: listing.directories.filter((folder) => mayList(identity, folder)),
-      }));
+      };
+      const heard = namesTaint([...result.files, ...result.directories].map((name) => labels.get(name)));
+      return { ok: true, result, ...(heard === undefined ? {} : { taint: heard }) };
     },
   ),
 ];

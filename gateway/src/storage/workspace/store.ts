@@ -4,18 +4,19 @@
  * records the call's id, so that a repeated call changes nothing (promises P8). Never throws for external failures.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { FileChange, FileContent, FileListing, FileWritten } from "../../ports/agent-files.ts";
+import type { FileChange, FileContent, FileListing, FileWritten, LabelledListing } from "../../ports/agent-files.ts";
 import type { FileVersion } from "../../ports/changes.ts";
 import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
-import { fileKey, folderPrefix, globalSkillKey, parseFolder, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
+import { fileKey, folderPrefix, globalSkillKey, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
 import { refusal } from "./protection.ts";
 import { sha256Of } from "../skills/folder.ts";
-import { builtinFile, builtinPaths } from "../skills/builtin/index.ts";
+import { builtinFile } from "../skills/builtin/index.ts";
 import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { byOf, createVersions, idOf, taintOf, type Version } from "../versions.ts";
+import { folderLabels, listFolder } from "./listing.ts";
 
 export { type BeforeChange, CAS_TRIES };
 
@@ -41,6 +42,7 @@ export interface WorkspaceLog {
 }
 export interface WorkspaceStore {
   list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
+  listLabelled(agentId: string, path: string | undefined): Promise<Result<LabelledListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
   write(agentId: string, path: string, content: string, options?: WriteOptions): Promise<Result<FileWritten>>;
@@ -72,7 +74,6 @@ export interface WorkspaceStore {
   restore(agentId: string, path: string, version: string, options?: WriteOptions): Promise<Result<FileWritten>>;
 }
 
-const MAX_LIST_ENTRIES = 5_000;
 const writer = (by: string | undefined, taint: Taint | undefined): { readonly by?: string; readonly taint?: Taint } => ({
   ...(by === undefined ? {} : { by }),
   ...(taint === undefined ? {} : { taint }),
@@ -177,35 +178,17 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
 
   return {
     async list(agentId, given) {
-      const folder = parseFolder(given);
-      if (!folder.ok) return folder;
-      const prefix = folderPrefix(agentId, folder.value);
-      const base = folderPrefix(agentId, "").length;
-      const sources = [{ prefix, cut: base }];
-      if (folder.value === "skills" || folder.value.startsWith("skills/")) sources.push({ prefix: `${folder.value}/`, cut: 0 });
-      const files = new Set<string>();
-      const directories = new Set<string>();
-      let truncated = false;
-      for (const source of sources) {
-        let cursor: string | undefined;
-        do {
-          const page = await guarded("list the folder", () =>
-            bucket.list({ prefix: source.prefix, delimiter: "/", ...(cursor === undefined ? {} : { cursor }) }),
-          );
-          if (!page.ok) return page;
-          for (const { key } of page.value.objects) if (!key.endsWith("/")) files.add(key.slice(source.cut));
-          for (const inner of page.value.delimitedPrefixes) directories.add(inner.slice(source.cut).replace(/\/$/, ""));
-          cursor = page.value.truncated ? page.value.cursor : undefined;
-          if (files.size + directories.size > MAX_LIST_ENTRIES) truncated ||= cursor !== undefined;
-        } while (cursor !== undefined && !truncated);
-      }
-      for (const path of builtinPaths(folder.value)) (path.endsWith("/") ? directories : files).add(path.replace(/\/$/, ""));
-      if (folder.value !== "" && files.size === 0 && directories.size === 0) {
-        const file = await guarded("be searched", () => bucket.head(prefix.slice(0, -1)));
-        if (file.ok && file.value) return failure("path.invalid", `\`${folder.value}\` is a file, not a folder.`);
-        return failure("path.not_found", `There is no folder \`${folder.value}\` in the workspace.`);
-      }
-      return { ok: true, value: { path: folder.value, files: [...files].sort(), directories: [...directories].sort(), truncated } };
+      const found = await listFolder(bucket, agentId, given);
+      if (!found.ok) return found;
+      const { labels: _labels, ...listing } = found.value;
+      return { ok: true, value: listing };
+    },
+
+    async listLabelled(agentId, given) {
+      const found = await listFolder(bucket, agentId, given);
+      if (!found.ok) return found;
+      const folders = await folderLabels(bucket, folderPrefix(agentId, ""), found.value.directories);
+      return { ok: true, value: { ...found.value, labels: new Map([...found.value.labels, ...folders]) } };
     },
 
     async read(agentId, given, maxBytes = LIMITS.workspaceFileBytes) {
