@@ -13,8 +13,10 @@ use crate::context::Context;
 use crate::log::Level;
 
 const REPORT_TIME: Duration = Duration::from_secs(30);
-/// Paths and problems in one report together, well below the size of a frame.
-const TEXT_CHARS: usize = 8000;
+/// Of a path, which is shorter on every system.
+const PATH_CHARS: usize = 8000;
+/// Of a problem, so that a report fits a frame: a character is up to six bytes of JSON.
+const PROBLEM_CHARS: usize = 500;
 
 /// Answers a request for an undo.
 pub async fn answer_undo(context: Arc<Context>, event: UndoRequestEvent) {
@@ -93,9 +95,9 @@ fn reported(call_id: CallId, reply: UndoReply) -> UndoReportParams {
 
 fn on_the_wire(file: UndoneFile) -> UndoFile {
     use gsv_protocol::types;
-    let cut = |text: String| text.chars().take(TEXT_CHARS).collect();
+    let cut = |text: String, chars: usize| text.chars().take(chars).collect();
     UndoFile {
-        path: cut(file.path),
+        path: cut(file.path, PATH_CHARS),
         action: match file.action {
             UndoAction::Rewrite => types::UndoAction::Rewrite,
             UndoAction::BringBack => types::UndoAction::BringBack,
@@ -109,6 +111,6 @@ fn on_the_wire(file: UndoneFile) -> UndoFile {
             UndoOutcome::NoCopy => types::UndoOutcome::NoCopy,
             UndoOutcome::Failed => types::UndoOutcome::Failed,
         },
-        problem: file.problem.map(cut),
+        problem: file.problem.map(|problem| cut(problem, PROBLEM_CHARS)),
     }
 }

@@ -91,9 +91,9 @@ impl Confinement {
             Err(problem) => return problem,
         };
         let survey = Survey {
+            hidden,
             protected,
             sockets,
-            hidden,
             workdir,
         };
         let filter = match seccomp::filter(Sockets::Isolated).map(|program| memory_file(&seccomp::bytes(&program))) {

@@ -69,6 +69,9 @@ pub const UNDO_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 pub const UNDO_CHANGES: usize = 100_000;
 /// Files that one request of an undo changes.
 pub const UNDO_FILES: usize = 200;
+/// Bytes of JSON that one request of an undo answers, well below the size of a frame; of them for the problem of one file.
+pub const UNDO_REPORT_BYTES: usize = 800 * 1024;
+pub const UNDO_PROBLEM_BYTES: usize = 3000;
 /// Files whose earlier states are recorded together; each holds its copy open.
 pub const UNDO_BATCH: usize = 50;
 /// Files of a batch that are worked on at the same time: most of the time is waiting for the disk.

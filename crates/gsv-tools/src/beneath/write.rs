@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 #[cfg(not(target_vendor = "apple"))]
 use super::fd_path;
-use super::{Beneath, Held, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
+use super::{Beneath, DIR_FLAGS, Held, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
 use crate::error::{ToolError, quote};
 
 /// The name that a change is about, as it is right before the change.
@@ -31,6 +31,12 @@ impl Target<'_> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self.dir, self.name, flags, Mode::empty())?;
         Ok(File::from(fd))
+    }
+
+    /// Whether an open file is the one that was looked at, unchanged.
+    pub(crate) fn is_seen(&self, file: &File) -> io::Result<bool> {
+        let now = rustix::fs::fstat(file)?;
+        Ok(self.stat.is_some_and(|seen| is_same(&now, seen)))
     }
 
     /// The target of a symlink, when it is text.
@@ -65,6 +71,26 @@ impl Beneath {
     /// Whether a file is not, and has no other name, in a private folder.
     pub(crate) fn is_public_file(&self, stat: &Stat) -> bool {
         self.private.holds_file(stat) == Held::No
+    }
+
+    /// Whether the folder of a path is reached without following a link; `None`: as far as there are folders.
+    pub(crate) fn is_without_links(&self, rel: &RelPath, spot: Option<&Spot>) -> bool {
+        let Ok(mut here) = self.root.try_clone() else {
+            return false;
+        };
+        let folders = rel.parts().len().saturating_sub(1);
+        for name in rel.parts().iter().take(folders) {
+            here = match rustix::fs::openat(&here, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(folder) => folder,
+                Err(Errno::NOENT) => return spot.is_none(),
+                Err(_) => return false,
+            };
+        }
+        let Some(spot) = spot else {
+            return true;
+        };
+        let id = |folder: &OwnedFd| rustix::fs::fstat(folder).map(|stat| (stat.st_dev, stat.st_ino));
+        matches!((id(&here), id(&spot.dir)), (Ok(one), Ok(other)) if one == other)
     }
 
     /// Replaces or creates a file: temporary file beside it, fsync, rename, fsync of the directory. An existing file keeps its
@@ -134,8 +160,8 @@ impl Beneath {
         })
     }
 
-    /// Gives a name back what it had, when it still is as it was `seen`. Links are not followed. `temp`: the name of the temporary
-    /// file, for this path alone: one that an interrupted call has left there is replaced.
+    /// Gives a name back what it had, when it still is as it was `seen`. Links are not followed, also not in the folders of its path.
+    /// `temp`: the name of the temporary file, for this path alone: one that an interrupted call has left there is replaced.
     pub(crate) fn put_back(
         &self,
         rel: &RelPath,
@@ -145,9 +171,19 @@ impl Beneath {
     ) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Keep, Parents::Create)?;
         self.require_named(rel, &spot)?;
+        if !self.is_without_links(rel, Some(&spot)) {
+            return Err(ToolError::Changed {
+                path: quote(&self.show(rel)),
+            });
+        }
         self.require_same(rel, &spot, seen)?;
         let failed = |errno: Errno| ToolError::io(format!("restore {}", quote(&self.show(rel))), errno);
-        let _ = rustix::fs::unlinkat(&spot.dir, temp, AtFlags::empty());
+        // Another program may have made a folder of that name.
+        let spare = format!(".gsv-{:016x}.tmp", fastrand::u64(..));
+        let temp = match rustix::fs::unlinkat(&spot.dir, temp, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => temp,
+            Err(_) => spare.as_str(),
+        };
         let written = match content {
             Content::Nothing => match rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {

@@ -111,12 +111,22 @@ pub(super) fn state_before(files: &Beneath, store: &UndoStore, target: &Target<'
     if !files.is_public_file(stat) {
         return unkept(Unkept::Private);
     }
-    let Ok(mut file) = target.open() else {
+    let Ok(file) = target.open() else {
         return unkept(Unkept::Unreadable);
     };
-    let (sha256, size) = store
-        .add_copy(&mut file, size)
-        .map_err(|error| cannot_keep(&target.path, error))?;
+    // The name may lead to another file than the one that was looked at.
+    let failed = |error| cannot_keep(&target.path, error);
+    let is_seen = target.is_seen(&file).map_err(failed)?;
+    let kept = if is_seen {
+        store.add_copy(&file, size).map_err(failed)?
+    } else {
+        None
+    };
+    let Some(sha256) = kept else {
+        return Err(ToolError::Changed {
+            path: quote(&target.path.to_string_lossy()),
+        });
+    };
     Ok(FileState::File {
         sha256,
         size,

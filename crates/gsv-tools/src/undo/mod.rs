@@ -7,6 +7,8 @@
 mod change;
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod hostile_tests;
 mod index;
 #[cfg(test)]
 mod index_tests;

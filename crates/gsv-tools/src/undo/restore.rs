@@ -81,6 +81,9 @@ pub(crate) struct Undo {
     pub(crate) write_lock: Arc<WriteLock>,
 }
 
+/// A path with its name in its folder; `None`: the folder is missing.
+type Found = (RelPath, Option<Spot>);
+
 /// A file that is about to be restored.
 struct Ready {
     at: usize,
@@ -94,9 +97,16 @@ impl Undo {
     /// done; a repeated request finds them unchanged.
     pub(crate) fn run(&self, request: &UndoRequest) -> Result<UndoReply, ToolError> {
         let is_due = |step: &Step| request.before_seq.is_none_or(|before| step.seq < before);
-        let mut steps = self.store.plan(&request.calls).into_iter().filter(is_due);
-        let due: Vec<Step> = steps.by_ref().take(limits::UNDO_FILES).collect();
-        let next = steps.next().and(due.last()).map(|last| last.seq);
+        let mut steps = self.store.plan(&request.calls).into_iter().filter(is_due).peekable();
+        let (mut due, mut bytes) = (Vec::new(), 0);
+        let fits = |step: &Step, bytes: usize| bytes == 0 || bytes + report_bytes(step) <= limits::UNDO_REPORT_BYTES;
+        while due.len() < limits::UNDO_FILES
+            && let Some(step) = steps.next_if(|step| fits(step, bytes))
+        {
+            bytes += report_bytes(&step);
+            due.push(step);
+        }
+        let next = steps.next().and(due.last()).map(|last: &Step| last.seq);
         let mut files = Vec::with_capacity(due.len());
         for batch in due.chunks(limits::UNDO_BATCH) {
             files.extend(self.write_lock.run(|| self.batch(batch, request))?);
@@ -119,8 +129,8 @@ impl Undo {
                 problem: None,
             };
             match self.check(step, request.is_forced) {
-                Ok((rel, spot)) if !request.is_dry => match self.open(step) {
-                    Ok(content) => due.push((at, rel, spot, content)),
+                Ok(found) if !request.is_dry => match self.open(step) {
+                    Ok(content) => due.push((at, found, content)),
                     Err((outcome, problem)) => (file.outcome, file.problem) = (outcome, Some(problem)),
                 },
                 Ok(_) => {}
@@ -128,16 +138,25 @@ impl Undo {
             }
             files.push(file);
         }
-        let prepared = side_by_side(due, limits::UNDO_THREADS, |(at, rel, spot, content)| {
-            let planned = self.record_of(&steps[at], &rel, &spot)?;
-            let seen = spot.stat;
-            Ok((planned, Ready { at, rel, seen, content }))
+        let prepared = side_by_side(due, limits::UNDO_THREADS, |(at, (rel, spot), content)| {
+            let planned = self.record_of(&steps[at], &rel, spot.as_ref());
+            let seen = spot.and_then(|spot| spot.stat);
+            (at, planned.map(|planned| (planned, Ready { at, rel, seen, content })))
         });
-        let (planned, ready): (Vec<_>, Vec<_>) = prepared
-            .into_iter()
-            .collect::<Result<Vec<_>, ToolError>>()?
-            .into_iter()
-            .unzip();
+        let (mut planned, mut ready) = (Vec::new(), Vec::new());
+        for (at, prepared) in prepared {
+            match prepared {
+                Ok((record, file)) => {
+                    planned.push(record);
+                    ready.push(file);
+                }
+                // Another program changes it right now. That stops no other file.
+                Err(error @ ToolError::Changed { .. }) => {
+                    (files[at].outcome, files[at].problem) = (UndoOutcome::Conflict, Some(error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
         self.store
             .record(&request.undo_id, now_ms(), planned, false)
             .map_err(|error| cannot_keep(self.files.workspace(), error))?;
@@ -167,26 +186,32 @@ impl Undo {
             .map_or_else(|_| path.to_owned(), |rel| self.files.show(&rel))
     }
 
-    /// Whether the file may be restored. `Err`: what becomes of it instead.
-    #[allow(clippy::type_complexity, reason = "used once")]
-    fn check(&self, step: &Step, is_forced: bool) -> Result<(RelPath, Spot), (UndoOutcome, Option<String>)> {
+    /// Whether the file may be restored, with its name; without one its folder is missing and is made again. `Err`: what becomes of it
+    /// instead. Makes nothing.
+    fn check(&self, step: &Step, is_forced: bool) -> Result<Found, (UndoOutcome, Option<String>)> {
         let failed = |error: ToolError| (UndoOutcome::Failed, Some(error.to_string()));
+        let conflict = |problem: &str| Err((UndoOutcome::Conflict, Some(problem.to_owned())));
         if let FileState::Unkept { why, .. } = &step.before {
             let problem = format!("its earlier content was not kept, because {}", why.words());
             return Err((UndoOutcome::NoCopy, Some(problem)));
         }
         let rel = self.files.parse(&step.path).map_err(failed)?;
-        // A missing folder is made again for a deleted file; without one there is nothing to remove.
         let spot = match self.files.locate(&rel, Links::Keep, Parents::MustExist) {
+            // Without its folder there is nothing to remove.
             Err(ToolError::NotFound { .. }) if step.before == FileState::Absent => {
                 return Err((UndoOutcome::Unchanged, None));
             }
-            Err(ToolError::NotFound { .. }) => self.files.locate(&rel, Links::Keep, Parents::Create),
-            found => found,
+            Err(ToolError::NotFound { .. }) => None,
+            found => Some(found.map_err(failed)?),
         };
-        let spot = spot.map_err(failed)?;
-        let target = self.files.target(&rel, &spot);
-        let now = present(&target, &step.before, &step.left).map_err(failed)?;
+        // The record names a file and no link. Through a link an undo would change another file.
+        if !self.files.is_without_links(&rel, spot.as_ref()) {
+            return conflict("a folder of its path is a link or a file now");
+        }
+        let now = match &spot {
+            None => FileState::Absent,
+            Some(spot) => present(&self.files.target(&rel, spot), &step.before, &step.left).map_err(failed)?,
+        };
         if now.is_same(&step.before) {
             return Err((UndoOutcome::Unchanged, None));
         }
@@ -194,15 +219,13 @@ impl Undo {
             return Ok((rel, spot));
         }
         if step.is_mixed {
-            let problem = "it was also changed in between by something else".to_owned();
-            return Err((UndoOutcome::Conflict, Some(problem)));
+            return conflict("it was also changed in between by something else");
         }
         if !step.left.iter().any(|left| left.is_same(&now)) {
-            let problem = match now {
+            return conflict(match now {
                 FileState::Absent => "it was removed since",
                 _ => "it was changed since",
-            };
-            return Err((UndoOutcome::Conflict, Some(problem.to_owned())));
+            });
         }
         Ok((rel, spot))
     }
@@ -220,14 +243,22 @@ impl Undo {
         }
     }
 
-    fn record_of(&self, step: &Step, rel: &RelPath, spot: &Spot) -> Result<Planned, ToolError> {
-        let target = self.files.target(rel, spot);
+    fn record_of(&self, step: &Step, rel: &RelPath, spot: Option<&Spot>) -> Result<Planned, ToolError> {
+        let before = match spot {
+            Some(spot) => state_before(&self.files, &self.store, &self.files.target(rel, spot))?,
+            None => FileState::Absent,
+        };
         Ok(Planned {
             path: step.path.clone(),
-            before: state_before(&self.files, &self.store, &target)?,
+            before,
             after: step.before.clone(),
         })
     }
+}
+
+/// What a file takes in a report at most: a character of its path becomes up to six, and its problem is a sentence.
+fn report_bytes(step: &Step) -> usize {
+    6 * step.path.len() + limits::UNDO_PROBLEM_BYTES
 }
 
 /// The same for each undo of a path, so that a repeated undo removes what an interrupted one has left.

@@ -123,57 +123,59 @@ impl UndoStore {
         File::open(self.copy_path(sha256))
     }
 
-    /// Keeps the content of a file, from its beginning. Durable after [`Self::record`]. Returns its hash and size. The caller holds
-    /// the lock of the tools until then, so that no copy is pruned before its record is written. Several threads may call it at once.
-    pub(super) fn add_copy(&self, file: &mut File, size: u64) -> io::Result<(String, u64)> {
+    /// Keeps the content of a file, from its beginning. Durable after [`Self::record`]. Returns its hash; `None`: it has another size
+    /// than `size`, and nothing was kept. The caller holds the lock of the tools until then, so that no copy is pruned before its
+    /// record is written. Several threads may call it at once.
+    pub(super) fn add_copy(&self, file: &File, size: u64) -> io::Result<Option<String>> {
         let new = self.copy_path(&format!("{NEW}-{:016x}", fastrand::u64(..)));
         let added = if size <= SMALL_BYTES {
-            self.add_small(file, &new)
+            self.add_small(file, size, &new)
         } else {
-            self.add_large(file, &new)
+            self.add_large(file, size, &new)
         };
-        match added {
-            Ok((sha256, size, is_new)) => {
-                self.lock().is_dirty |= is_new;
-                Ok((sha256, size))
-            }
-            Err(error) => {
-                // Best effort: the next start removes it too.
-                let _ = fs::remove_file(&new);
-                Err(error)
-            }
+        if let Ok(Some((sha256, is_new))) = added {
+            self.lock().is_dirty |= is_new;
+            return Ok(Some(sha256));
         }
+        // Best effort: the next start removes it too.
+        let _ = fs::remove_file(&new);
+        added.map(|_| None)
     }
 
-    fn add_small(&self, file: &mut File, new: &Path) -> io::Result<(String, u64, bool)> {
+    /// Another program may make the file larger while it is read, so no more than its size is read.
+    fn add_small(&self, file: &File, size: u64, new: &Path) -> io::Result<Option<(String, bool)>> {
         let mut content = Vec::new();
-        file.read_to_end(&mut content)?;
+        file.take(size + 1).read_to_end(&mut content)?;
+        if content.len() as u64 != size {
+            return Ok(None);
+        }
         let sha256 = sha256_of(&content);
         let path = self.copy_path(&sha256);
-        let size = content.len() as u64;
         if path.exists() {
-            return Ok((sha256, size, false));
+            return Ok(Some((sha256, false)));
         }
         let mut copy = self.create(new)?;
         copy.write_all(&content)?;
         self.finish(&copy, new, &path)?;
-        Ok((sha256, size, true))
+        Ok(Some((sha256, true)))
     }
 
-    fn add_large(&self, file: &mut File, new: &Path) -> io::Result<(String, u64, bool)> {
+    fn add_large(&self, file: &File, size: u64, new: &Path) -> io::Result<Option<(String, bool)>> {
         let mut copy = self.create(new)?;
         if !clone_file(&copy, file) {
-            io::copy(file, &mut copy)?;
+            io::copy(&mut file.take(size + 1), &mut copy)?;
         }
-        let mut written = File::open(new)?;
-        let (sha256, size) = sha256_of_file(&mut written)?;
+        if copy.metadata()?.len() != size {
+            return Ok(None);
+        }
+        let (sha256, _) = sha256_of_file(&mut File::open(new)?)?;
         let path = self.copy_path(&sha256);
         if path.exists() {
             fs::remove_file(new)?;
-            return Ok((sha256, size, false));
+            return Ok(Some((sha256, false)));
         }
         self.finish(&copy, new, &path)?;
-        Ok((sha256, size, true))
+        Ok(Some((sha256, true)))
     }
 
     fn create(&self, new: &Path) -> io::Result<File> {
