@@ -31,6 +31,8 @@ use crate::tasks::Tasks;
 
 /// The node keeps what its file tools change, and answers `undo.request`.
 const UNDO: &str = "filesystem.undo";
+/// File tools stay in the workspace. Without it the gateway takes what they read outside for anyone's.
+const CONFINED: &str = "filesystem.confined";
 /// Events of background commands that wait to be stored.
 const EVENTS: usize = 16;
 
@@ -295,6 +297,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, sandbox: NodeSandbox, ledger: S
     let by_tool = tools.tool_capabilities();
     let mut host = tools.capabilities();
     host.extend(tools.can_undo().then_some(UNDO));
+    host.extend((!config.allow_outside).then_some(CONFINED));
     let runtime = NodeRuntime {
         host_capabilities: capabilities(&host),
         tool_capabilities: by_tool

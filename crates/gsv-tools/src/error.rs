@@ -25,7 +25,7 @@ pub enum ToolError {
     #[error("{path} is not a usable path: {problem}")]
     InvalidPath { path: String, problem: String },
     #[error(
-        "{path} leads through a link to {real}; write the path without the link, so that who allows the change sees what it is"
+        "{path} leads through a link to {real}; write the path without the link, so that who allows the call sees what it is about"
     )]
     ThroughLink { path: String, real: String },
     #[error("there is no {path}; list the files with Glob")]

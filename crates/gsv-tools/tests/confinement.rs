@@ -373,15 +373,21 @@ async fn allow_outside_reaches_files_but_no_devices() {
         furnish(&lab);
         let out = lab.dir.path().join("outside").canonicalize().unwrap();
         let secret = out.join("secret.txt");
-        for path in [
-            secret.to_str().unwrap(),
-            "../outside/secret.txt",
-            "out-file",
-            "out-abs",
-            "out-dir/secret.txt",
-        ] {
+        for path in [secret.to_str().unwrap(), "../outside/secret.txt"] {
             let read = lab.ok("Read", json!({"path": path})).await;
             assert!(read["content"].as_str().unwrap().contains(SECRET), "{path}");
+        }
+        // The path must say that it leaves the workspace: the gateway knows the origin of what is read by it (TA4).
+        for path in ["out-file", "out-abs", "out-dir/secret.txt"] {
+            assert_eq!(
+                lab.reason("Read", json!({"path": path})).await,
+                "path.invalid",
+                "{path}"
+            );
+        }
+        for (tool, path) in [("Grep", "out-file"), ("Grep", "out-dir"), ("Glob", "out-dir")] {
+            let args = json!({"pattern": "S", "path": path});
+            assert_eq!(lab.reason(tool, args).await, "path.invalid", "{tool} {path}");
         }
         assert_eq!(lab.ok("Read", json!({"path": "a.txt"})).await["path"], "a.txt");
         lab.ok("Write", json!({"path": out.join("deep/new.txt"), "content": "n"}))

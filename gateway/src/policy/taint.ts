@@ -80,10 +80,14 @@ export interface ResultOf {
   readonly args: unknown;
   /** What the machine's commands run in, as it reported it. Absent: a node of an earlier version. */
   readonly sandbox?: SandboxProfile | undefined;
+  /** The machine's file tools stay in its workspace. */
+  readonly isConfined?: boolean;
 }
+/** What a machine reports whose file tools stay in its workspace. */
+export const CONFINED = "filesystem.confined";
 /** The label of what a call gives back. A native tool may say it more exactly with its result. */
-export function resultTaint({ name, tool, target, args, sandbox }: ResultOf): Taint {
-  const label = target.kind === "node" ? machineLabel(tool, args, sandbox) : nativeLabel(name, args);
+export function resultTaint({ name, tool, target, args, sandbox, isConfined = false }: ResultOf): Taint {
+  const label = target.kind === "node" ? machineLabel(tool, args, sandbox, isConfined) : nativeLabel(name, args);
   return taint(label, `the output of ${name}`);
 }
 /** For a call of which nothing more is known. */
@@ -92,10 +96,10 @@ export const unknownResult = (name: string): Taint => taint("world", `the output
 const FILE_READS: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
 const FILE_WRITES: ReadonlySet<string> = new Set(["Write", "Edit", "Delete"]);
 const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
-function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined): TaintLabel {
+function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined, isConfined: boolean): TaintLabel {
   if (FILE_WRITES.has(tool)) return "self";
-  // The file tools of a node that reports its sandbox stay in the declared workspace; of an earlier one only the path tells.
-  if (FILE_READS.has(tool)) return sandbox !== undefined || isInside(argument(args, "path")) ? "files" : "world";
+  // Where file tools may leave the workspace, they do so only by a path that says it.
+  if (FILE_READS.has(tool)) return isConfined || isInside(argument(args, "path")) ? "files" : "world";
   if (COMMANDS.has(tool) && saysLittle(tool, args)) return "self";
   if (COMMANDS.has(tool)) return hasNoNetwork(sandbox, args) ? "files" : "world";
   return "world";

@@ -70,11 +70,16 @@ describe("[TA4] a result", () => {
     assert.equal(labels("Bash", { command: "uname -a", sandbox: "off" }), "world world world world world");
   });
   test("of file tools is files in the workspace", () => {
+    const target = { kind: "node", nodeId: "lap" } as const;
     for (const tool of ["Read", "Glob", "Grep"]) {
-      assert.equal(machine(tool, "off", { path: "/srv/data/a" }), "files");
-      for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, undefined, { path }), "files", String(path));
-      for (const path of ["/etc/passwd", "~/x", "../x", "a/../../x", "C:\\x", "\\\\h\\x", 3])
-        assert.equal(machine(tool, undefined, { path }), "world", String(path));
+      const confined = { name: `lap__${tool}`, tool, target, args: { path: "/srv/data/a" }, isConfined: true };
+      assert.equal(resultTaint(confined).label, "files");
+      // A machine whose file tools may leave the workspace: the path tells, in every sandbox.
+      for (const sandbox of sandboxes) {
+        for (const path of ["a/b.ts", ".", undefined]) assert.equal(machine(tool, sandbox, { path }), "files", String(path));
+        for (const path of ["/etc/passwd", "~/x", "../x", "a/../../x", "C:\\x", "\\\\h\\x", 3])
+          assert.equal(machine(tool, sandbox, { path }), "world", String(path));
+      }
     }
     for (const tool of ["Write", "Edit", "Delete"]) assert.equal(machine(tool, undefined, { path: "/x" }), "self");
   });

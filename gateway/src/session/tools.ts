@@ -7,7 +7,7 @@ import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import type { Ask } from "../calls/approval.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import type { Grant } from "../ports/grants.ts";
-import { resultTaint } from "../policy/taint.ts";
+import { CONFINED, resultTaint } from "../policy/taint.ts";
 import { isForeign } from "../ports/taint.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
@@ -63,7 +63,7 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   if (decision.verdict === "deny") return denied(decision);
   const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
   const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };
-  const taint = resultTaint({ name, tool, target, args, sandbox });
+  const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(target, nodes) });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   const depends = policyClass === "exec" && sandbox !== undefined ? { sandbox } : {};
   return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...depends, ...call } : { kind: "native", ...call };
@@ -72,6 +72,10 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
 /** The profile that the machine has reported for its commands. */
 export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
   target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
+
+const isConfined = (target: ToolTarget, nodes: readonly NodeEntry[]): boolean =>
+  target.kind === "node" &&
+  nodes.some(({ nodeId, hostCapabilities }) => nodeId === target.nodeId && hostCapabilities.some((capability) => capability === CONFINED));
 
 const askOf = ({ rule, why, offer }: Extract<Decision, { verdict: "ask" }>): Ask => ({
   rule,

@@ -146,6 +146,21 @@ impl Beneath {
         Ok(())
     }
 
+    /// Where paths may leave the workspace, they do so only by name: who judges a call by its path must see that what it reads is outside.
+    pub(crate) fn require_given(&self, rel: &RelPath, dir: &OwnedFd) -> Result<(), ToolError> {
+        if self.scope == Scope::Workspace || !self.root_path.join(rel.joined()).starts_with(&self.workspace) {
+            return Ok(());
+        }
+        let actual = self.real_path(dir, rel);
+        if actual.starts_with(&self.workspace) {
+            return Ok(());
+        }
+        Err(ToolError::ThroughLink {
+            path: quote(&self.show(rel)),
+            real: quote(&actual.to_string_lossy()),
+        })
+    }
+
     /// Refuses a file that has another name in a private folder, or may have one.
     fn require_unlinked(&self, rel: &RelPath, stat: &Stat) -> Result<(), ToolError> {
         match self.private.holds_file(stat) {

@@ -36,6 +36,7 @@ impl Beneath {
     pub fn open_file(&self, rel: &RelPath) -> Result<Opened, ToolError> {
         for _ in 0..8 {
             let spot = self.locate(rel, Links::Follow, Parents::MustExist)?;
+            self.require_given(rel, &spot.dir)?;
             let Some(stat) = &spot.stat else {
                 return Err(ToolError::NotFound {
                     path: quote(&self.show(rel)),

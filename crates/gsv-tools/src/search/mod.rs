@@ -35,16 +35,21 @@ impl Base {
     fn open(files: &Arc<Beneath>, path: Option<&str>) -> Result<Self, ToolError> {
         let rel = files.parse(path.unwrap_or("."))?;
         match files.open_dir(&rel) {
-            Ok(dir) => Ok(Self::Dir(Tree {
-                files: Arc::clone(files),
-                base: rel,
-                dir,
-            })),
+            Ok(dir) => {
+                files.require_given(&rel, &dir)?;
+                Ok(Self::Dir(Tree {
+                    files: Arc::clone(files),
+                    base: rel,
+                    dir,
+                }))
+            }
             Err(ToolError::NotFound { path }) => match files.open_file(&rel) {
                 Ok(opened) => Ok(Self::File(rel, opened)),
                 Err(
-                    error
-                    @ (ToolError::NotAFile { .. } | ToolError::PrivateFolder { .. } | ToolError::ManyNames { .. }),
+                    error @ (ToolError::NotAFile { .. }
+                    | ToolError::PrivateFolder { .. }
+                    | ToolError::ManyNames { .. }
+                    | ToolError::ThroughLink { .. }),
                 ) => Err(error),
                 Err(_) => Err(ToolError::NotFound { path }),
             },
