@@ -16,8 +16,10 @@ const MAX_WORDS = 2000;
 export type Deletion = "few" | "many";
 
 /** What a text for a shell deletes at most, as far as its words tell. */
-export function deletionOf(text: string, depth = 0): Deletion {
+export function deletionOf(given: string, depth = 0): Deletion {
   if (depth > MAX_DEPTH) return "many";
+  // The command may set the variable, and a program that runs another one may give it other variables.
+  const text = depth > 0 || SETS_TMPDIR.test(given) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
   const read = readShell(text);
   const commands = read.kind === "plain" ? read.commands.map(({ words }) => words) : roughCommands(text);
   let named = 0;
@@ -29,6 +31,9 @@ export function deletionOf(text: string, depth = 0): Deletion {
   }
   return named > MAX_DELETED ? "many" : "few";
 }
+
+const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
+const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
@@ -103,7 +108,7 @@ function countOf([program, ...args]: readonly string[]): number | "many" {
     case "rsync":
       return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
     case "tar":
-      return args.some((arg) => arg.startsWith("--remove")) ? "many" : 0;
+      return args.some((arg) => arg.startsWith("--rem")) ? "many" : 0;
     default:
       return 0;
   }
@@ -113,7 +118,8 @@ function removed(args: readonly string[], isRecursive: (option: string) => boole
   const end = args.indexOf("--");
   const before = end < 0 ? args : args.slice(0, end);
   const options = before.filter((arg) => arg.startsWith("-"));
-  if (options.includes("--help") || options.includes("--version")) return 0;
+  // After a name it is another name, for some.
+  if (args[0] === "--help" || args[0] === "--version") return 0;
   const paths = [...before.filter((arg) => !arg.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))];
   // Its paths come from elsewhere, as in `xargs rm`.
   if (paths.length === 0) return "many";
@@ -129,8 +135,10 @@ const rootsOf = (args: readonly string[]): readonly string[] => {
   return end === -1 ? args : args.slice(0, end);
 };
 const areTemporary = (paths: readonly string[]): boolean => paths.length > 0 && paths.every(isTemporary);
-/** Inside a folder for temporary files, as the path is written. */
+/** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
 const isTemporary = (path: string): boolean =>
+  !path.slice(2).includes("{") &&
+  !path.split("/").some((part) => /^\..*[?*[]/.test(part)) &&
   /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
   !path.split("/").includes("..") &&
   !path.slice(1).includes("$");
@@ -141,7 +149,21 @@ function byGit(args: readonly string[]): number | "many" {
   let at = 0;
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
-  if (subcommand === "clean") return rest.some((arg) => /^-[a-zA-Z]*n|^--dr/.test(arg)) ? 0 : "many";
+  if (subcommand === "clean") return only(rest, /^--dr/) ? 0 : "many";
   if (subcommand !== "rm") return 0;
-  return rest.some((arg) => /^-[a-zA-Z]*n|^--(?:dr|ca)/.test(arg)) ? 0 : removed(rest, (option) => /^-[a-zA-Z]*r/.test(option));
+  return only(rest, /^--(?:dr|ca)/) ? 0 : removed(rest, (option) => /^-[a-zA-Z]*r/.test(option));
+}
+/** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
+function only(args: readonly string[], long: RegExp): boolean {
+  let is = false;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--") break;
+    if (arg.startsWith("--no-")) return false;
+    const value = arg.indexOf("e");
+    if (arg.startsWith("--")) is ||= long.test(arg);
+    else if (arg.startsWith("-")) is ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
+    if (/^--exc[a-z]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
+  }
+  return is;
 }

@@ -69,6 +69,35 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
     assert.deepEqual(all(many), each(many, "many"));
   });
 
+  it("many: spellings of a folder as a temporary one, and of a deletion as one that only shows", () => {
+    const many = [
+      // A shell expands braces, and older ones expand a dot with a glob to `..`.
+      "rm -rf /tmp/{x,..}/home/me/work",
+      "rm -rf /tmp/.*/home/me/work",
+      "rm -rf /tmp/.?/home/me/work",
+      "rm -rf /tmp/.[.]/home/me/work",
+      // The variable can be another folder.
+      "TMPDIR=/home/me; rm -rf $TMPDIR/work",
+      "export TMPDIR=/home/me && rm -rf $TMPDIR/work",
+      "unset TMPDIR; rm -rf $TMPDIR/home/me",
+      "for TMPDIR in /home/me; do rm -rf $TMPDIR/work; done",
+      "env -i sh -c 'rm -rf $TMPDIR/home/me'",
+      // A value that looks like an option, an option that another one takes back, and a name after the end of the options.
+      "git clean -fdx -en",
+      "git clean -ffdxen",
+      "git clean -fdx -e -n",
+      "git clean -fdx --exclude -n",
+      "git clean -fdxn --no-dry-run",
+      "git rm -rf --ignore-unmatch . -- -n",
+      "git rm -r --cached --no-cached .",
+      // BSD takes an option after a name for a name.
+      "rm -rf work --help",
+      "POSIXLY_CORRECT=1 rm -rf work --version",
+      "tar cf a.tar --rem work",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+
   it("few: named files, temporary folders, and commands that delete nothing", () => {
     const few = [
       "rm a.txt",
@@ -86,6 +115,8 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
       "find /tmp/a -delete",
       "git clean -nd",
       "git clean --dry-run",
+      "git clean -nd -e x",
+      "git rm -rn src",
       "git rm --cached -r src",
       "git rm a.txt",
       "git commit -m 'rm -rf is gone'",
