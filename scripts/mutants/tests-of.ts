@@ -96,5 +96,5 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
 /** The test programs of each crate beside its unit tests, the fastest first. */
 const RUST_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   "gsv-link": ["driver"],
-  "gsv-tools": ["files", "search", "private", "bash", "confinement", "race", "bash_landlock", "bash_bubblewrap", "survival"],
+  "gsv-tools": ["files", "search", "links", "private", "bash", "confinement", "race", "bash_landlock", "bash_bubblewrap", "survival"],
 };

@@ -1,4 +1,5 @@
 /** A copy of the repository's files, in which mistakes are made and tests run. */
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -43,10 +44,21 @@ export async function treeAt(folder: string): Promise<Tree> {
 const verdictOf = (code: number): Verdict => (code === 0 ? "passed" : code === 124 || code === 137 ? "not ended" : "failed");
 const BUILD_LIMIT_MS = 900_000;
 
+/**
+ * Runs a program where it sees no processes but its own: a mistake in code that ends processes must not end other programs of this
+ * machine. Empty where the system offers no such place.
+ */
+function ownProcesses(): readonly string[] {
+  const apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
+  const tries = [apart, [...apart.slice(0, 1), "--user", "--map-current-user", ...apart.slice(1)]];
+  return tries.find(([program = "", ...args]) => spawnSync(program, [...args, "true"], { stdio: "ignore" }).status === 0) ?? [];
+}
+
 function suitesIn(folder: string, sources: ReadonlyMap<string, string>): RunSuite {
   /** `timeout` makes a process group of its own and ends all of it. */
   const limited = (limitMs: number, program: string, args: readonly string[], env: Readonly<Record<string, string>>) =>
     run("timeout", ["--kill-after=5", String(Math.ceil(limitMs / 1000)), program, ...args], { cwd: folder, env });
+  const apart = ownProcesses();
   const start = async (suite: Suite, limitMs: number): Promise<Verdict> => {
     switch (suite.runner) {
       case "types": {
@@ -68,7 +80,8 @@ function suitesIn(folder: string, sources: ReadonlyMap<string, string>): RunSuit
         const built = await limited(BUILD_LIMIT_MS, "cargo", [...cargo, "--no-run"], env);
         if (verdictOf(built.code) === "not ended") throw new Error(`cargo ${cargo.join(" ")}: the build took too long.`);
         if (built.code !== 0) return "not compiled";
-        const { code } = await limited(limitMs, "cargo", cargo, env);
+        const [program = "cargo", ...args] = [...apart, "cargo", ...cargo];
+        const { code } = await limited(limitMs, program, args, env);
         // Cases that failed for one mistake must not be tried for the next.
         rmSync(join(folder, "crates", suite.package, "proptest-regressions"), { recursive: true, force: true });
         return verdictOf(code);

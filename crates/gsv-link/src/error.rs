@@ -142,3 +142,66 @@ fn sentence(error: &ErrorShape) -> String {
         None => message,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeout(after_ms: u64, uncertain: bool) -> LinkError {
+        LinkError::Timeout {
+            method: "chat.send".into(),
+            after_ms,
+            uncertain,
+        }
+    }
+    fn remote(reason: &str, message: &str, hint: Option<&str>) -> ErrorShape {
+        ErrorShape {
+            code: 599,
+            reason: reason.into(),
+            message: message.into(),
+            hint: hint.map(Into::into),
+            retryable: None,
+            details: None,
+        }
+    }
+
+    #[test]
+    fn p6_a_timeout_says_whether_the_request_may_have_taken_effect() {
+        assert_eq!(
+            timeout(10_000, true).to_string(),
+            "The gateway did not answer `chat.send` within 10 s. It may still have taken effect: check before you repeat it."
+        );
+        assert_eq!(
+            timeout(1_500, false).to_string(),
+            "The gateway did not answer `chat.send` within 1.5 s. Check `gsv status`, then try again."
+        );
+        assert!(!timeout(1, true).is_retryable() && timeout(1, false).is_retryable());
+    }
+
+    #[test]
+    fn an_error_of_the_gateway_keeps_its_words_and_has_the_tables_where_it_has_none() {
+        let said = |error| LinkError::Remote(error).to_string();
+        assert_eq!(
+            said(remote("storage.full", "Full.", Some("Free some."))),
+            "Full. Free some."
+        );
+        assert_eq!(said(remote("storage.full", "Full.", None)), "Full.");
+        let row = errors::STORAGE_FULL;
+        assert_eq!(
+            said(remote("storage.full", " ", None)),
+            format!("{} {}", row.text, row.hint)
+        );
+        assert_eq!(said(remote("newer.reason", "", None)), "error 599 without a text");
+    }
+
+    #[test]
+    fn an_unknown_reason_has_an_exit_status() {
+        let unknown = || remote("newer.reason", "", None);
+        assert_eq!(LinkError::Remote(unknown()).exit_status(), 1);
+        assert_eq!(LinkError::Refused { error: unknown() }.exit_status(), 3);
+        assert_eq!(
+            LinkError::Remote(remote("storage.full", "", None)).exit_status(),
+            errors::STORAGE_FULL.exit
+        );
+    }
+}

@@ -118,3 +118,64 @@ impl std::fmt::Debug for Options {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(mode: Mode, sessions: usize) -> Options {
+        let points: Vec<ResumePoint> = (0..sessions)
+            .map(|at| ResumePoint {
+                session_key: format!("agent:main:cli:dm:{at:04}"),
+                after_seq: 1,
+            })
+            .collect();
+        Options {
+            resume: Some(Arc::new(move || points.clone())),
+            ..Options::new("ws://host", mode, "laptop")
+        }
+    }
+    fn resumed(params: &ConnectParams) -> Vec<String> {
+        let sessions = params.resume.iter().flat_map(|resume| &resume.sessions);
+        sessions.map(|point| point.session_key.clone()).collect()
+    }
+    fn frame_bytes(params: &ConnectParams) -> u64 {
+        serde_json::to_string(params).unwrap().len() as u64 + FRAME_AROUND_BYTES
+    }
+
+    #[test]
+    fn p11_the_first_frame_names_the_sessions_to_resume_and_none_when_there_are_none() {
+        let few = options(Mode::Client, 2).connect_params();
+        assert_eq!(resumed(&few), ["agent:main:cli:dm:0000", "agent:main:cli:dm:0001"]);
+        assert_eq!(options(Mode::Client, 0).connect_params().resume, None);
+    }
+
+    #[test]
+    fn p11_as_many_sessions_as_fit_the_first_frame_are_resumed() {
+        let all = resumed(&options(Mode::Node, 300).connect_params());
+        assert_eq!(all.len(), 300, "the frame of a node is large");
+        let kept = resumed(&options(Mode::Client, 300).connect_params());
+        assert_eq!(kept, all[..kept.len()]);
+        let frame = |sessions| {
+            let mut params = options(Mode::Node, sessions).connect_params();
+            params.client.mode = Mode::Client;
+            frame_bytes(&params)
+        };
+        assert!(frame(kept.len()) <= limits::UNAUTH_FRAME_BYTES);
+        assert!(frame(kept.len() + 1) > limits::UNAUTH_FRAME_BYTES);
+    }
+
+    #[test]
+    fn p11_a_session_that_fills_the_frame_to_the_last_byte_is_resumed() {
+        let mut options = options(Mode::Client, 1);
+        let missing = limits::UNAUTH_FRAME_BYTES - frame_bytes(&options.connect_params());
+        options.version += &"x".repeat(usize::try_from(missing).unwrap());
+        assert_eq!(resumed(&options.connect_params()).len(), 1);
+        options.version.push('x');
+        assert_eq!(
+            options.connect_params().resume,
+            None,
+            "a frame without sessions, and not an empty list"
+        );
+    }
+}

@@ -37,3 +37,32 @@ pub(crate) fn bounded(field: &str, value: Option<u64>, default: usize, max: usiz
             .ok_or_else(|| ToolError::bad_args(field, format!("must be from 1 to {max}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Args {
+        #[expect(dead_code, reason = "only read")]
+        path: String,
+    }
+    fn refused(args: Value) -> String {
+        parse::<Args>(args).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_bad_argument_is_named_with_what_is_wrong() {
+        let missing = refused(json!({}));
+        assert!(
+            missing.contains("path") && missing.contains("it is required"),
+            "{missing}"
+        );
+        let wrong = refused(json!({"path": 1}));
+        assert!(wrong.contains("path") && wrong.contains("expected a string"), "{wrong}");
+        let list = refused(json!(["path"]));
+        assert!(list.contains("must be an object"), "{list}");
+    }
+}

@@ -134,3 +134,28 @@ impl ToolError {
 pub(crate) fn quote(raw: &str) -> String {
     format!("{:?}", text::cut_chars(raw, 200))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p6_an_unknown_outcome_says_what_is_known() {
+        let said = |pid, tail: Option<&str>| {
+            let error = ToolError::OutcomeUnknown {
+                why: "the node stopped",
+                pid,
+                started_at: None,
+                tail: tail.map(Into::into),
+            };
+            error.to_string()
+        };
+        let start = "it is not known how the call ended (the node stopped); check before you repeat it";
+        assert_eq!(said(None, None), start);
+        assert_eq!(said(Some(7), Some("")), format!("{start}; its pid was 7"));
+        assert_eq!(
+            said(Some(7), Some("ok")),
+            format!("{start}; its pid was 7; the last output was:\nok")
+        );
+    }
+}

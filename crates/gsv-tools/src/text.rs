@@ -50,9 +50,6 @@ impl Utf8Stream {
 
 /// The last `max` characters, and whether something was cut off.
 pub(crate) fn tail_chars(text: &str, max: usize) -> (&str, bool) {
-    if text.len() <= max {
-        return (text, false);
-    }
     match max.checked_sub(1).and_then(|last| text.char_indices().rev().nth(last)) {
         Some((start, _)) => (&text[start..], start > 0),
         None => (if max == 0 { "" } else { text }, max == 0 && !text.is_empty()),

@@ -116,7 +116,8 @@ impl Stop {
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        self.cancel.is_cancelled() || std::time::Instant::now() >= self.until
+        let late = std::time::Instant::now().checked_duration_since(self.until);
+        self.cancel.is_cancelled() || late.is_some()
     }
 }
 
@@ -164,5 +165,20 @@ where
         biased;
         done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|_| Err(unknown("the tool was stopped"))),
         () = deadline => Err(unknown("the file system did not answer in time")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p14_work_stops_when_it_is_cancelled_and_at_its_time_limit() {
+        let cancel = Cancel::default();
+        let long = Stop::new(&cancel, Duration::from_secs(1000));
+        assert!(!long.is_due());
+        assert!(Stop::new(&cancel, Duration::ZERO).is_due());
+        cancel.cancel();
+        assert!(long.is_due());
     }
 }

@@ -117,3 +117,17 @@ pub(crate) fn check_size(path: &str, size: usize) -> Result<(), ToolError> {
         hint: "write it in parts, or use a transfer",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p19_content_may_have_as_many_bytes_as_the_limit_says() {
+        assert!(check_size("a", limits::WRITE_BYTES).is_ok());
+        assert_eq!(
+            check_size("a", limits::WRITE_BYTES + 1).unwrap_err().reason(),
+            "file.too_large"
+        );
+    }
+}

@@ -152,3 +152,19 @@ pub enum Output {
         error: Option<LinkError>,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use gsv_protocol::limits;
+
+    use super::Config;
+
+    #[test]
+    fn only_a_node_may_send_its_tools_in_the_first_frame() {
+        let bytes = |is_node| Config::new("ws://host/ws".into(), is_node, true).hello_bytes as u64;
+        assert_eq!(
+            (bytes(true), bytes(false)),
+            (limits::UNAUTH_NODE_FRAME_BYTES, limits::UNAUTH_FRAME_BYTES)
+        );
+    }
+}

@@ -57,3 +57,17 @@ pub fn describe_close(code: Option<u16>, reason: &str) -> String {
         (Some(code), reason) => format!("closed by the gateway ({code}: {reason})"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_of_the_handshake_has_the_tables_text_and_the_gateways_reason() {
+        let said = |reason: &str| of_close_code(Some(4001), reason).unwrap().message;
+        assert_eq!(said("  "), errors::AUTH_REQUIRED.text);
+        assert_eq!(said(" no token "), format!("{} (no token)", errors::AUTH_REQUIRED.text));
+        assert_eq!(of_close_code(Some(4999), "x"), None);
+        assert_eq!(of_close_code(None, "x"), None);
+    }
+}

@@ -111,10 +111,10 @@ fn scheme_for_bare(url: &str) -> &'static str {
 
 fn without_secrets(url: &str) -> String {
     let cut = url.split(['?', '#']).next().unwrap_or_default();
-    let shown = match (cut.find("://"), cut.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => format!("{}://...{}", &cut[..scheme], &cut[at..]),
-        (None, Some(at)) => format!("...{}", &cut[at..]),
-        _ => cut.to_owned(),
+    let (scheme, rest) = cut.split_at(cut.find("://").map_or(0, |at| at + "://".len()));
+    let shown = match rest.rfind('@') {
+        Some(at) => format!("{scheme}...{}", &rest[at..]),
+        None => cut.to_owned(),
     };
     shown.chars().take(200).collect()
 }
@@ -179,6 +179,16 @@ mod tests {
             let said = shown(given);
             assert!(said.starts_with("link.bad_url"), "{given}: {said}");
             assert!(!said.contains("hunter2"), "{said}");
+        }
+        for (given, want) in [
+            (" ", "`` is not an address of a gateway: it is empty"),
+            ("ws://:80", "it names no host"),
+            ("ws://u:hunter2@host/ws", "`ws://...@host/ws`"),
+            ("u:hunter2@host/ws", "`...@host/ws`"),
+            ("ftp://host/?a@b", "`ftp://host/`"),
+        ] {
+            let said = shown(given);
+            assert!(said.contains(want) && !said.contains("hunter2"), "{given}: {said}");
         }
     }
 }

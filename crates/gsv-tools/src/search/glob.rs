@@ -118,11 +118,7 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
                 let Some(path) = walk.relative(entry.path()) else {
                     return WalkState::Continue;
                 };
-                let below = if walk.inner.as_os_str().is_empty() {
-                    path
-                } else {
-                    path.strip_prefix(&walk.inner).unwrap_or(path)
-                };
+                let below = path.strip_prefix(&walk.inner).unwrap_or(path);
                 if matcher.is_match(below) {
                     count.fetch_add(1, Ordering::Relaxed);
                     mine.entries.push((ages.of(entry.path()), path.to_path_buf()));
