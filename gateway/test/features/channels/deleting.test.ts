@@ -37,7 +37,7 @@ beforeEach(async () => {
     },
     live: async () => ({ ok: true }),
     typing: async () => ({ ok: true }),
-    login: async () => ({ state: "connected" }),
+    login: async () => ({ state: "connected", message: "" }),
     logout: async () => STATE,
   };
   vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "test" ? service : undefined));
