@@ -59,6 +59,10 @@ export class DeletionStore {
   noteIds(key: string, ids: readonly string[]): void {
     run(this.#db.sql, "UPDATE session_deletions SET ids = ? WHERE key = ?", JSON.stringify(ids), key);
   }
+  cancel(key: string): void {
+    run(this.#db.sql, "DELETE FROM session_deletions WHERE key = ?", key);
+    this.#keys = undefined;
+  }
   /** In one transaction with `also`, which removes what else names the session. */
   end(key: string, also: () => void): void {
     try {

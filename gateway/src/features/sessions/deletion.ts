@@ -49,6 +49,12 @@ export class SessionDeletion {
     this.#again = this.#ports.now() + AGAIN_MS;
     this.#ports.arm();
   }
+  /** As if it had not begun. False: its first step is under way. */
+  cancel(key: string): boolean {
+    if (this.#running.has(key)) return false;
+    this.#ports.deletions.cancel(key);
+    return true;
+  }
   isUnderWay(key: string): boolean {
     return this.#ports.deletions.has(key);
   }

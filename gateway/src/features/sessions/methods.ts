@@ -87,14 +87,18 @@ export function sessionMethods({ background, config, connections, deletion, foll
         const look = await ask(key, (session) => session.stats());
         const state = look.ok ? look.value.state : undefined;
         if (state === "archiving") return fail("session.busy");
-        if (look.ok && stop !== true && (look.value.isProcessing || look.value.queueSize > 0))
-          return fail(
+        const isBusy = (stats: typeof look): boolean => stats.ok && (stats.value.isProcessing || stats.value.queueSize > 0);
+        const running = () =>
+          fail(
             "session.running",
             "The conversation has a run or waiting messages, so it was not deleted.",
             `Wait for its end, or stop it with the deletion: \`gsv session delete ${key} --stop\`.`,
           );
+        if (stop !== true && isBusy(look)) return running();
         const ref = sessions.find(key)?.ref;
         if (ref !== undefined) deletion.begin([{ key, ref, agentId: address.agentId }]);
+        // A message may have been accepted after the look. Calls arrive in order, so whatever came before the deletion is seen now.
+        if (stop !== true && isBusy(await ask(key, (session) => session.stats())) && deletion.cancel(key)) return running();
       }
       const running = deletion.run(key);
       background("session_deletion", running);

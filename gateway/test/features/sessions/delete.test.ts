@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { abortAllDurableObjects, evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
-import type { SessionPort } from "../../../src/ports/session.ts";
+import type { SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
 
 let peer: Peer;
@@ -135,6 +135,45 @@ describe("[SD2] [SD3] a deletion that is interrupted", () => {
 });
 
 describe("[SD4] a session with waiting messages", () => {
+  test("is refused, also when the message is accepted while the deletion looks at the session", async () => {
+    await says("hello");
+    await peer.ok("gateway.stop");
+    const late: SessionSend = {
+      identity: { key, ref: await refOf(key), agentId: "main", isOwnersSession: true },
+      messageId: "late",
+      runId: "late",
+      text: "say not lost",
+      origin: { kind: "client", clientId: "c" },
+      held: true,
+    };
+    const real = parts.session;
+    let sent = false;
+    vi.spyOn(parts, "session").mockImplementation(
+      (of, sessionKey) =>
+        new Proxy(real(of, sessionKey), {
+          get(target, member) {
+            const method: unknown = Reflect.get(target, member, target);
+            if (typeof method !== "function") return method;
+            return async (...args: unknown[]): Promise<unknown> => {
+              const answer: unknown = await Reflect.apply(method, target, args);
+              if (member === "stats" && !sent) {
+                sent = true;
+                expect((await target.send(late)).ok).toBe(true);
+              }
+              return answer;
+            };
+          },
+        }),
+    );
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    expect((await peer.refused("session.delete", { sessionKey: key })).reason).toBe("session.running");
+    expect(await open()).toBe(0);
+    await peer.ok("gateway.resume");
+    await vi.waitFor(async () => {
+      const { messageCount } = await peer.ok<{ messageCount: number }>("session.get", { sessionKey: key });
+      expect(messageCount).toBe(4);
+    });
+  });
   test("is refused, and with `stop` deleted with them", async () => {
     await says("hello");
     await peer.ok("gateway.stop");
