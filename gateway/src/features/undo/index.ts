@@ -79,10 +79,10 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
     }
 
     async function onNode(nodeId: string, { scope, target }: Found, { undoId, dryRun, force }: Asked): Promise<UndoPlace> {
-      const files: UndoFile[] = [];
+      const files = new Placed();
       const done = (problem?: string): UndoPlace => ({
         nodeId: asNodeId(nodeId),
-        ...placed(files),
+        ...files.all(),
         ...(problem === undefined ? {} : { problem: problem.slice(0, 8000) }),
       });
       const node = ports.nodes.list().find((known) => known.nodeId === nodeId);
@@ -97,9 +97,12 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         const more = beforeSeq === undefined ? {} : { beforeSeq };
         const answer = await ports.nodeUndo.ask(nodeId, { calls: scope, undoId, dryRun, force, ...more });
         if (!answer.ok) return done(`Not finished: ${sentence(answer.error)} ${again} Files that are done are left alone.`);
-        files.push(...answer.value.files);
-        beforeSeq = answer.value.next;
-        if (beforeSeq === undefined) return done();
+        files.add(answer.value.files);
+        const { next } = answer.value;
+        if (next === undefined) return done();
+        // Each part is older than the one before. What a machine says is not trusted to end.
+        if (beforeSeq !== undefined && next >= beforeSeq) return done(`Not finished: the machine answered in a wrong order. ${again}`);
+        beforeSeq = next;
       }
       return done(`Not finished: there are too many files. ${again}`);
     }
@@ -110,7 +113,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       if (recorded.length === 0) return [];
       if (!asked.dryRun) changes.called({ callId: asked.undoId, tool: "undo", at: now() });
       const places = await undoFiles({ ...ports, store }, recorded, asked);
-      return [...places].map(([agentId, files]) => ({ agentId: asAgentId(agentId), ...placed(files) }));
+      return [...places].map(([agentId, files]) => ({ agentId: asAgentId(agentId), ...new Placed().add(files).all() }));
     }
 
     async function undo({ connection: { principal } }: Caller, params: Params, dryRun: boolean): Promise<Result<UndoResult>> {
@@ -168,11 +171,28 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
 /** Its changes are not kept. `undo` is an undo's own name for its part on a machine. */
 const isCommand = (tool: string): boolean => tool !== "undo" && policyClassOf(tool) === "exec";
 
-function placed(files: readonly UndoFile[]): Pick<UndoPlace, "files" | "unlisted" | "counts"> {
-  const counts: Record<string, number> = {};
-  for (const { outcome } of files) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  return { files: [...files], unlisted: 0, counts };
+/** The files of a place: all are counted, and no more are kept than an answer can list, of those with a problem and of the others. */
+class Placed {
+  readonly #counts: Record<string, number> = {};
+  readonly #files: UndoFile[] = [];
+  #left = { problem: LIMITS.undoAnswerBytes, none: LIMITS.undoAnswerBytes };
+  #unlisted = 0;
+
+  add(files: readonly UndoFile[]): this {
+    for (const file of files) {
+      this.#counts[file.outcome] = (this.#counts[file.outcome] ?? 0) + 1;
+      const kind = file.problem === undefined ? "none" : "problem";
+      this.#left[kind] -= answerBytes(file);
+      if (this.#left[kind] < 0) this.#unlisted++;
+      else this.#files.push(file);
+    }
+    return this;
+  }
+  all(): Pick<UndoPlace, "files" | "unlisted" | "counts"> {
+    return { files: this.#files, unlisted: this.#unlisted, counts: this.#counts };
+  }
 }
+const answerBytes = ({ path, problem = "" }: UndoFile): number => 100 + utf8Bytes(path) + utf8Bytes(problem);
 /** Lists as many files as fit an answer, those with a problem first; the rest is counted. */
 function bounded(places: readonly UndoPlace[]): UndoPlace[] {
   let left = LIMITS.undoAnswerBytes;
@@ -180,12 +200,12 @@ function bounded(places: readonly UndoPlace[]): UndoPlace[] {
     const sorted = [...place.files].sort((a, b) => Number(a.problem === undefined) - Number(b.problem === undefined));
     const listed = new Set<UndoFile>();
     for (const file of sorted) {
-      left -= 100 + utf8Bytes(file.path) + utf8Bytes(file.problem ?? "");
+      left -= answerBytes(file);
       if (left < 0) break;
       listed.add(file);
     }
     const files = place.files.filter((file) => listed.has(file));
-    return { ...place, files, unlisted: place.files.length - files.length };
+    return { ...place, files, unlisted: place.unlisted + place.files.length - files.length };
   });
 }
 const summary = (places: readonly UndoPlace[]): string =>

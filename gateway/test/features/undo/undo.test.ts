@@ -98,6 +98,45 @@ describe("agents' files", () => {
 });
 
 describe("machines", () => {
+  test("[UN6] a machine that answers without an end, or with more than an answer lists, is stopped and counted", async () => {
+    const ref = await refOf();
+    const lap = await node("lap", undefined, KEEPS);
+    await gateway().dispatchTool({
+      callId: `${ref}/r7/1/0`,
+      sessionKey,
+      runId: "run-7",
+      nodeId: "lap",
+      tool: "Write",
+      args: {},
+      timeoutMs: 1000,
+    });
+    const undo = async (
+      parts: readonly { readonly files: number; readonly next?: number }[],
+    ): Promise<UndoResult["places"][number] | undefined> => {
+      const before = lap.events("undo.request").length;
+      const asked = admin.ok<UndoResult>("undo.plan", { target: "run-7" });
+      for (const [index, { files, ...next }] of parts.entries()) {
+        const { callId } = await vi.waitFor(() => {
+          const found = lap.events("undo.request")[before + index];
+          if (found === undefined) throw new Error(`no part ${index}`);
+          return found.payload as { callId: string };
+        });
+        const file = (at: number) => ({ path: `${"x".repeat(3000)}${index}-${at}`, action: "rewrite", outcome: "planned" });
+        await lap.ok("undo.report", { callId, files: Array.from({ length: files }, (_, at) => file(at)), ...next });
+      }
+      return (await asked).places[0];
+    };
+    const again = await undo([
+      { files: 1, next: 7 },
+      { files: 1, next: 7 },
+    ]);
+    expect(again).toMatchObject({ problem: expect.stringContaining("in a wrong order") as string, counts: { planned: 2 } });
+    const many = await undo([{ files: 200, next: 9 }, { files: 200, next: 8 }, { files: 200 }]);
+    expect(many?.counts).toEqual({ planned: 600 });
+    expect((many?.files.length ?? 0) + (many?.unlisted ?? 0)).toBe(600);
+    expect(many?.files.length).toBeLessThan(180);
+  });
+
   test("[UN6] a run's calls are undone part by part, an offline and an old machine are named, and commands too", async () => {
     const ref = await refOf();
     const [lap, off] = [await node("lap", undefined, KEEPS), await node("off", undefined, KEEPS)];
