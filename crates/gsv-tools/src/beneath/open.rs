@@ -36,13 +36,13 @@ impl Beneath {
     pub fn open_file(&self, rel: &RelPath) -> Result<Opened, ToolError> {
         for _ in 0..8 {
             let spot = self.locate(rel, Links::Follow, Parents::MustExist)?;
-            self.require_given(rel, &spot.dir)?;
             let Some(stat) = &spot.stat else {
                 return Err(ToolError::NotFound {
                     path: quote(&self.show(rel)),
                 });
             };
             self.require_regular(rel, kind_of(stat))?;
+            self.require_given(rel, &spot.dir)?;
             match rustix::fs::openat(&spot.dir, &spot.name, READ_FLAGS, Mode::empty()) {
                 Ok(fd) => {
                     let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
