@@ -21,6 +21,8 @@ pub enum Exit {
     TryLater = 4,
     /// A call of the agent waits for the owner's word; the run goes on after it.
     Paused = 5,
+    /// It was started by a command of the agent, which has no authority of the owner's.
+    AgentCommand = 6,
     /// GSV itself is at fault.
     Bug = 70,
     /// The user stopped it.
@@ -39,6 +41,7 @@ impl Exit {
             Self::Auth,
             Self::TryLater,
             Self::Paused,
+            Self::AgentCommand,
             Self::Bug,
             Self::Interrupted,
         ];

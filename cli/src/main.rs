@@ -45,10 +45,11 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use gsv_protocol::errors;
 
 use crate::args::{Cli, Command, Node, NodeCommand};
 use crate::commands::context::{Context, block_on, run_on};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
 fn main() -> ExitCode {
@@ -67,13 +68,23 @@ fn main() -> ExitCode {
     if cli.global.has_typed_token() && std::io::stderr().is_terminal() {
         out.warn("the token stays in the shell's history; save it instead with `gsv local-config set token -`, or set GSV_TOKEN");
     }
-    match run(cli, out) {
+    match authority(&cli.command).and_then(|()| run(cli, out)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             out.failure(&failure);
             ExitCode::from(failure.exit.code())
         }
     }
+}
+
+/// Commands of the agent have nothing of the owner's authority (rule SB18). The mark only says it plainly: a command can remove it, and
+/// what stops it then is the sandbox, which hides the token and the gateway.
+fn authority(command: &Command) -> Outcome {
+    let needs_none = matches!(command, Command::Version | Command::Completions { .. });
+    if needs_none || !gsv_node::is_inside_command() {
+        return Ok(());
+    }
+    Err(Failure::from_reason(errors::AUTH_AGENT_COMMAND.reason, "", false))
 }
 
 fn run(cli: Cli, out: Output) -> Outcome {

@@ -142,6 +142,15 @@ export const ERRORS = {
     text: "The transcript in the bucket is damaged.",
     hint: "List the other transcripts: `gsv session history`.",
   },
+  "auth.agent_command": {
+    code: 407,
+    blame: "policy",
+    retryable: false,
+    http: 403,
+    exit: 6,
+    text: "This command runs inside an agent's command and has no authority.",
+    hint: "Ask the owner to run it in a terminal of their own.",
+  },
   "auth.bound": {
     code: 405,
     blame: "policy",

@@ -197,7 +197,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "120036f87b0b62ae";
+export const PROTOCOL_FINGERPRINT = "cfb38ee0a277a557";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

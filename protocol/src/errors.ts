@@ -107,6 +107,12 @@ row(
   "Connect with the id that the token is bound to, which `gsv token list` shows, or create another token.",
 );
 row(
+  "auth.agent_command",
+  { code: 407, blame: "policy", http: 403, exit: 6 },
+  "This command runs inside an agent's command and has no authority.",
+  "Ask the owner to run it in a terminal of their own.",
+);
+row(
   "limit.rate",
   { code: 429, blame: "caller", http: 429, exit: 4, retryable: true },
   "Too many requests.",

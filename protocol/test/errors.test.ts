@@ -38,6 +38,8 @@ const OWN_EXIT: Readonly<Record<number, readonly string[]>> = {
   2: ["protocol.already_connected", "protocol.unknown_method"],
   // It passes when the owner resumes; trying again does not help before.
   4: ["method.not_served", "gateway.stopped"],
+  // A status of its own, so that a program of the agent can tell it from a rejected token.
+  6: ["auth.agent_command"],
   70: ["internal"],
 };
 for (const [reason, { exit, http, blame, retryable }] of ROWS)

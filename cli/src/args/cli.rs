@@ -21,7 +21,7 @@ use super::workspace::WorkspaceCommand;
     name = "gsv",
     version,
     about = "Your own AI agent: always reachable, able to use all your machines",
-    after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 5 waiting for your word, 130 stopped.",
+    after_help = "Start with `gsv up` and `gsv chat hello`. Exit status: 0 success, 1 failure, 2 wrong input, 3 not allowed, 4 try again later, 5 waiting for your word, 6 inside a command of the agent, 130 stopped.",
     max_term_width = 100
 )]
 pub struct Cli {

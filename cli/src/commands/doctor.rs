@@ -36,6 +36,9 @@ use crate::units::{duration, now_ms};
 use gsv_node::sandbox::{Profile, Tier, describe, examine};
 
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
+/// Without a sandbox nothing but the user's rights stands between a command and the owner's token.
+const UNCONFINED: &str = "the agent's commands on this machine can do what you can, with your token too";
+const OTHER_USER: &str = "Run the node as another user: make it a token with `gsv token create --scope node --node NAME`, and as that user run `gsv node --id NAME` with GSV_URL and GSV_TOKEN set.";
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -179,8 +182,11 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
         Err(failure) => return report.failure(NAME, failure),
     };
     if settings.profile == Profile::Off {
-        let found = "off: the agent's commands on this machine can do what you can";
-        return report.ok(NAME, found);
+        return report.warn(
+            NAME,
+            format!("off: {UNCONFINED}"),
+            format!("Set `sandbox = \"workspace\"` in node.toml. Or: {OTHER_USER}"),
+        );
     }
     let (temp, tested) = (std::env::temp_dir(), private_folders());
     let tested = tested.map(|private| examine(&settings, &temp, &private, &Tier::ALL));
@@ -195,8 +201,8 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
         None if settings.is_named => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
         None => report.warn(
             NAME,
-            format!("none, so you are asked about each command of the agent: {problem}"),
-            "`gsv node sandbox` shows what is missing.",
+            format!("none, so you are asked about each command of the agent; {UNCONFINED}: {problem}"),
+            format!("`gsv node sandbox` shows what is missing. {OTHER_USER}"),
         ),
     }
 }

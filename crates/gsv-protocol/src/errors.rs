@@ -172,6 +172,18 @@ pub const ARCHIVE_DAMAGED: ErrorReason = ErrorReason {
     hint: "List the other transcripts: `gsv session history`.",
 };
 
+/// This command runs inside an agent's command and has no authority.
+pub const AUTH_AGENT_COMMAND: ErrorReason = ErrorReason {
+    reason: "auth.agent_command",
+    code: 407,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 6,
+    text: "This command runs inside an agent's command and has no authority.",
+    hint: "Ask the owner to run it in a terminal of their own.",
+};
+
 /// This token is bound to another id.
 pub const AUTH_BOUND: ErrorReason = ErrorReason {
     reason: "auth.bound",
@@ -1712,6 +1724,7 @@ pub const ERRORS: &[ErrorReason] = &[
     APPROVAL_REPEATED,
     APPROVAL_TOO_MANY,
     ARCHIVE_DAMAGED,
+    AUTH_AGENT_COMMAND,
     AUTH_BOUND,
     AUTH_FORBIDDEN,
     AUTH_NOT_CONFIGURED,

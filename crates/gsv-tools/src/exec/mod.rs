@@ -32,6 +32,7 @@ pub(crate) use session::{KillReason, Session};
 pub(crate) use sessions::Sessions;
 pub(crate) use start::Spec;
 pub use supervisor::{Supervisor, supervise_main};
+pub use tree::is_inside_command;
 
 /// A change of a background command, for `node.exec.event`. The same event always has the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

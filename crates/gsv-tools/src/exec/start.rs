@@ -196,14 +196,13 @@ async fn open_gate(
         .current_dir(&spec.workdir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .env("GSV", "1")
-        .env(MARK, folder.path());
+        .stderr(Stdio::null());
     for (name, _) in std::env::vars_os() {
-        if is_secret(&name.to_string_lossy()) {
+        if is_own(&name.to_string_lossy()) {
             command.env_remove(name);
         }
     }
+    command.env("GSV", "1").env(MARK, folder.path());
     let child = command
         .spawn()
         .map_err(|error| ToolError::io("start the shell's supervisor", error))?;
@@ -268,10 +267,9 @@ async fn read_pid(from: tokio::process::ChildStdout) -> Option<u32> {
     line.trim().parse().ok().filter(|pid| *pid > 1)
 }
 
-/// Variables that a command must not see.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    name.starts_with("GSV_") && name.contains("TOKEN")
+/// GSV's own variables: they hold tokens and keys, and say where the owner's are (rule SB8).
+fn is_own(name: &str) -> bool {
+    name.to_ascii_uppercase().starts_with("GSV_")
 }
 
 /// The user's login shell where it is one that takes `-l -c`, else `/bin/sh`.
@@ -304,8 +302,17 @@ mod tests {
 
     #[test]
     fn s5_tokens_are_not_inherited() {
-        assert!(is_secret("GSV_TOKEN") && is_secret("GSV_NODE_TOKEN_FILE") && is_secret("gsv_token"));
-        assert!(!is_secret("GSV") && !is_secret("TOKEN") && !is_secret("GSV_URL"));
+        for name in [
+            "GSV_TOKEN",
+            "gsv_token",
+            "GSV_URL",
+            "GSV_HOME",
+            "GSV_CONFIG_DIR",
+            "GSV_SEALING_KEYS",
+        ] {
+            assert!(is_own(name), "{name}");
+        }
+        assert!(!is_own("GSV") && !is_own("TOKEN") && !is_own("MY_GSV_URL"));
     }
 
     #[test]

@@ -15,6 +15,11 @@ use super::meta::{Folder, Meta, OUTPUT};
 
 /// The variable with the command's folder, which no other command has.
 pub(super) const MARK: &str = "GSV_COMMAND";
+/// Whether this process was started by a command of the agent.
+pub fn is_inside_command() -> bool {
+    std::env::var_os(MARK).is_some_and(|folder| !folder.is_empty())
+}
+
 /// A process can hide from a look: its environment is empty for a moment while it starts another program.
 const LOOKS_WITHOUT_FINDING: u32 = 3;
 /// Looks at the processes that started during a look, at most.
