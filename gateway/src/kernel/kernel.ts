@@ -2,6 +2,7 @@
  * The base of every feature, created once for a Gateway object: configuration, tokens, audit, connections and the alarm. Leads frames
  * from their socket to a feature's handler. Imports no feature: `start` receives them.
  */
+import { unfinishedAt } from "../../../protocol/runtime/secret-shapes.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -80,6 +81,7 @@ export class Kernel {
       followers: new Followers(connections, subscriptions),
       subscriptions,
       scrub: (text) => secrets.scrub(text),
+      unfinished: (text) => unfinishedAt(text, secrets.spelled()),
       secretValues: () => secrets.all(),
       contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
       sessionSpent: (session, spent) => this.#features.sessionSpent(session, spent),

@@ -32,7 +32,9 @@ export interface KernelPorts {
   readonly subscriptions: Subscriptions;
   /** Masks every stored secret in a text. */
   readonly scrub: (text: string) => string;
-  /** The stored secrets, longest first. For sessions alone, which hide them in results of their tools. */
+  /** Where the beginning of a stored secret starts at the end of a text that may go on; its length where none does. */
+  readonly unfinished: (text: string) => number;
+  /** The stored secrets. For sessions alone, which hide them in results of their tools. */
   readonly secretValues: () => readonly string[];
   /** Changes whenever RunContext changes, which is what a run gets from the gateway. */
   readonly contextVersion: () => string;

@@ -4,7 +4,7 @@
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
-import { HIDDEN } from "../../../protocol/runtime/secret-shapes.ts";
+import { HIDDEN, hideValues, spellingsOf } from "../../../protocol/runtime/secret-shapes.ts";
 import type { ModelOutcome } from "../ports/model.ts";
 import type { GsvError } from "../ports/result.ts";
 import type { Target } from "./resolve.ts";
@@ -28,9 +28,9 @@ const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-
 
 /** A provider's error text, short and without secrets. */
 export function excerpt(text: string, secrets: readonly string[]): string {
-  let clean = text.slice(0, 8192);
-  for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, HIDDEN);
-  clean = clean
+  const clean = hideValues(text.slice(0, 65_536), spellingsOf(secrets.filter((secret) => secret.length >= 4)))
+    // After the secrets are hidden: a secret that is cut is not found.
+    .slice(0, 8192)
     .replace(KEY_LIKE, HIDDEN)
     .replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ")
     .replace(/\s+/g, " ")

@@ -28,6 +28,13 @@ describe("failure messages", () => {
     const [short, long] = ["a".repeat(15), "b".repeat(16)];
     assert.deepEqual(secretsOf({ ...target, apiKey: `${short}:${long}`, headers: { x: "h" } }), [`${short}:${long}`, long, "h"]);
   });
+  it("[S5] [A11] hide a secret that is encoded, and one that stands where the text is cut", () => {
+    const secret = "canary-of-the-provider";
+    for (const spelled of [btoa(secret), Buffer.from(secret).toString("hex"), `Basic ${btoa(`:${secret}`)}`])
+      assert.match(excerpt(`rejected: ${spelled}.`, [secret]), /^rejected: .*\[redacted\]/);
+    const cut = excerpt(`${" ".repeat(8180)}${secret}`, [secret]);
+    assert.ok(!cut.includes("canary"), cut);
+  });
   it("[S5] never contain a key, a header's value or a text that looks like a key", () => {
     const message = classify(target, {
       kind: "http",

@@ -2,7 +2,7 @@
  * The log: one JSON object per line. Redacts by key name and by value before anything leaves the process; that can't be
  * turned off. Callers must not log message texts or tool arguments, only names, counts and reasons.
  */
-import { HIDDEN, hideSecrets, hideValues, isSecretName } from "../../../protocol/runtime/secret-shapes.ts";
+import { HIDDEN, hideSecrets, hideValues, isSecretName, spellingsOf } from "../../../protocol/runtime/secret-shapes.ts";
 import type { Clock } from "./clock.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
@@ -23,21 +23,24 @@ const MIN_SECRET = 6;
 /** The values that must never be logged, under any name. */
 export class SecretValues {
   #values: readonly string[] = [];
+  #spelled: readonly string[] = [];
 
   /** Replaces the whole set. */
   set(values: Iterable<string>): void {
-    const usable = [...new Set(values)].filter((value) => value.length >= MIN_SECRET);
-    // Longest first, so that a secret that contains another is masked whole.
-    this.#values = usable.sort((left, right) => right.length - left.length);
+    this.#values = [...new Set(values)].filter((value) => value.length >= MIN_SECRET);
+    this.#spelled = spellingsOf(this.#values);
   }
-  /** Longest first. */
   all(): readonly string[] {
     return this.#values;
   }
+  /** With the usual encodings of each, longest first, so that a secret that contains another is masked whole. */
+  spelled(): readonly string[] {
+    return this.#spelled;
+  }
 
-  /** The text with every registered secret masked. */
+  /** The text with every registered secret masked, also where it is encoded. */
   scrub(text: string): string {
-    return hideValues(text, this.#values);
+    return hideValues(text, this.#spelled);
   }
 }
 

@@ -30,6 +30,34 @@ describe("[S17] the log", () => {
     });
   });
 
+  test("[A11] hides a registered secret in its usual spellings, wherever it stands", () => {
+    const value = 'canary "of a key"/+1';
+    const values = new SecretValues();
+    values.set([value]);
+    const bytes = Buffer.from(value);
+    for (const spelled of [
+      value,
+      JSON.stringify(value),
+      encodeURIComponent(value),
+      bytes.toString("hex"),
+      bytes.toString("hex").toUpperCase(),
+    ])
+      assert.ok(values.scrub(`a ${spelled} b`).includes("[redacted]"), spelled);
+    for (const before of ["", "a", "ab", "abc"])
+      for (const after of ["", "x", "xy"])
+        for (const how of ["base64", "base64url"] as const) {
+          const text = Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]).toString(how);
+          const clean = values.scrub(text);
+          assert.ok(clean.includes("[redacted]"), text);
+          assert.ok(!Buffer.from(clean.replace("[redacted]", ""), how).includes("canary"), clean);
+        }
+    // Encodings of the encodings do not pile up, and the plain values stay known.
+    assert.deepEqual(values.all(), [value]);
+    assert.ok(values.spelled().length <= 12);
+    for (const other of ["canary of a key", Buffer.from("canary birds").toString("base64"), "63616e617279"])
+      assert.equal(values.scrub(other), other);
+  });
+
   test("hides values with a secret's name", () => {
     for (const key of [
       "authorization",

@@ -1,5 +1,5 @@
 /** The session's copy of what a run needs from the gateway: checked before each model call, sent only after a change. Memory only. */
-import { hideValues } from "../../../protocol/runtime/secret-shapes.ts";
+import { hideValues, spellingsOf } from "../../../protocol/runtime/secret-shapes.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 
@@ -42,7 +42,7 @@ export class RunContexts {
   async hider(): Promise<(text: string) => string> {
     const version = this.#known?.version;
     if (this.#secrets === undefined || this.#secrets.version !== version)
-      this.#secrets = { version, values: await this.#gateway.secretValues() };
+      this.#secrets = { version, values: spellingsOf(await this.#gateway.secretValues()) };
     const { values } = this.#secrets;
     return (text) => hideValues(text, values);
   }

@@ -30,7 +30,10 @@ import { NodeUndos, undoMethods } from "./undo.ts";
 export interface NodePorts
   extends SessionsPort,
     ChangesPort,
-    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions"> {
+    Pick<
+      KernelPorts,
+      "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions" | "unfinished"
+    > {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;

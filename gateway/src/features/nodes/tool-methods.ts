@@ -1,7 +1,7 @@
 /** `tools.list` and `tool.*`: the tools, the calls that clients make, and the machines' reports about calls. */
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { asCallId, asNodeId, type ToolResultParams } from "../../../../protocol/gen/types.ts";
+import { asCallId, asNodeId, type CallId, type ToolProgressEvent, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
@@ -25,6 +25,7 @@ import type { Waiter } from "./call-store.ts";
 import type { AskedCall, ClientCalls } from "./client-calls.ts";
 import type { CallEvent } from "./dispatch.ts";
 import type { NodeLinks } from "./links.ts";
+import { LiveOutput } from "./live-output.ts";
 import type { Nodes } from "./store.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
@@ -35,6 +36,10 @@ export interface ToolMethodPorts extends ChangesPort, Pick<KernelPorts, "config"
   readonly sessionCalls: SessionCalls;
   /** A text without stored secrets and tokens. */
   readonly hide: (text: string) => string;
+  /** A text without stored secrets. */
+  readonly scrub: (text: string) => string;
+  /** Where the beginning of a stored secret starts at the end of a text. */
+  readonly unfinished: (text: string) => number;
   readonly sessions: SessionDirectory;
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
@@ -76,6 +81,8 @@ const withoutSecrets = ({ result, error, ...report }: ToolResultParams, hide: (t
   ...(result === undefined ? {} : { result: hideIn(result, hide) }),
   ...(error === undefined ? {} : { error: hide(error) }),
 });
+/** As much as one event takes. */
+const CHUNK_CHARS = 65_536;
 type Started = Result<{ readonly callId: string }>;
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -155,6 +162,28 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     });
   };
 
+  const live = new LiveOutput(ports);
+  /** Live output for those who follow the call. */
+  const tell = (connection: Connection, news: Omit<ToolProgressEvent, "sessionKey">): void => {
+    const { callId } = news;
+    const owner = ownerOf(callId);
+    if (owner?.kind === "gateway") {
+      const conn = calls.waitingConnection(asNodeId(connection.principal.id), callId);
+      const waiter = conn === undefined ? undefined : connections.byConn(conn);
+      if (waiter !== undefined) connections.event(waiter, "tool.progress", news);
+    }
+    // A machine may report only about calls that were handed to it.
+    if (owner?.kind === "session" && connection.calls.has(callId)) {
+      const sessionKey = sessions.keyOf(owner.ref);
+      if (sessionKey !== undefined) subscriptions.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
+    }
+  };
+  const tellOutput = (connection: Connection, callId: CallId, text: string): void => {
+    const nodeId = asNodeId(connection.principal.id);
+    for (let from = 0; from < text.length; from += CHUNK_CHARS)
+      tell(connection, { callId, nodeId, phase: "output", chunk: text.slice(from, from + CHUNK_CHARS) });
+  };
+
   return {
     "tools.list": ({ connection: { principal } }) => {
       const { entries } = new ToolRegistry(native.entries, links.tools());
@@ -196,7 +225,9 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       return started.ok ? succeed({ status: "sent" }) : started;
     },
 
-    "tool.result": async ({ connection: { principal } }, reported) => {
+    "tool.result": async ({ connection }, reported) => {
+      const { principal } = connection;
+      tellOutput(connection, reported.callId, live.end(reported.callId));
       const params = withoutSecrets(textBytes(reported) > LIMITS.frameBytes ? tooLarge(reported.callId) : reported, hide);
       const owner = ownerOf(params.callId);
       const isKnown =
@@ -208,18 +239,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
 
     "tool.progress": ({ connection }, { callId, phase, chunk }) => {
       const nodeId = asNodeId(connection.principal.id);
-      const news = { callId, nodeId, phase, ...(chunk === undefined ? {} : { chunk: hide(chunk) }) };
-      const owner = ownerOf(callId);
-      if (owner?.kind === "gateway") {
-        const conn = calls.waitingConnection(nodeId, callId);
-        const waiter = conn === undefined ? undefined : connections.byConn(conn);
-        if (waiter !== undefined) connections.event(waiter, "tool.progress", news);
-      }
-      // A machine may report only about calls that were handed to it.
-      if (owner?.kind === "session" && connection.calls.has(callId)) {
-        const sessionKey = sessions.keyOf(owner.ref);
-        if (sessionKey !== undefined) subscriptions.publish(sessionKey, [{ event: "tool.progress", payload: { ...news, sessionKey } }]);
-      }
+      if (chunk === undefined) tell(connection, { callId, nodeId, phase });
+      else tellOutput(connection, callId, live.next(callId, chunk));
       return succeed({ ok: true });
     },
   };

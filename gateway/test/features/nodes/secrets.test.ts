@@ -61,3 +61,29 @@ test("[F10] [S5] stored secrets and tokens are hidden in what a node reports, be
   expect(admin.texts.concat(JSON.stringify(sessions.asked)).join("")).not.toContain(mine);
   expect(ADMIN).not.toBe(mine);
 });
+
+test("[A11] [S5] a secret that comes in two parts of the live output, or encoded, reaches no client", async () => {
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: KEY });
+  const mine = (await token("admin")).token;
+  const lap = await node("lap");
+  const asked = admin.ask("tool.invoke", { tool: "lap__Bash" });
+  const event = await until("the client's call", () => lap.events("tool.invoke")[0]);
+  const { callId } = event.payload as { callId: string };
+  const base64 = btoa(`x${KEY}`);
+  for (const chunk of [
+    "key=",
+    KEY.slice(0, 9),
+    KEY.slice(9),
+    ` token=${mine.slice(0, 40)}`,
+    mine.slice(40),
+    ` ${base64.slice(0, 20)}`,
+    `${base64.slice(20)} pro`,
+  ])
+    await lap.ok("tool.progress", { callId, phase: "output", chunk });
+  await lap.ok("tool.result", { callId, result: `${base64} ${encodeURIComponent(KEY)}` });
+  expect((await admin.answer(asked)).payload).toMatchObject({ result: expect.stringContaining(HIDDEN) });
+  const output = admin.events("tool.progress").map(({ payload }) => (payload as { chunk?: string }).chunk ?? "");
+  expect(output.join("")).toMatch(/^key=\[redacted\] token=\[redacted\] .{0,3}\[redacted\].{0,3} pro$/);
+  for (const part of [KEY, KEY.slice(0, 9), mine.slice(0, 40), mine.slice(40), base64.slice(4, 20)])
+    expect(admin.texts.join("")).not.toContain(part);
+});
