@@ -238,6 +238,7 @@ describe("[TA4] every native tool", () => {
       gsv__Attach: "self",
       gsv__Channels: "world",
       gsv__ConfigGet: "self",
+      gsv__Cron: "world",
       gsv__DeleteFile: "self",
       gsv__EditFile: "self",
       gsv__ListFiles: "self",

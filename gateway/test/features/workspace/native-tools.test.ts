@@ -51,6 +51,7 @@ describe("[P5.4] native tools", () => {
     const byFeature = Object.groupBy(tools.entries, ({ feature }) => feature);
     const names = Object.entries(byFeature).map(([feature, entries = []]) => [feature, entries.map(({ definition }) => definition.name)]);
     expect(Object.fromEntries(names)).toEqual({
+      schedule: ["gsv__Cron"],
       workspace: ["gsv__ReadFile", "gsv__WriteFile", "gsv__EditFile", "gsv__DeleteFile", "gsv__ListFiles"],
       config: ["gsv__ConfigGet"],
       nodes: ["gsv__LogsGet"],
