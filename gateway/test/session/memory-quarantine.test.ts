@@ -228,6 +228,19 @@ describe("[TA14] [S9] a file that a misled run has written", () => {
       expect(on.sentOut).toEqual([]);
     }
   });
+  it("is anyone's when it is found after it was deleted", async () => {
+    const on = open();
+    await misled(on, [{ name: "gsv__WriteFile", arguments: { path: "notes.md", content: RULE } }]);
+    value(await store.delete("main", "notes.md"));
+    on.hits = [{ source: "workspace", path: "notes.md", snippet: RULE, score: 1 }];
+    const s = newSession({ isOwnersSession: true });
+    await s.send("b", "look into my notes");
+    (await on.call(2)).answer(says("", [{ name: "gsv__Search", arguments: { query: "greeted" } }]));
+    (await on.call(3)).answer(says("", [LEAK]));
+    const asked = await until("the question", () => on.approvals.find(({ sessionKey }) => sessionKey === s.identity.key)?.waiting[0]);
+    expect(asked).toMatchObject({ rule: "taint:world" });
+    expect(on.sentOut).toEqual([]);
+  });
   it("loses it by the owner's own words, and gets it back with its earlier version", async () => {
     const on = open();
     await misled(on, [{ name: "gsv__WriteFile", arguments: { path: "notes.md", content: RULE } }]);

@@ -58,7 +58,7 @@ export interface WorkspaceStore {
   own(agentId: string, path: string): Promise<Result<FileContent | undefined>>;
   /** Reads, changes and writes back, with up to CAS_TRIES tries. Applies at most once per callId. */
   update(agentId: string, path: string, change: FileChange, callId: string, options?: WriteOptions): Promise<Result<FileWritten>>;
-  /** Who may have written the file. Undefined: nothing is known of others, or there is no such file. */
+  /** Who may have written the file; anyone when it is gone. Undefined: nothing is known of others. */
   taintOf(agentId: string, path: string): Promise<Result<Taint | undefined>>;
   /** The deleted content stays as a version. */
   delete(agentId: string, path: string, options?: WriteOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
@@ -232,7 +232,9 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       if (!path.ok) return path;
       const head = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));
       if (!head.ok) return head;
-      return { ok: true, value: head.value && !isMark(head.value) ? taintOf(head.value) : undefined };
+      // Its text may still be in the search index, and its label went with it.
+      if (!head.value || isMark(head.value)) return { ok: true, value: { label: "world", source: "a file that is gone" } };
+      return { ok: true, value: taintOf(head.value) };
     },
 
     async update(agentId, given, change, callId, { by, taint, before, ifMatch, whole } = {}) {
