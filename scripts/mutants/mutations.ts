@@ -38,9 +38,9 @@ const SWAPS: readonly Swap[] = [
   [/(?<=[\s(])!(?=[A-Za-z(])/g, "", "! left out"],
 ];
 const CALL = /^[ \t]+(?:await |void )?[A-Za-z_][\w.!?:]*\(.*\)\??(?:\.await\??)?;$/;
-/** Lines whose change no test can see or should see: logs, assertions, types, generics and attributes. */
+/** Lines whose change no test can see or should see: logs, assertions, types, generics, attributes and what depends on the system. */
 const LEFT_ALONE =
-  /\b(?:logger|console|tracing)\b|\blog(?:Line)?\(|\blog(?:\.|::)(?:trace|debug|info|warn|error)\b|\b(?:debug_)?assert(?:_eq|_ne)?\b|\breadonly\b|^\s*(?:(?:export|pub) )?(?:interface|type|import|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable/;
+  /\b(?:logger|console|tracing)\b|\blog(?:Line)?\(|\blog(?:\.|::)(?:trace|debug|info|warn|error)\b|\b(?:debug_)?assert(?:_eq|_ne)?\b|\breadonly\b|^\s*(?:(?:export|pub) )?(?:interface|type|import|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable|\bcfg!\(/;
 
 /** Every mutation of a file, in the order of its lines. Unit tests at the end of a Rust file are not touched. */
 export function mutationsOf(file: string, text: string): Mutation[] {

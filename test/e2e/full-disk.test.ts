@@ -8,7 +8,18 @@ import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Client, DEFAULT_SESSION, type FakeModel, Machine, startFakeModel, textOf, transcript, until, WireError } from "./support.ts";
+import {
+  type Client,
+  DEFAULT_SESSION,
+  type FakeModel,
+  Machine,
+  processesWith,
+  startFakeModel,
+  textOf,
+  transcript,
+  until,
+  WireError,
+} from "./support.ts";
 
 /** Larger than what a gateway writes at its start, and filled in a moment. */
 const DISK = "size=48m,mode=0700";
@@ -112,7 +123,9 @@ describe("a disk that is full", {
   });
 
   it("[P12] a gateway that is killed while the disk is full starts again by itself, and answers what it had accepted", async () => {
+    await client.ask("say five");
     const asked = fake.requests.length;
+    const before = await texts();
     fake.enqueue({ text: "never stored", gate: "shut" });
     const runId = await client.say("before the kill");
     await until("the model is asked", () => fake.requests.length === asked + 1);
@@ -121,11 +134,13 @@ describe("a disk that is full", {
     assert(workerdPid !== undefined);
     process.kill(workerdPid, "SIGKILL");
     await client.untilClosed();
+    const config = join(machine.home, "gateway", "config.capnp");
+    await until("another one is started", () => processesWith(config).some((pid) => pid !== workerdPid));
     machine.free();
     await until("the gateway answers", async () => (await machine.gsv(["status"])).code === 0, 60_000, 200);
     client = await machine.client();
-    await until("the message is answered", async () => (await texts()).length === 10, 60_000, 200);
-    assert.equal((await texts())[8], "before the kill");
+    await until("the message is answered", async () => (await texts()).length === before.length + 2, 60_000, 200);
+    assert.equal((await texts())[before.length], "before the kill");
     assert.equal(await machine.ok("chat", "say six"), "six\n");
     assert.ok(!client.chats(runId).some(({ state }) => state === "error"));
   });
