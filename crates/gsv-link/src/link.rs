@@ -140,14 +140,11 @@ impl Link {
                 });
             }
         }
-        let abandoned = Abandoned {
+        let _forgotten = Abandoned {
             key,
             commands: &self.commands,
-            armed: true,
         };
-        let outcome = answered.await.unwrap_or_else(|_| Err(self.why_stopped()));
-        abandoned.disarm();
-        outcome
+        answered.await.unwrap_or_else(|_| Err(self.why_stopped()))
     }
 
     fn why_stopped(&self) -> LinkError {
@@ -165,22 +162,14 @@ fn has_own_key(request: &Request) -> bool {
     }
 }
 
-/// Tells the driver when the future of a call is dropped before its end.
+/// Tells the driver when the future of a call is dropped. A call that was answered is not known there any more.
 struct Abandoned<'a> {
     key: CallKey,
     commands: &'a mpsc::Sender<Command>,
-    armed: bool,
-}
-impl Abandoned<'_> {
-    fn disarm(mut self) {
-        self.armed = false;
-    }
 }
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        if self.armed {
-            // When the queue is full, the call's deadline removes it.
-            let _ = self.commands.try_send(Command::Forget(self.key));
-        }
+        // When the queue is full, the call's deadline removes it.
+        let _ = self.commands.try_send(Command::Forget(self.key));
     }
 }

@@ -11,7 +11,7 @@ use crate::args;
 use crate::beneath::{Beneath, Opened, RelPath};
 use crate::error::{ToolError, quote};
 use crate::limits;
-use crate::text::{cut_chars, incomplete_suffix};
+use crate::text::cut_chars;
 use crate::tool::{BoxFuture, CallContext, Effect, Stop, Tool, ToolDefinition, read_only};
 use crate::tool_output::{Block, BlockOutput, ToolOutput};
 
@@ -244,11 +244,9 @@ impl Page {
     }
 
     fn add_line(&mut self) {
-        let mut kept = self.start.as_slice();
+        let kept = self.start.as_slice();
+        // The start holds more than is shown, so a character that it cuts is not shown.
         let is_cut = self.length > kept.len();
-        if is_cut {
-            kept = &kept[..kept.len() - incomplete_suffix(kept)];
-        }
         let kept = kept.strip_suffix(b"\n").unwrap_or(kept);
         let kept = kept.strip_suffix(b"\r").unwrap_or(kept);
         let text = String::from_utf8_lossy(kept);

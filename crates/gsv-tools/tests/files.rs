@@ -395,3 +395,22 @@ async fn p14_a_cancelled_call_changes_nothing() {
         assert_eq!(lab.get("f"), "old");
     }
 }
+
+#[tokio::test]
+async fn p19_an_image_may_have_10_mib_and_a_larger_one_is_refused_with_its_size() {
+    let lab = Lab::new();
+    let image = |size: usize| {
+        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+        bytes.resize(size, 0);
+        bytes
+    };
+    lab.put("fits.png", image(10 * 1024 * 1024));
+    lab.put("large.png", image(11 * 1024 * 1024));
+    assert_eq!(
+        lab.ok("Read", json!({"path": "fits.png"})).await["content"][1]["type"],
+        "image"
+    );
+    let refused = lab.call("Read", json!({"path": "large.png"})).await.unwrap_err();
+    assert_eq!(refused.reason(), "file.too_large");
+    assert!(refused.to_string().contains("11534336"), "{refused}");
+}

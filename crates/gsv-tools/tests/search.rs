@@ -348,3 +348,43 @@ async fn w26_special_files_do_not_hang_a_search() {
         assert_eq!(found["count"], 0);
     }
 }
+
+#[tokio::test]
+async fn w26_more_matches_than_the_limit_in_one_file_are_cut_visibly() {
+    let lab = Lab::new();
+    lab.put("a", "needle\n".repeat(3));
+    let found = lab.ok("Grep", json!({"pattern": "needle", "limit": 2})).await;
+    assert_eq!((&found["count"], &found["truncated"]), (&json!(2), &json!(true)));
+    let found = lab.ok("Grep", json!({"pattern": "needle", "limit": 3})).await;
+    assert_eq!((&found["count"], &found["truncated"]), (&json!(3), &json!(false)));
+}
+
+#[tokio::test]
+async fn w26_a_large_file_that_is_named_is_not_searched_and_counted() {
+    let lab = Lab::new();
+    lab.put("large", "b".repeat(5 * 1024 * 1024 - 6) + "\nneedle");
+    let found = lab.ok("Grep", json!({"pattern": "needle", "path": "large"})).await;
+    assert_eq!((&found["count"], &found["skippedLargeFiles"]), (&json!(0), &json!(1)));
+}
+
+#[tokio::test]
+async fn w26_a_glob_has_1_to_1024_bytes_and_no_nul() {
+    let lab = Lab::new();
+    lab.put("a", "");
+    for pattern in [String::new(), "x".repeat(1025), "a\0b".to_owned()] {
+        assert_eq!(lab.reason("Glob", json!({"pattern": pattern})).await, "tool.bad_args");
+    }
+    assert_eq!(lab.ok("Glob", json!({"pattern": "x".repeat(1024)})).await["count"], 0);
+    assert_eq!(lab.ok("Glob", json!({"pattern": "a"})).await["count"], 1);
+}
+
+#[tokio::test]
+async fn f20_a_search_below_a_folder_looks_at_no_other_folder() {
+    let lab = Lab::new();
+    lab.put(".gitignore", "nothing\n");
+    lab.put("a/deep/b.txt", "needle\n");
+    lab.put("other/b.txt", "needle\n");
+    std::os::unix::fs::symlink("/dev/zero", lab.ws("other/.gitignore")).unwrap();
+    let found = lab.ok("Glob", json!({"pattern": "*.txt", "path": "a/deep"})).await;
+    assert_eq!((&found["count"], found.get("skippedDirectories")), (&json!(1), None));
+}

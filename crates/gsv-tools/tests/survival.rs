@@ -382,6 +382,7 @@ async fn background_is_recovered(scene: &Scene) {
         .await;
     let (tools, mut events) = scene.tools();
     assert_eq!(tools.recover().await.unwrap(), 1);
+    assert_eq!(tools.recover().await.unwrap(), 0, "it is known already");
     let id = info.spool.file_name().unwrap().to_str().unwrap();
     let list = tools
         .invoke("Process", json!({"action": "list"}), CallContext::new("l"))

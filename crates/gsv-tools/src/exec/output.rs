@@ -240,6 +240,16 @@ mod tests {
     }
 
     #[test]
+    fn w26_output_that_takes_less_than_twice_the_kept_space_stays_whole() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"the start").unwrap();
+        let size = usize::try_from(limits::SPOOL_BYTES + (1 << 20)).unwrap();
+        file.write_all(&vec![b'x'; size]).unwrap();
+        assert_eq!(trim(file.path()).unwrap(), Trimmed::Fits);
+        assert_eq!(part(file.path(), Some(0), 9, true).unwrap().text, "the start");
+    }
+
+    #[test]
     fn w26_following_splits_no_character() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let mut follow = Follow::open(file.path()).unwrap();

@@ -353,6 +353,24 @@ mod tests {
     }
 
     #[test]
+    fn sb9_only_a_command_that_failed_by_itself_has_a_note_of_the_sandbox() {
+        let confined = Meta {
+            sandbox: Some(gsv_sandbox::Profile::Workspace),
+            ..meta()
+        };
+        let noted = |meta: &Meta, exit, ending| {
+            of_sandbox(meta, &end(exit, ending), &[], "sh: /etc/x: Permission denied\n").is_some()
+        };
+        assert!(noted(&confined, Some(Exit::Code(1)), None));
+        assert!(!noted(&meta(), Some(Exit::Code(1)), None));
+        assert!(!noted(&confined, Some(Exit::Code(0)), None));
+        assert!(!noted(&confined, Some(Exit::Signal(9)), None));
+        for ending in [Ending::Timeout, Ending::Cancelled, Ending::Killed, Ending::Flood] {
+            assert!(!noted(&confined, Some(Exit::Code(1)), Some(ending)), "{ending:?}");
+        }
+    }
+
+    #[test]
     fn p6_2_the_json_of_a_listed_command_has_these_fields() {
         let listed = |state: &State| serde_json::to_value(ListedCommand::of(&meta(), state)).unwrap();
         assert_eq!(

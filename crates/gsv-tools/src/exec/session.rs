@@ -327,3 +327,43 @@ async fn at(time: Option<Instant>) {
 pub(crate) async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ExecEventKind;
+    use super::*;
+
+    fn session(dir: &std::path::Path, events: mpsc::Sender<ExecEvent>) -> Session {
+        let meta = serde_json::json!({
+            "sessionId": "s.1", "callId": "s/1", "pid": 7, "pgid": 7, "startTime": "1", "supervisorPid": 6,
+            "supervisorStartTime": "1", "bootId": "b", "command": "make", "workdir": "/ws", "background": false,
+            "startedAt": 1000, "startedUptimeMs": 1, "timeoutMs": 5,
+        });
+        let (_, state) = watch::channel(State::Running);
+        let (kills, _) = mpsc::channel(1);
+        Session::new(
+            Folder::new(dir.to_owned()),
+            serde_json::from_value(meta).unwrap(),
+            state,
+            kills,
+            Some(events),
+        )
+    }
+
+    #[test]
+    fn w14_the_end_of_a_command_is_reported_once_by_its_call_or_by_an_event() {
+        let dir = tempfile::tempdir().unwrap();
+        let (events, mut told) = mpsc::channel(4);
+        let waiting = session(dir.path(), events.clone());
+        assert!(!waiting.mark_ended(), "the call that waits answers");
+        assert!(!waiting.to_background(), "it has ended before its call was answered");
+        assert!(told.try_recv().is_err() && !waiting.is_background());
+        assert!(!session(dir.path(), events.clone()).is_background());
+
+        let yielding = session(dir.path(), events.clone());
+        assert!(yielding.to_background() && yielding.is_background());
+        assert_eq!(told.try_recv().unwrap().event, ExecEventKind::Started);
+        assert!(yielding.mark_ended(), "an event tells its end");
+        assert!(session(dir.path(), events).is_background(), "a restarted node knows it");
+    }
+}

@@ -106,6 +106,14 @@ mod tests {
         assert_eq!([excludes("n"), excludes("m"), excludes("b")], [true, false, false]);
     }
 
+    #[test]
+    fn a_file_without_a_match_is_not_kept() {
+        let best = Best::new(2);
+        best.add(Path::new("m"), found(0));
+        best.add(Path::new("n"), found(1));
+        assert_eq!(best.into_sorted().into_keys().collect::<Vec<_>>(), [PathBuf::from("n")]);
+    }
+
     proptest! {
         #[test]
         fn any_order_keeps_the_first_matches(

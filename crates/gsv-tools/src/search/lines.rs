@@ -89,12 +89,9 @@ impl<'m> Lines<'m> {
                 found.after.push(text.to_owned());
             }
         }
-        if self.before > 0 {
-            if self.recent.len() == self.before {
-                self.recent.pop_front();
-            }
-            self.recent.push_back((line, text.to_owned()));
-        }
+        self.recent.push_back((line, text.to_owned()));
+        let old = self.recent.len().saturating_sub(self.before);
+        self.recent.drain(..old);
     }
 
     fn cut(&self, bytes: &[u8]) -> String {
@@ -158,5 +155,22 @@ impl Sink for Lines<'_> {
     fn finish(&mut self, _searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
         self.is_binary |= finish.binary_byte_offset().is_some();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn th19_a_line_is_cut_only_when_it_is_longer_than_what_is_shown() {
+        let matcher = RegexMatcher::new("needle").unwrap();
+        let lines = Lines::new(&matcher, 0, 0);
+        let line = format!("{}needle", "x".repeat(limits::GREP_LINE_CHARS - "needle".len()));
+        assert_eq!(lines.cut(line.as_bytes()), line);
+        assert_eq!(lines.cut(format!("{line}\r\n").as_bytes()), line);
+        let longer = lines.cut(format!("y{line}").as_bytes());
+        assert!(longer.starts_with('…') && longer.ends_with("needle"), "{longer}");
+        assert!(longer.chars().count() <= limits::GREP_LINE_CHARS);
     }
 }

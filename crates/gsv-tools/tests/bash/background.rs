@@ -219,6 +219,41 @@ async fn p6_2_background_timeouts_and_kills_are_reported() {
     assert_eq!(again["signal"], signal, "killing twice is harmless");
 }
 
+/// Makes an ended command older than 30 minutes, as a node that starts again sees it.
+fn age(folder: &std::path::Path) {
+    let file = folder.join("meta.json");
+    let mut meta: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    meta["startedAt"] = 1.into();
+    std::fs::write(file, meta.to_string()).unwrap();
+    let ended = std::time::SystemTime::now() - std::time::Duration::from_secs(31 * 60);
+    let exit = std::fs::File::options().write(true).open(folder.join("exit")).unwrap();
+    exit.set_modified(ended).unwrap();
+}
+
+#[tokio::test]
+async fn p12_an_old_command_is_removed_when_its_result_is_stored_and_kept_otherwise() {
+    let lab = Lab::new();
+    let spool = lab.dir.path().join("spool");
+    for id in ["stored", "owed", "young"] {
+        let call = lab.call_with("Bash", json!({"command": "true"}), CallContext::new(id));
+        assert_eq!(call.await.unwrap()["status"], "completed");
+    }
+    for id in ["stored", "young"] {
+        lab.tools.release(id).await.unwrap();
+    }
+    for id in ["stored", "owed"] {
+        age(&spool.join(id));
+    }
+    let again = gsv_tools::ToolBox::new(gsv_tools::Config::new(lab.dir.path().join("ws"), spool.clone())).unwrap();
+    assert_eq!(again.recover().await.unwrap(), 0);
+    again
+        .invoke("Process", json!({"action": "list"}), CallContext::new("l"))
+        .await
+        .unwrap();
+    let left = ["stored", "owed", "young"].map(|id| spool.join(id).exists());
+    assert_eq!(left, [false, true, true]);
+}
+
 #[tokio::test]
 async fn sessions_are_bounded_and_released_ones_are_removed_first() {
     let lab = Lab::new();
