@@ -11,6 +11,7 @@ mod channel;
 mod cli;
 mod cron;
 mod gateway;
+mod heartbeat;
 mod memory;
 mod nodes;
 mod parse;
@@ -30,6 +31,7 @@ pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,
 };
+pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::memory::{MemoryCommand, MemoryReview};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 57] = [
+    let commands: [&[&str]; 59] = [
         &[],
         &["chat"],
         &["up"],
@@ -48,6 +48,8 @@ fn help_texts() {
         &["cron"],
         &["cron", "add"],
         &["cron", "edit"],
+        &["heartbeat"],
+        &["heartbeat", "on"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

@@ -69,4 +69,4 @@ export const CONFIG_DEFAULTS = {
 export const SECRET_PATHS = ["apiKeys.*","model.headers.*"] as const;
 
 /** Settings that nothing reads, with all below them. */
-export const NOT_SERVED_PATHS = ["cron","agents.defaultHeartbeat","agents.list.*.heartbeat"] as const;
+export const NOT_SERVED_PATHS = ["cron"] as const;

@@ -71,6 +71,8 @@ import type {
   GatewayResumeResult,
   GatewayStatusResult,
   GatewayStopResult,
+  HeartbeatSetParams,
+  HeartbeatSetResult,
   HeartbeatStartResult,
   HeartbeatStatusResult,
   HeartbeatTriggerParams,
@@ -197,7 +199,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "cfb38ee0a277a557";
+export const PROTOCOL_FINGERPRINT = "87c49b5a50b109e3";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -637,7 +639,18 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Starts the heartbeat schedule. */
+  /** Changes the heartbeat of an agent. Absent fields stay unchanged. */
+  "heartbeat.set": {
+    params: "HeartbeatSetParams",
+    result: "HeartbeatSetResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "agentId" },
+    errors: ["agent.unknown", "config.invalid", "config.too_large"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lets the heartbeats that are configured go on, also those that the gateway paused. */
   "heartbeat.start": {
     params: null,
     result: "HeartbeatStartResult",
@@ -659,14 +672,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Runs a heartbeat now. */
+  /** Runs a heartbeat now, without regard to the active hours and to the conditions of HEARTBEAT.md. */
   "heartbeat.trigger": {
     params: "HeartbeatTriggerParams",
     result: "HeartbeatTriggerResult",
     callers: ["client"],
     scope: "operate",
-    audit: "none",
-    errors: [],
+    audit: { target: "agentId" },
+    errors: ["agent.unknown"],
     deferred: false,
     idempotent: false,
   },
@@ -1367,6 +1380,7 @@ export interface MethodTypes {
   "gateway.resume": { params: undefined; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
   "gateway.stop": { params: undefined; result: GatewayStopResult };
+  "heartbeat.set": { params: HeartbeatSetParams; result: HeartbeatSetResult };
   "heartbeat.start": { params: undefined; result: HeartbeatStartResult };
   "heartbeat.status": { params: undefined; result: HeartbeatStatusResult };
   "heartbeat.trigger": { params: HeartbeatTriggerParams; result: HeartbeatTriggerResult };

@@ -1653,7 +1653,7 @@ export type HeartbeatConfig = {
   every?: string;
   /** At most 8192 characters. */
   prompt?: string;
-  /** At most 128 characters. */
+  /** At most 512 characters. */
   target?: string;
   activeHours?: HeartbeatHours;
 };
@@ -1668,15 +1668,67 @@ export type HeartbeatHours = {
   timezone?: string;
 };
 
+/** Parameters of `heartbeat.set`. */
+export type HeartbeatSetParams = {
+  agentId?: AgentId;
+  /** At most 16 characters. */
+  every?: string;
+  /** At most 8192 characters. */
+  prompt?: string;
+  /** At most 512 characters. */
+  target?: string;
+  activeHours?: HeartbeatHours;
+};
+
+/** Result of `heartbeat.set`. */
+export type HeartbeatSetResult = {
+  ok: true;
+  agentId: AgentId;
+  state: HeartbeatState;
+};
+
+/** Why a heartbeat called no model. `empty`: HEARTBEAT.md has no task. `not_due`: none of its conditions is true. `wrong`: it has a line that is no condition. `busy`: a run goes on in the main conversation. `hours`: the active hours were over. `budget`: a limit of the day or month is used up. `stopped`: GSV is stopped. */
+export type HeartbeatSkip = "empty" | "not_due" | "wrong" | "busy" | "hours" | "budget" | "stopped";
+export const HeartbeatSkipValues = ["empty", "not_due", "wrong", "busy", "hours", "budget", "stopped"] as const satisfies readonly HeartbeatSkip[];
+
 /** Result of `heartbeat.start`. */
 export type HeartbeatStartResult = {
   message: string;
   agents: Record<string, unknown>;
+  states: Record<string, HeartbeatState>;
+};
+
+/** Where the heartbeat of an agent stands. */
+export type HeartbeatState = {
+  enabled: boolean;
+  /** At most 2048 characters. */
+  problem?: string;
+  everyMs?: number;
+  /** At most 512 characters. */
+  target?: string;
+  activeHours?: HeartbeatHours;
+  /** Epoch ms. */
+  nextRunAtMs?: number;
+  /** Epoch ms. */
+  runningAtMs?: number;
+  /** Epoch ms. */
+  lastRunAtMs?: number;
+  lastStatus?: CronOutcome;
+  lastSkip?: HeartbeatSkip;
+  /** At most 2048 characters. */
+  lastReason?: string;
+  /** At most 512 characters. */
+  paused?: string;
+  runs: number;
+  /** From 0. */
+  costUsd: number;
+  skipped: Record<string, number>;
 };
 
 /** Result of `heartbeat.status`. */
 export type HeartbeatStatusResult = {
   agents: Record<string, unknown>;
+  states: Record<string, HeartbeatState>;
 };
 
 /** Parameters of `heartbeat.trigger`. */

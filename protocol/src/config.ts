@@ -183,9 +183,13 @@ export const HeartbeatHours = struct("HeartbeatHours", "When heartbeats may run.
   timezone: o(t.string(64)),
 });
 export const HeartbeatConfig = struct("HeartbeatConfig", "Heartbeat: a regular run of the agent.", {
+  /** `30m`, `2h30m`; `0` is off. Absent: off. */
   every: o(t.string(16)),
+  /** What the agent is told. Absent: to read HEARTBEAT.md and to do what is due. */
   prompt: o(t.string(8192)),
-  target: o(t.string(128)),
+  /** `last`, `none`, or a full place such as `whatsapp/default/dm/ID`. Absent: `last`. */
+  target: o(t.string(512)),
+  /** Absent: the whole day. */
   activeHours: o(HeartbeatHours),
 });
 export const AgentConfig = struct("AgentConfig", "One agent.", {
@@ -276,7 +280,7 @@ export const SECRET_PATHS = ["apiKeys.*", "model.headers.*"] as const;
  * Settings that no part of GSV reads yet, with all below them. They cannot be set; stored ones are kept and are not in force.
  * `npm run check` compares this list with the readers.
  */
-export const NOT_SERVED_PATHS = ["cron", "agents.defaultHeartbeat", "agents.list.*.heartbeat"] as const;
+export const NOT_SERVED_PATHS = ["cron"] as const;
 
 method("config.get", {
   doc: "Returns the effective configuration, or one path of it. Secrets are masked.",

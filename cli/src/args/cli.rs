@@ -9,6 +9,7 @@ use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::cron::CronCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
+use super::heartbeat::HeartbeatCommand;
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
@@ -125,6 +126,9 @@ pub enum Command {
     /// Let the agent do something at a time, or again and again
     #[command(subcommand)]
     Cron(CronCommand),
+    /// Let an agent look from time to time whether something is to be done
+    #[command(subcommand)]
+    Heartbeat(HeartbeatCommand),
     /// List, create and import agents
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -232,7 +236,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 31);
+        assert_eq!(commands.len(), 32);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -17,6 +17,7 @@ pub mod context;
 pub mod cron;
 pub mod doctor;
 pub mod gateway;
+pub mod heartbeat;
 mod local;
 pub mod local_config;
 mod login_view;

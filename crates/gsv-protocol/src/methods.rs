@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "cfb38ee0a277a557";
+pub const PROTOCOL_FINGERPRINT: &str = "87c49b5a50b109e3";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +95,8 @@ pub enum Request {
     GatewayStatus(NoParams),
     #[serde(rename = "gateway.stop")]
     GatewayStop(NoParams),
+    #[serde(rename = "heartbeat.set")]
+    HeartbeatSet(types::HeartbeatSetParams),
     #[serde(rename = "heartbeat.start")]
     HeartbeatStart(NoParams),
     #[serde(rename = "heartbeat.status")]
@@ -259,6 +261,7 @@ impl Request {
             Self::GatewayResume(_) => "gateway.resume",
             Self::GatewayStatus(_) => "gateway.status",
             Self::GatewayStop(_) => "gateway.stop",
+            Self::HeartbeatSet(_) => "heartbeat.set",
             Self::HeartbeatStart(_) => "heartbeat.start",
             Self::HeartbeatStatus(_) => "heartbeat.status",
             Self::HeartbeatTrigger(_) => "heartbeat.trigger",
@@ -893,7 +896,22 @@ impl Method for GatewayStop {
     }
 }
 
-/// Starts the heartbeat schedule.
+/// Changes the heartbeat of an agent. Absent fields stay unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeartbeatSet;
+impl Method for HeartbeatSet {
+    const NAME: &'static str = "heartbeat.set";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::HeartbeatSetParams;
+    type Result = types::HeartbeatSetResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HeartbeatSet(params)
+    }
+}
+
+/// Lets the heartbeats that are configured go on, also those that the gateway paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatStart;
 impl Method for HeartbeatStart {
@@ -923,7 +941,7 @@ impl Method for HeartbeatStatus {
     }
 }
 
-/// Runs a heartbeat now.
+/// Runs a heartbeat now, without regard to the active hours and to the conditions of HEARTBEAT.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatTrigger;
 impl Method for HeartbeatTrigger {

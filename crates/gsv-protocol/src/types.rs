@@ -2451,7 +2451,7 @@ pub struct HeartbeatConfig {
     /// At most 8192 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// At most 128 characters.
+    /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2473,19 +2473,109 @@ pub struct HeartbeatHours {
     pub timezone: Option<String>,
 }
 
+/// Parameters of `heartbeat.set`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatSetParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub every: Option<String>,
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub active_hours: Option<HeartbeatHours>,
+}
+
+/// Result of `heartbeat.set`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatSetResult {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub state: HeartbeatState,
+}
+
+/// Why a heartbeat called no model. `empty`: HEARTBEAT.md has no task. `not_due`: none of its conditions is true. `wrong`: it has a line that is no condition. `busy`: a run goes on in the main conversation. `hours`: the active hours were over. `budget`: a limit of the day or month is used up. `stopped`: GSV is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HeartbeatSkip {
+    #[serde(rename = "empty")]
+    Empty,
+    #[serde(rename = "not_due")]
+    NotDue,
+    #[serde(rename = "wrong")]
+    Wrong,
+    #[serde(rename = "busy")]
+    Busy,
+    #[serde(rename = "hours")]
+    Hours,
+    #[serde(rename = "budget")]
+    Budget,
+    #[serde(rename = "stopped")]
+    Stopped,
+}
+impl_string_enum!(HeartbeatSkip { Empty => "empty", NotDue => "not_due", Wrong => "wrong", Busy => "busy", Hours => "hours", Budget => "budget", Stopped => "stopped" });
+
 /// Result of `heartbeat.start`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatStartResult {
     pub message: String,
     pub agents: Map<String, Value>,
+    pub states: BTreeMap<String, HeartbeatState>,
+}
+
+/// Where the heartbeat of an agent stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatState {
+    pub enabled: bool,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub every_ms: Option<u64>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub active_hours: Option<HeartbeatHours>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_run_at_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub running_at_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_run_at_ms: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_status: Option<CronOutcome>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_skip: Option<HeartbeatSkip>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_reason: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    pub runs: u64,
+    /// From 0.
+    pub cost_usd: f64,
+    pub skipped: BTreeMap<String, u64>,
 }
 
 /// Result of `heartbeat.status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeartbeatStatusResult {
     pub agents: Map<String, Value>,
+    pub states: BTreeMap<String, HeartbeatState>,
 }
 
 /// Parameters of `heartbeat.trigger`.

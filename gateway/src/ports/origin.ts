@@ -28,6 +28,8 @@ export type Origin =
   | {
       readonly kind: "schedule";
       readonly jobId: string;
+      /** An answer that says nothing leaves the conversation (rule HB5). */
+      readonly heartbeat?: true;
       readonly budget: { readonly steps: number; readonly ms: number; readonly costUsd: number };
     }
   /** The gateway itself, for example a note about an undelivered message. */

@@ -158,6 +158,6 @@ export interface SessionNote {
 
 export type RunEnd =
   /** `taint`: what the conversation has read by now. Absent: nothing of others. */
-  | { readonly state: "final"; readonly text: string; readonly taint?: Taint }
+  | { readonly state: "final"; readonly text: string; readonly taint?: Taint; readonly costUsd?: number }
   | { readonly state: "error" | "aborted"; readonly error: string }
   | { readonly state: "running" | "queued" | "unknown" };

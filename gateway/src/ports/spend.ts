@@ -97,3 +97,9 @@ function combined(left: SpendSum, right: SpendSum, sign: 1 | -1): SpendSum {
   const numbers = Object.fromEntries(NUMBERS.map((name) => [name, Math.max(0, left[name] + sign * right[name])]));
   return { ...left, ...numbers };
 }
+
+/** For work that no one waits for: it is not begun when it could not be paid. */
+export interface SpendPort {
+  /** The setting of a limit of the day or the month that is used up for the owner's work of this agent. Undefined: there is none. */
+  readonly spendFull: (agentId: string) => string | undefined;
+}

@@ -1,5 +1,5 @@
 /**
- * Decides whether HEARTBEAT.md has content. White space, headings without text under them, HTML comments and horizontal rules
+ * What a heartbeat reads and answers: whether HEARTBEAT.md has content, and whether an answer says nothing. White space, headings without text under them, HTML comments and horizontal rules
  * don't count (storage layout). PURE.
  */
 const HEADING = /^#{1,6}(\s|$)/;
@@ -20,3 +20,16 @@ export function isMeaningful(text: string): boolean {
       !UNDERLINE.test(lines[at + 1] ?? ""),
   );
 }
+
+const OK = "HEARTBEAT_OK";
+/** What may stand beside the word. */
+const BESIDE_CHARS = 300;
+const EDGE = /^[\s*_`"'.!()[\]-]+|[\s*_`"'.!()[\]-]+$/g;
+/** The answer says that there is nothing to say (rule HB5): the word at its beginning or end, with a few words beside it. */
+export function saysNothing(text: string): boolean {
+  const said = text.replace(EDGE, "");
+  if (!said.startsWith(OK) && !said.endsWith(OK)) return false;
+  return said.replaceAll(OK, "").trim().length <= BESIDE_CHARS;
+}
+/** An answer without the word. */
+export const withoutWord = (text: string): string => text.replaceAll(new RegExp(`[*_\`]*${OK}[*_\`]*`, "g"), "").trim();

@@ -1,7 +1,7 @@
 /** Reads a schedule as a caller gives it, and makes of it what is stored (rule SC9). PURE. */
 import type { CronSchedule } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
-import { type CronEngine, type CronLine, MAX_EVERY_MS, MIN_EVERY_MS, nextTime, type Schedule } from "./schedule.ts";
+import { type Beat, type CronEngine, type CronLine, MAX_EVERY_MS, MIN_EVERY_MS, nextTime, type Schedule } from "./schedule.ts";
 import { readLength, readTime } from "./words.ts";
 import { isZone } from "./zone.ts";
 
@@ -47,7 +47,7 @@ export function readSchedule(given: CronSchedule, { now, tz, engine }: ReadConte
 const MAX_AHEAD_MS = 10 * 366 * 86_400_000;
 
 /** The next times after `after`, at most `count`. */
-export function nextTimes(schedule: Schedule, after: number, count: number, line: CronLine | undefined): number[] {
+export function nextTimes(schedule: Schedule | Beat, after: number, count: number, line: CronLine | undefined): number[] {
   const times: number[] = [];
   for (let at = nextTime(schedule, after, line); at !== undefined && times.length < count; at = nextTime(schedule, at, line))
     times.push(at);

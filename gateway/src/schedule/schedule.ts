@@ -10,7 +10,10 @@ export type Schedule =
   | { readonly kind: "every"; readonly everyMs: number; readonly anchorMs: number }
   | { readonly kind: "cron"; readonly expr: string; readonly tz: string };
 
-/** One line of cron in one time zone. */
+/** The times of a heartbeat, which its line knows (beat.ts). */
+export type Beat = { readonly kind: "beat" };
+
+/** The times of a line of cron in one time zone, or of a heartbeat. */
 export interface CronLine {
   /** The first time after a moment. Undefined: there is none. */
   after(at: number): number | undefined;
@@ -29,7 +32,7 @@ export const MISSED_NAMED = 20;
 const MISSED_COUNTED = 1_000;
 
 /** The first time after `after`. Undefined: the job never runs again. */
-export function nextTime(schedule: Schedule, after: number, line: CronLine | undefined): number | undefined {
+export function nextTime(schedule: Schedule | Beat, after: number, line: CronLine | undefined): number | undefined {
   switch (schedule.kind) {
     case "at":
       return schedule.atMs > after ? schedule.atMs : undefined;
@@ -38,6 +41,7 @@ export function nextTime(schedule: Schedule, after: number, line: CronLine | und
       return after < anchorMs ? anchorMs : anchorMs + (Math.floor((after - anchorMs) / everyMs) + 1) * everyMs;
     }
     case "cron":
+    case "beat":
       return line?.after(after);
   }
 }
@@ -55,7 +59,7 @@ export interface Due {
  * Of a repeating job, the latest time runs when it is at most `graceMs` late; the others are missed. A job with one time always runs:
  * a reminder is never dropped.
  */
-export function due(schedule: Schedule, from: number, now: number, line: CronLine | undefined, graceMs = GRACE_MS): Due {
+export function due(schedule: Schedule | Beat, from: number, now: number, line: CronLine | undefined, graceMs = GRACE_MS): Due {
   if (from > now) return { missed: [], missedCount: 0 };
   if (schedule.kind === "at") return { start: schedule.atMs, missed: [], missedCount: 0 };
   const times = timesUpTo(schedule, from, now, line);
@@ -68,7 +72,12 @@ export function due(schedule: Schedule, from: number, now: number, line: CronLin
 /** Lines of cron are asked for few times first: a thousand times of a yearly job take as long as a thousand years. */
 const ASKED: readonly number[] = [2, 32, MISSED_COUNTED + 1];
 /** The latest first. */
-function timesUpTo(schedule: Exclude<Schedule, { kind: "at" }>, from: number, now: number, line: CronLine | undefined): readonly number[] {
+function timesUpTo(
+  schedule: Exclude<Schedule, { kind: "at" }> | Beat,
+  from: number,
+  now: number,
+  line: CronLine | undefined,
+): readonly number[] {
   if (schedule.kind === "every") return everyUpTo(schedule, now, MISSED_COUNTED + 1).filter((time) => time >= from);
   let times: readonly number[] = [];
   for (const most of ASKED) {

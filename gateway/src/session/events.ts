@@ -30,7 +30,7 @@ function chat(sessionKey: string, row: Pick<LogRow, "runId">, fields: ChatFields
 }
 
 function assistantEvents(sessionKey: string, row: AssistantRow): readonly SessionNews[] {
-  const text = textOf(row.message.content);
+  const text = row.swallowed === true ? "" : textOf(row.message.content);
   // Clients fetch a file by its key: GET /media/{session}/{name}.
   const content = [...(text === "" ? [] : [{ type: "text", text }]), ...(row.files ?? []).map((file) => ({ ...file }))];
   const said: ChatMessage = { role: "assistant", content, timestamp: row.at };

@@ -15,6 +15,8 @@ export interface Item extends Weighed {
   readonly message: Message;
   /** Tokens of this one and of all before it. */
   readonly upto: number;
+  /** Of a run that the model's history leaves out. */
+  readonly hidden?: true;
 }
 
 export class History {
@@ -26,6 +28,8 @@ export class History {
   /** For the next user message: what happened outside of the conversation. */
   #notes: string[] = [];
 
+  /** Notes that a run's message took with it: they come again when the run is left out. */
+  #taken: { readonly runId: string; readonly notes: readonly string[] } | undefined;
   /** Messages with recordings that are not transcribed yet. */
   #untranscribed = new Set<number>();
   #hasMedia = false;
@@ -38,6 +42,7 @@ export class History {
     this.#rows = [];
     this.#items = [];
     this.#notes = [];
+    this.#taken = undefined;
     this.#untranscribed = new Set();
     this.#hasMedia = false;
     this.#summary = summary;
@@ -54,10 +59,27 @@ export class History {
     this.#rows.push(row);
     if (row.kind === "user" && isUntranscribed(row)) this.#untranscribed.add(row.seq);
     this.#hasMedia ||= row.kind !== "assistant" && typeof row.message.content !== "string" && row.message.content.some(isMediaBlock);
-    const message = row.kind === "user" && this.#notes.length > 0 ? withNotes(row.message, this.#notes.splice(0)) : row.message;
+    const notes = row.kind === "user" ? this.#notes.splice(0) : [];
+    if (row.kind === "user") this.#taken = { runId: row.runId, notes };
+    const message = row.kind === "user" && notes.length > 0 ? withNotes(row.message, notes) : row.message;
     const tokens = tokensOfMessage(message);
     this.#items.push({ row, message, tokens, upto: (this.#items.at(-1)?.upto ?? 0) + tokens });
     this.#messages.push(message);
+    if (row.kind === "assistant" && row.swallowed === true) this.#leaveOut(row.runId);
+  }
+  /** The rows stay, for archives; the model reads none of them. */
+  #leaveOut(runId: string): void {
+    let upto = 0;
+    this.#items = this.#items.map((item) => {
+      const isLeft = item.row.runId === runId || item.hidden === true;
+      const tokens = isLeft ? 0 : item.tokens;
+      upto += tokens;
+      return { ...item, tokens, upto, ...(isLeft ? { hidden: true } : {}) };
+    });
+    const summary = this.#summary ? [this.#summary] : [];
+    this.#messages = [...summary, ...this.#items.flatMap(({ hidden, message }) => (hidden === true ? [] : [message]))];
+    if (this.#taken?.runId === runId) this.#notes.unshift(...this.#taken.notes);
+    this.#taken = undefined;
   }
   /** The messages for the model. The list grows in place; callers must not change it. */
   get messages(): readonly Message[] {

@@ -34,6 +34,28 @@ describe("the conversation in memory", () => {
     assert.equal(JSON.stringify(history.messages.slice(0, 2)), before);
     assert.deepEqual(history.messages, new History(rows).messages);
   });
+  test("[HB5] a heartbeat that says nothing is left out of what the model reads; its rows stay for archives, and notes come again", () => {
+    const ofRun = <R extends LogRow>(row: R, more: object = {}): LogRow => ({ ...row, runId: "beat", ...more });
+    const rows: LogRow[] = [
+      user(1),
+      assistant(2),
+      notice(3, "it ended after all"),
+      ofRun(user(4)),
+      ofRun(assistant(5), { swallowed: true }),
+      user(6),
+      assistant(7),
+    ];
+    const history = new History(rows);
+    const said = history.messages.map((message) => (message.role === "user" ? message.content : message.role));
+    assert.deepEqual(said, ["u1", "assistant", "[Note from the system, not from the user: it ended after all]\n\nu6", "assistant"]);
+    assert.equal([...history.messageRows()].length, 6);
+    assert.equal(history.items.length, 6);
+    const plain = new History(rows.filter(({ runId }) => runId !== "beat"));
+    assert.equal(history.tokens, plain.tokens);
+    const live = new History();
+    for (const row of rows) live.append(row);
+    assert.deepEqual(live.messages, history.messages);
+  });
   test("after a cut it equals a history that was read from the store", () => {
     const rows: LogRow[] = [user(1), assistant(2), notice(3, "n"), user(4), assistant(5)];
     const history = new History(rows);

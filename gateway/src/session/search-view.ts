@@ -57,7 +57,11 @@ export function runEnd(state: State, store: SessionStore, runId: string): RunEnd
   return { state: "unknown" };
 }
 function endOf(row: LogRow): RunEnd | undefined {
-  if (row.kind === "assistant") return row.calls.length === 0 ? { state: "final", text: textOf(row.message.content) } : undefined;
+  if (row.kind === "assistant") {
+    const costUsd = row.runUsage?.costUsd;
+    const end = { state: "final", text: textOf(row.message.content), ...(costUsd === undefined ? {} : { costUsd }) } as const;
+    return row.calls.length === 0 ? end : undefined;
+  }
   if (row.kind !== "notice" || (row.notice !== "error" && row.notice !== "aborted")) return undefined;
   return { state: row.notice, error: row.text };
 }

@@ -14,7 +14,7 @@ import type { KernelPorts } from "../../src/kernel/ports.ts";
 import { all, one, run } from "../../src/platform/sql.ts";
 import type { SessionsPort } from "../../src/ports/sessions.ts";
 import { tool } from "../../src/tools/tool.ts";
-import { ADMIN, connectParams, gateway, Peer, seed, silent } from "../support/gateway.ts";
+import { ADMIN, connectParams, gateway, Peer, seed, silent, TOOLS } from "../support/gateway.ts";
 
 interface RemindersPort {
   readonly reminders: { due(): number | undefined };
@@ -44,10 +44,10 @@ const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm"
     return {
       offers: { reminders: { due } },
       methods: {
-        "heartbeat.start": () => {
-          run(sql, "INSERT INTO reminders(at) VALUES(?)", now());
+        "transfer.meta": () => {
+          run(sql, "INSERT INTO reminders(at) VALUES(?)", now() + sessions.byAgent().size);
           arm();
-          return succeed({ message: `Agents with sessions: ${sessions.byAgent().size}.`, agents: {} });
+          return succeed({ ok: true });
         },
       },
       alarms: [{ name: "reminders", next: due, run: (at) => run(sql, "UPDATE reminders SET rung = 1 WHERE at <= ?", at) }],
@@ -78,10 +78,10 @@ test("one definition and one line add a capability: table, method, alarm, tool, 
       await kernel.server.message(far, JSON.stringify({ type: "req", id, method, params }));
       return peer.answer(id);
     };
-    const hello = await ask("hello", "connect", connectParams("client", "example", ADMIN));
-    expect(hello).toMatchObject({ ok: true, payload: { features: { methods: expect.arrayContaining(["heartbeat.start"]) } } });
+    const hello = await ask("hello", "connect", connectParams("node", "example", ADMIN, { tools: TOOLS, ledger: { calls: [] } }));
+    expect(hello).toMatchObject({ ok: true, payload: { features: { methods: expect.arrayContaining(["transfer.meta"]) } } });
     const before = kernel.ports.contextVersion();
-    expect(await ask("start", "heartbeat.start", {})).toMatchObject({ ok: true, payload: { message: "Agents with sessions: 0." } });
+    expect(await ask("start", "transfer.meta", { transferId: 1, size: 1 })).toMatchObject({ ok: true, payload: { ok: true } });
     expect(kernel.ports.contextVersion()).not.toBe(before);
     expect(ports.reminders.due()).toBeTypeOf("number");
     await kernel.alarm();
@@ -100,8 +100,8 @@ test("two features with the same method throw", async () => {
   await runInDurableObject(gateway(), async (instance, state) => {
     const twice = WITH_REMINDERS.add({
       name: "again",
-      create: () => ({ offers: {}, methods: { "heartbeat.start": () => succeed({ message: "", agents: {} }) } }),
+      create: () => ({ offers: {}, methods: { "transfer.meta": () => succeed({ ok: true }) } }),
     });
-    expect(() => composeGateway(state, env, instance, twice)).toThrow("heartbeat.start");
+    expect(() => composeGateway(state, env, instance, twice)).toThrow("transfer.meta");
   });
 });

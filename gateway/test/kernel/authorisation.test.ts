@@ -29,15 +29,7 @@ const ROLES = {
 type Role = keyof typeof ROLES;
 const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name);
 const methods = Object.keys(METHODS).filter(isMethod);
-const NOT_SERVED: ReadonlySet<string> = new Set([
-  "heartbeat.status",
-  "heartbeat.start",
-  "heartbeat.trigger",
-  "transfer.meta",
-  "transfer.accept",
-  "transfer.complete",
-  "transfer.done",
-]);
+const NOT_SERVED: ReadonlySet<string> = new Set(["transfer.meta", "transfer.accept", "transfer.complete", "transfer.done"]);
 
 const peers = new Map<Role, Peer>();
 let asked: Asked[];

@@ -146,18 +146,13 @@ describe("the first frame", () => {
     await peer.ok("config.unset", { path: "userTimezone" });
     expect(await zoneOf("four")).toBeUndefined();
   });
-  test("[F2] hello-ok lists no method of heartbeats, they are not served, and their settings and those of schedules are refused", async () => {
+  test("[F2] hello-ok lists the methods of heartbeats and schedules; settings of schedules that nothing reads are refused", async () => {
     const peer = await open();
     const { features } = await peer.ok<{ features: { methods: string[] } }>("connect", connectParams("client", "one", ADMIN));
-    expect(features.methods.filter((name) => /^heartbeat\./.test(name))).toEqual([]);
-    expect((await peer.refused("heartbeat.status")).reason).toBe("method.not_served");
-    await peer.ok("config.set", { path: "agents.list", value: [{ id: "main" }] });
+    expect(features.methods).toEqual(expect.arrayContaining(["cron.add", "heartbeat.start", "heartbeat.status", "heartbeat.trigger"]));
     for (const [path, value] of [
       ["cron.enabled", true],
       ["cron.maxJobs", 3],
-      ["agents.defaultHeartbeat.every", "5m"],
-      ["agents.list[0].heartbeat.every", "5m"],
-      ["agents.list", [{ id: "main", heartbeat: { every: "5m" } }]],
     ] as const)
       expect((await peer.refused("config.set", { path, value })).reason, path).toBe("config.not_served");
   });

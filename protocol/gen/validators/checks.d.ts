@@ -158,7 +158,11 @@ import type {
   HealthResult,
   HeartbeatConfig,
   HeartbeatHours,
+  HeartbeatSetParams,
+  HeartbeatSetResult,
+  HeartbeatSkip,
   HeartbeatStartResult,
+  HeartbeatState,
   HeartbeatStatusResult,
   HeartbeatTriggerParams,
   HeartbeatTriggerResult,
@@ -543,7 +547,11 @@ export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
 export function checkHeartbeatHours(value: unknown): value is HeartbeatHours;
+export function checkHeartbeatSetParams(value: unknown): value is HeartbeatSetParams;
+export function checkHeartbeatSetResult(value: unknown): value is HeartbeatSetResult;
+export function checkHeartbeatSkip(value: unknown): value is HeartbeatSkip;
 export function checkHeartbeatStartResult(value: unknown): value is HeartbeatStartResult;
+export function checkHeartbeatState(value: unknown): value is HeartbeatState;
 export function checkHeartbeatStatusResult(value: unknown): value is HeartbeatStatusResult;
 export function checkHeartbeatTriggerParams(value: unknown): value is HeartbeatTriggerParams;
 export function checkHeartbeatTriggerResult(value: unknown): value is HeartbeatTriggerResult;

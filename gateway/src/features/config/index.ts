@@ -12,7 +12,7 @@ import { policyCheck } from "./policy-check.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
-interface Ports extends Pick<KernelPorts, "audit" | "background" | "config">, NodesPort {
+interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort {
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
 }
@@ -31,7 +31,7 @@ const POLICY = "toolApproval";
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ audit, background, config, native, nodes, channelNames }: Ports): Handlers => ({
+const configMethods = ({ arm, audit, background, config, native, nodes, channelNames }: Ports): Handlers => ({
   "config.get": (_caller, params) => {
     const read = config.read(params.path);
     if (!read.ok) return read;
@@ -47,6 +47,8 @@ const configMethods = ({ audit, background, config, native, nodes, channelNames 
   "config.set": async (_caller, params) => {
     if (!params.path.includes(POLICY)) {
       const change = config.set(params.path, params.value);
+      // Deadlines may follow from settings.
+      arm();
       return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
     }
     const policy = policyCheck(await loadRegexEngine(), native, nodes);
@@ -57,6 +59,7 @@ const configMethods = ({ audit, background, config, native, nodes, channelNames 
   "config.unset": async (_caller, params) => {
     const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
     const change = config.unset(params.path, policy?.check);
+    arm();
     return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
   },
   "config.replace": async (caller, params) => {
@@ -64,6 +67,7 @@ const configMethods = ({ audit, background, config, native, nodes, channelNames 
     const replaced = config.replace(params.config, params.version, policy.check);
     background("audit", audit.append(entryOf(caller, replaced)));
     if (!replaced.ok) return replaced;
+    arm();
     const { changed, config: now } = replaced.value;
     const warnings = [
       ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),

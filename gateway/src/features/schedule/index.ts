@@ -1,4 +1,4 @@
-/** Jobs that the agent does by itself (gateway/spec/schedule.md). */
+/** Jobs that the agent does by itself, and heartbeats (gateway/spec/schedule.md, heartbeat.md). */
 import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -7,7 +7,11 @@ import type { ChannelsOutPort } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
+import type { SpendPort } from "../../ports/spend.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
+import type { LookPorts } from "./beat-look.ts";
+import { BeatRows } from "./beat-rows.ts";
+import type { Beats } from "./beats.ts";
 import { type JobRun, JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
@@ -18,6 +22,8 @@ export type SchedulePorts = SessionsPort &
   StopPort &
   ChannelsOutPort &
   ApprovalsPort &
+  SpendPort &
+  Pick<LookPorts, "bucket"> &
   Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;
 
 const RUNS = 50;
@@ -30,14 +36,19 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
   tools: CRON_TOOLS,
   create(ports) {
     const store = new JobStore(ports.database);
+    const rows = new BeatRows(store, ports.config);
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
     const load = (): Promise<Work> => {
-      loaded ??= import("./schedule.lazy.ts").then(({ Jobs, Runner, cronLines, shownRun }) => ({
-        jobs: new Jobs({ ...ports, store, engine: cronLines }),
-        runner: new Runner({ ...ports, store, engine: cronLines }),
-        shownRun,
-      }));
+      loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun }) => {
+        const runner = new Runner({ ...ports, store, engine: cronLines });
+        return {
+          jobs: new Jobs({ ...ports, store, engine: cronLines }),
+          beats: new Beats({ ...ports, store, rows, runner }),
+          runner,
+          shownRun,
+        };
+      });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
         loaded = undefined;
@@ -45,6 +56,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
       return loaded;
     };
     const next = (): number | undefined => {
+      rows.sync(ports.now());
       const times = [store.nextDue(ports.now(), ports.stopped() !== undefined), store.nextCheck()].filter((time) => time !== undefined);
       return times.length === 0 ? undefined : Math.min(...times);
     };
@@ -52,18 +64,25 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
       offers: {
         scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) },
         agentJobs: {
-          of: (agentId) => store.ofAgent(agentId).map(({ id }) => id),
+          of: (agentId) => store.ofAgent(agentId).flatMap(({ id, body }) => (body.beat === undefined ? [id] : [])),
           remove: (agentId) => {
             for (const { id } of store.ofAgent(agentId)) store.remove(id);
           },
         },
       },
-      methods: scheduleMethods(store, load),
+      methods: { ...scheduleMethods(store, load), ...beatMethods(ports.config, load) },
       alarms: [{ name: "schedule", next, run: async () => (await load()).runner.run() }],
     };
   },
 };
+const beatMethods = (config: SchedulePorts["config"], load: () => Promise<Work>): Handlers => ({
+  "heartbeat.status": async () => succeed(await (await load()).beats.status()),
+  "heartbeat.start": async () => succeed(await (await load()).beats.start()),
+  "heartbeat.trigger": async (_caller, { agentId }) => (await load()).beats.trigger(agentId ?? config.defaultAgentId()),
+  "heartbeat.set": async (_caller, params) => (await load()).beats.set(params),
+});
 interface Work {
+  readonly beats: Beats;
   readonly jobs: Jobs;
   readonly runner: Runner;
   readonly shownRun: (run: JobRun) => CronRun;

@@ -5,8 +5,15 @@
 import type { CronOutcome, CronSpec } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { Taint } from "../../ports/taint.ts";
-import type { Due, Schedule } from "../../schedule/schedule.ts";
+import type { BeatSettings } from "../../schedule/beat.ts";
+import type { Marks } from "../../schedule/precheck.ts";
+import type { Beat, Due, Schedule } from "../../schedule/schedule.ts";
 
+export interface BeatBody {
+  readonly settings: BeatSettings;
+  /** Of the conditions of HEARTBEAT.md. */
+  readonly marks: Marks;
+}
 /** What the owner or the agent has said about a job. */
 export interface JobBody {
   readonly name: string;
@@ -14,8 +21,10 @@ export interface JobBody {
   readonly deleteAfterRun?: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  readonly schedule: Schedule;
+  readonly schedule: Schedule | Beat;
   readonly spec: CronSpec;
+  /** The job is an agent's heartbeat. */
+  readonly beat?: BeatBody;
   /** What the conversation that wrote the job had read. Absent: the owner wrote it. */
   readonly taint?: Taint;
 }
@@ -32,6 +41,7 @@ export interface Job {
   readonly failures: number;
   readonly paused?: string;
 }
+export type SkipReason = "empty" | "not_due" | "wrong" | "busy" | "hours" | "budget";
 export interface RunBody {
   readonly startedAt?: number;
   readonly endedAt?: number;
@@ -45,6 +55,11 @@ export interface RunBody {
   readonly taint?: Taint;
   /** The owner asked for it, beside the schedule. */
   readonly byHand?: true;
+  /** Why a heartbeat asked no model. */
+  readonly reason?: SkipReason;
+  /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
+  readonly because?: readonly string[];
+  readonly costUsd?: number;
   /** Codes of the run's questions that the owner was told of. */
   readonly asked?: readonly string[];
 }
@@ -77,6 +92,9 @@ export const MAX_JOBS = 200;
 const RUNS_KEPT = 200;
 /** The jobs of one pass of the alarm. */
 const DUE_AT_ONCE = 50;
+/** No id of a job has a colon. */
+export const beatId = (agentId: string): string => `heartbeat:${agentId}`;
+const IS_BEAT = "(id >= 'heartbeat:' AND id < 'heartbeat;')";
 const DUE = "enabled = 1 AND next_at IS NOT NULL AND (? = 0 OR json_extract(body, '$.schedule.kind') <> 'at')";
 
 export class JobStore {
@@ -87,15 +105,22 @@ export class JobStore {
   }
 
   count(): number {
-    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM cron_jobs")?.n ?? 0;
+    return one<{ n: number }>(this.#db.sql, `SELECT count(*) AS n FROM cron_jobs WHERE NOT ${IS_BEAT}`)?.n ?? 0;
   }
   find(id: string): Job | undefined {
     const row = one<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE id = ?", id);
     return row === undefined ? undefined : jobOf(row);
   }
-  /** The next to run first; those without a next time last. */
+  /** The heartbeats of all agents. */
+  beats(): readonly Job[] {
+    return all<JobRow>(this.#db.sql, `SELECT * FROM cron_jobs WHERE ${IS_BEAT} ORDER BY id`).map(jobOf);
+  }
+  /** Jobs without heartbeats. The next to run first; those without a next time last. */
   list(): readonly Job[] {
-    return all<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs ORDER BY next_at IS NULL OR enabled = 0, next_at, id").map(jobOf);
+    return all<JobRow>(
+      this.#db.sql,
+      `SELECT * FROM cron_jobs WHERE NOT ${IS_BEAT} ORDER BY next_at IS NULL OR enabled = 0, next_at, id`,
+    ).map(jobOf);
   }
   /** False: there are as many jobs as there may be. */
   add(job: Job): boolean {
@@ -124,6 +149,7 @@ export class JobStore {
       paused ?? null,
     );
   }
+  /** Its heartbeat included. */
   ofAgent(agentId: string): readonly Job[] {
     return all<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE agent = ? ORDER BY id", agentId).map(jobOf);
   }
@@ -242,11 +268,24 @@ export class JobStore {
     );
     return row === undefined ? undefined : runOf(row);
   }
-  /** The newest first. */
+  /** A heartbeat that wakes the model: its marks and its row are one step, so that a crash does not look again. */
+  wake(job: Job, id: number, marks: Marks, because: readonly string[], checkAt: number): void {
+    this.#db.transactionSync(() => {
+      const current = this.find(job.id);
+      if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, marks } } });
+      this.change(id, { body: { because }, checkAt });
+    });
+  }
+  /** Keeps what a look has found when nothing is to be done. */
+  mark(jobId: string, marks: Marks): void {
+    const current = this.find(jobId);
+    if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, marks } } });
+  }
+  /** The newest first; without a job those of all jobs, and no heartbeats. */
   runs(jobId: string | undefined, beforeId: number, limit: number): readonly JobRun[] {
     return all<RunRow>(
       this.#db.sql,
-      "SELECT * FROM cron_runs WHERE (? = '' OR job = ?) AND id < ? ORDER BY id DESC LIMIT ?",
+      "SELECT * FROM cron_runs WHERE ((? = '' AND instr(job, ':') = 0) OR job = ?) AND id < ? ORDER BY id DESC LIMIT ?",
       jobId ?? "",
       jobId ?? "",
       beforeId,

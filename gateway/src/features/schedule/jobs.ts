@@ -18,7 +18,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
-import { type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
+import { type Beat, type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { type Job, type JobBody, type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
@@ -155,7 +155,7 @@ export class Jobs {
     const read = readSchedule(given, { now: now(), tz: config.effective().userTimezone, engine });
     return read.ok ? succeed({ stored: read.value, line: this.#lineOf(read.value) }) : read;
   }
-  #lineOf(schedule: Schedule): CronLine | undefined {
+  #lineOf(schedule: Schedule | Beat): CronLine | undefined {
     if (schedule.kind !== "cron") return undefined;
     const line = this.#ports.engine(schedule.expr, schedule.tz);
     return line.ok ? line.value : undefined;

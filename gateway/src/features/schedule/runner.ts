@@ -18,8 +18,11 @@ import type { NamedSession, SessionsPort, StopPort } from "../../ports/sessions.
 import { isForeign } from "../../ports/taint.ts";
 import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
+import { look, type LookPorts, readFile } from "./beat-look.ts";
 import type { Job, JobRun, JobStore, RunBody } from "./job-store.ts";
 import { verbatim } from "../../calls/shown-call.ts";
+import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
+import { beatLine, LAST, NONE } from "../../schedule/beat.ts";
 import { askedText } from "./asking.ts";
 import { lateText, taskSessionKey } from "./shown.ts";
 
@@ -48,6 +51,7 @@ export interface RunnerPorts
     StopPort,
     ChannelsOutPort,
     ApprovalsPort,
+    LookPorts,
     Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "scrub" | "subscriptions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
@@ -100,7 +104,8 @@ export class Runner {
     const next = nextTime(schedule, Math.max(at, job.nextAt ?? at), line);
     store.take(job, came, next, at, isStopped ? "GSV is stopped." : undefined);
   }
-  #lineOf({ body: { schedule } }: Job): CronLine | undefined {
+  #lineOf({ body: { schedule, beat } }: Job): CronLine | undefined {
+    if (beat !== undefined) return beatLine(beat.settings);
     if (schedule.kind !== "cron") return undefined;
     const line = this.#ports.engine(schedule.expr, schedule.tz);
     return line.ok ? line.value : undefined;
@@ -131,6 +136,12 @@ export class Runner {
     else store.change(run.id, { checkAt: now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS), tries });
   }
 
+  /** Begins a run that the owner waits for. What fails is tried again by the alarm. */
+  async beginNow(run: JobRun): Promise<void> {
+    await this.#begin(run).catch((error: unknown) =>
+      this.#failed(run, error instanceof Error ? error.message : String(error), this.#ports.log),
+    );
+  }
   async #begin(run: JobRun): Promise<void> {
     const { store, stopped, now, ask, contextVersion } = this.#ports;
     const job = store.find(run.jobId);
@@ -142,6 +153,8 @@ export class Runner {
     }
     const named = this.#sessionOf(job);
     if (named === undefined) return this.#end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    const because = await this.#looked(job, run, named.key);
+    if (because === undefined) return;
     const { spec } = job.body;
     const { sessions } = this.#ports;
     const isNew = sessions.find(named.key) === undefined;
@@ -156,9 +169,12 @@ export class Runner {
         if (!reset.ok && reset.error.reason !== "session.not_found") throw new Error(sentence(reset.error));
       }
     }
+    // The file of a heartbeat may be of a conversation that has read others.
+    const taint = job.body.beat === undefined ? job.body.taint : (await readFile(this.#ports, job.agentId)).taint;
     const origin: Origin = {
       kind: "schedule",
       jobId: job.id,
+      ...(job.body.beat === undefined ? {} : { heartbeat: true as const }),
       budget: { ...BUDGET, ms: 1000 * ((spec.mode === "task" ? spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S) },
     };
     const sent = await ask(named.key, (session) =>
@@ -166,11 +182,11 @@ export class Runner {
         identity,
         messageId: runId,
         runId,
-        text: textFor(job, run, now()),
+        text: job.body.beat === undefined ? textFor(job, run, now()) : beatText(job, because),
         verbatim: true,
         directives: directivesOf(job),
         origin,
-        ...(job.body.taint === undefined ? {} : { taint: job.body.taint }),
+        ...(taint === undefined ? {} : { taint }),
         contextVersion: contextVersion(),
       }),
     );
@@ -184,6 +200,21 @@ export class Runner {
       tries: 0,
     });
     this.#follow(named.key, runId, run.id);
+  }
+  /** The conditions that wake a heartbeat. Undefined: it has nothing to do, and its row has ended. */
+  async #looked(job: Job, run: JobRun, sessionKey: string): Promise<readonly string[] | undefined> {
+    const { store, now } = this.#ports;
+    const { beat } = job.body;
+    if (beat === undefined) return [];
+    if (run.body.because !== undefined) return run.body.because;
+    const found = await look(this.#ports, job.agentId, sessionKey, beat, run.body.byHand === true);
+    if (found.kind === "wake") {
+      store.wake(job, run.id, found.marks, found.because, now());
+      return found.because;
+    }
+    if (found.marks !== undefined) store.mark(job.id, found.marks);
+    this.#end(run, "skipped", { reason: found.reason, error: found.text });
+    return undefined;
   }
   #sessionOf(job: Job): NamedSession | undefined {
     if (!this.#ports.config.hasAgent(job.agentId)) return undefined;
@@ -259,6 +290,8 @@ export class Runner {
     }
     const summary = end.text.trim().slice(0, SUMMARY_CHARS);
     const label = isForeign(end.taint) ? { taint: end.taint } : {};
+    const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
+    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost });
     const spec = job?.body.spec;
     if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
       return this.#end(run, "ok", { summary, ...label });
@@ -274,6 +307,17 @@ export class Runner {
       ...label,
       error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
     });
+  }
+  /** The answer is in the main conversation already; `target` is where it goes beside. */
+  async #finishBeat(job: Job, target: string, run: JobRun, end: Final, more: Pick<RunBody, "taint" | "costUsd">): Promise<void> {
+    if (saysNothing(end.text)) return this.#end(run, "ok", { ...more, summary: "HEARTBEAT_OK" });
+    const text = withoutWord(end.text);
+    const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
+    const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
+    const delivered = to === undefined || text === "" ? undefined : await this.#deliver(job, run, to, { ...end, text });
+    if (delivered?.ok !== false) return this.#end(run, "ok", body);
+    const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
+    return this.#end(run, "error", { ...body, error });
   }
   async #deliver(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
     if (to === undefined) {
@@ -321,7 +365,7 @@ export class Runner {
     await ask(named.key, (session) => session.note(note));
   }
 
-  #end(run: JobRun, status: "ok" | "error" | "skipped", said: Pick<RunBody, "error" | "summary" | "taint">, uncounted = false): void {
+  #end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
     const { store, now, background, scrub } = this.#ports;
     // An error of a provider may have the key in it.
     const body = {
@@ -341,7 +385,9 @@ export class Runner {
       this.#tell(
         ended.job,
         `cron:${id}:paused:${run.id}`,
-        `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`,
+        about.beat === undefined
+          ? `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`
+          : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
         false,
       ),
     );
@@ -354,6 +400,11 @@ function directivesOf({ body: { spec } }: Job): Directives {
     ...(model === undefined ? {} : { model }),
     ...(spec.thinking === undefined ? {} : { thinkLevel: spec.thinking }),
   };
+}
+function beatText({ body: { spec } }: Job, because: readonly string[]): string {
+  const said = spec.mode === "systemEvent" ? spec.text : spec.message;
+  const why = because.length === 0 ? "" : `\nTrue now: ${because.join("; ")}.`;
+  return `[This is a heartbeat. No person has written this just now.]\n${said}${why}`;
 }
 function textFor(job: Job, run: JobRun, now: number): string {
   const { spec, name } = job.body;

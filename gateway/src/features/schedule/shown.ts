@@ -1,6 +1,5 @@
 /** Jobs and their runs as callers see them. PURE. */
 import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
-import type { Schedule } from "../../schedule/schedule.ts";
 import type { Job, JobRun } from "./job-store.ts";
 
 export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId}`;
@@ -15,10 +14,10 @@ export function lateText(scheduled: number, now: number): string {
   return `, ${late} late: it was due at ${new Date(scheduled).toISOString()}`;
 }
 
-export const shownSchedule = (schedule: Schedule): CronSchedule => schedule;
 export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | undefined): CronJob {
   const { id, agentId, body, enabled, nextAt, failures, paused } = job;
-  const { name, description, deleteAfterRun, createdAt, updatedAt, schedule, spec } = body;
+  const { name, description, deleteAfterRun, createdAt, updatedAt, spec } = body;
+  const schedule: CronSchedule = body.schedule.kind === "beat" ? { kind: "every" } : body.schedule;
   return {
     id,
     agentId: asAgentId(agentId),
@@ -28,7 +27,7 @@ export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | unde
     ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
     createdAtMs: createdAt,
     updatedAtMs: updatedAt,
-    schedule: shownSchedule(schedule),
+    schedule,
     spec,
     state: {
       ...(nextAt === undefined || !enabled ? {} : { nextRunAtMs: nextAt }),

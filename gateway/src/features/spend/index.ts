@@ -1,6 +1,6 @@
 /** Money and tokens: the ledger that every model call reserves from, and what it shows (gateway rules SP1-SP8). */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
-import type { SpendAnswer, SpendAsk } from "../../ports/spend.ts";
+import type { SpendAnswer, SpendAsk, SpendPort } from "../../ports/spend.ts";
 import { succeed } from "../../ports/result.ts";
 import { Ledger, type LedgerPorts } from "./ledger.ts";
 import { SPEND_MIGRATIONS } from "./ledger-store.ts";
@@ -11,13 +11,13 @@ export interface SpendRpc {
 }
 const USUAL_DAYS = 30;
 
-export const spendFeature: FeatureDefinition<LedgerPorts, { readonly spendRpc: SpendRpc }> = {
+export const spendFeature: FeatureDefinition<LedgerPorts, SpendPort & { readonly spendRpc: SpendRpc }> = {
   name: "spend",
   migrations: SPEND_MIGRATIONS,
   create(ports) {
     const ledger = new Ledger(ports);
     return {
-      offers: { spendRpc: { reserve: (ask) => ledger.reserve(ask) } },
+      offers: { spendFull: (agentId) => ledger.full(agentId), spendRpc: { reserve: (ask) => ledger.reserve(ask) } },
       methods: {
         "usage.get": async (_caller, { by, days }) => succeed(await ledger.usage(by ?? "day", days ?? USUAL_DAYS)),
       },

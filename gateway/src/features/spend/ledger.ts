@@ -199,6 +199,18 @@ export class Ledger {
 
   // ---------------------------------------------------------------- looking
 
+  /** The setting of a limit that is used up for an agent's work. */
+  full(agentId: string): string | undefined {
+    const today = dayOf(this.#ports.now(), this.#zone);
+    for (const scope of ["day", "month", "agent"] as const)
+      for (const unit of UNITS) {
+        const limit = limitOf(this.#limits, scope, unit);
+        if (limit !== undefined && this.#store.used(scope, { ...EVERYONE, agent: agentId }, today)[unit] >= limit)
+          return settingOf(scope, unit);
+      }
+    return undefined;
+  }
+
   async usage(by: UsageBy, days: number): Promise<ResultOf<"usage.get">> {
     await this.#settle(this.#store.grants(ASKED_AT_ONCE));
     const zone = this.#zone;

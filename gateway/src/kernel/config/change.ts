@@ -5,6 +5,7 @@ import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
@@ -125,7 +126,8 @@ export function unsetPath(set: Readonly<GsvConfig>, path: string, check = NO_CHE
 /** Checks the size and the rules that the schema does not contain. */
 export function settle(before: Readonly<GsvConfig>, next: unknown, path: string, check: ChangeCheck): Outcome<Change> {
   if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
-  const problem = contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next) ?? check(next, before);
+  const problem =
+    contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next) ?? badHeartbeat(before, next) ?? check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
   if (utf8Bytes(text) > LIMITS.configBytes)
@@ -151,6 +153,18 @@ function contradiction(config: Readonly<GsvConfig>): string | undefined {
 function deadLink(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
   const was = new Set(compileLinks(before.session?.identityLinks).problems);
   return compileLinks(next.session?.identityLinks).problems.find((problem) => !was.has(problem));
+}
+
+/** A heartbeat that cannot be followed, unless it was set before. */
+function badHeartbeat(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const was = new Set(heartbeatProblems(before));
+  return heartbeatProblems(next).find((problem) => !was.has(problem));
+}
+function heartbeatProblems({ agents, userTimezone = "UTC" }: Readonly<GsvConfig>): readonly string[] {
+  return [undefined, ...(agents?.list ?? [])].flatMap((agent) => {
+    const read = beatSettings(agent?.heartbeat, agents?.defaultHeartbeat, userTimezone);
+    return read.ok ? [] : [`${agent === undefined ? "agents.defaultHeartbeat" : `The heartbeat of ${agent.id}`}: ${read.error.message}`];
+  });
 }
 
 /** Models by the path of the setting that names them. */

@@ -2,12 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
-import { asAgentId } from "../../../../protocol/gen/types.ts";
 import { readPath, setPath, unsetPath } from "./change.ts";
 import { effective } from "./effective.ts";
 
 const reasonOf = (outcome: ReturnType<typeof setPath>): string => (outcome.ok ? "ok" : outcome.error.reason);
-const MAIN = asAgentId("main");
 
 describe("[F1] a setting that nothing reads", () => {
   test("is refused with a reason of its own, alone and inside a larger value", () => {
@@ -26,20 +24,18 @@ describe("[F1] a setting that nothing reads", () => {
   const stored: GsvConfig = {
     userTimezone: "Europe/Berlin",
     cron: { maxJobs: 173 },
-    agents: { list: [{ id: MAIN, description: "the first", heartbeat: { every: "1h" } }] },
   };
 
   test("of an earlier version is kept, and no run gets it", () => {
     const inForce = effective(stored);
     assert.equal(inForce.userTimezone, "Europe/Berlin");
     assert.ok(!Object.hasOwn(inForce, "cron"));
-    assert.deepEqual(inForce.agents?.list, [{ id: MAIN, description: "the first" }]);
   });
 
   test("of an earlier version is shown as not in force", () => {
     const whole = readPath(stored, undefined);
     assert.ok(whole.ok);
-    assert.deepEqual(whole.value.notInForce, ["cron", "agents.list.0.heartbeat"]);
+    assert.deepEqual(whole.value.notInForce, ["cron"]);
     assert.ok(!JSON.stringify(whole.value.value).includes("173"));
     const part = readPath(stored, "cron.maxJobs");
     assert.ok(part.ok);
@@ -53,8 +49,8 @@ describe("[F1] a setting that nothing reads", () => {
     const other = setPath(stored, "model.provider", "openai");
     assert.ok(other.ok);
     assert.deepEqual(other.value.config.cron, stored.cron);
-    assert.equal(reasonOf(setPath(stored, "agents.list", stored.agents?.list)), "ok");
-    assert.equal(reasonOf(setPath(stored, "agents.list[0].heartbeat.every", "2h")), "config.not_served");
+    assert.equal(reasonOf(setPath(stored, "cron", stored.cron)), "ok");
+    assert.equal(reasonOf(setPath(stored, "cron.maxJobs", 2)), "config.not_served");
     const removed = unsetPath(stored, "cron");
     assert.ok(removed.ok && removed.value.wasSet && removed.value.config.cron === undefined);
   });

@@ -53,13 +53,21 @@ function unknownPath(segments: readonly string[], index: number, at: Cell): stri
   const names = fieldsOf(parent[1]).map((field) => field.name);
   const best = nearest(name, names);
   if (best !== undefined) return `There is no setting ${written}. Did you mean ${shown([...where, best, ...segments.slice(index + 1)])}?`;
-  const meant = nearest(
-    segments.at(-1) ?? "",
-    leaves().map((leaf) => leaf.name),
-  );
-  const elsewhere = leaves().find((leaf) => leaf.name === meant)?.path;
+  const elsewhere = elsewhereOf(segments.at(-1) ?? "");
   if (elsewhere !== undefined) return `There is no setting ${written}. Did you mean ${elsewhere}?`;
   return `There is no setting ${written}. ${where.length === 0 ? "Settings are" : `${shown(where)} has`} ${names.join(", ")}.`;
+}
+
+/** A setting with such a name at another place; one near the top is meant rather than one deep inside. */
+function elsewhereOf(name: string): string | undefined {
+  for (const group of [leaves().filter(({ depth }) => depth <= 2), leaves()]) {
+    const meant = nearest(
+      name,
+      group.map((leaf) => leaf.name),
+    );
+    if (meant !== undefined) return group.find((leaf) => leaf.name === meant)?.path;
+  }
+  return undefined;
 }
 
 /** Names come from outside: long ones are cut. */
@@ -68,17 +76,17 @@ const shown = (segments: readonly string[]): string => {
   return text.length <= 120 ? text : `${text.slice(0, 117)}...`;
 };
 
-type Leaves = readonly { readonly path: string; readonly name: string }[];
+type Leaves = readonly { readonly path: string; readonly name: string; readonly depth: number }[];
 let allLeaves: Leaves | undefined;
 /** Every setting in use that can be named without knowing a map's keys or a list's length. */
 const leaves = (): Leaves => (allLeaves ??= findLeaves());
 function findLeaves(): Leaves {
-  const found: { path: string; name: string }[] = [];
+  const found: { path: string; name: string; depth: number }[] = [];
   const visit = (cell: Cell, path: readonly string[]): void => {
     const here = resolveCell(cell);
     if (notServedAt(path) !== undefined) return;
     if (here[0] === "struct") for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
-    else found.push({ path: formatPath(path), name: path.at(-1) ?? "" });
+    else found.push({ path: formatPath(path), name: path.at(-1) ?? "", depth: path.length });
   };
   visit(ROOT, []);
   return found;

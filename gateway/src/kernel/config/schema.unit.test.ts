@@ -40,7 +40,7 @@ describe("[P5.1] a name that is no setting", () => {
     ["limits.zzzzzzzz.x", /^There is no setting limits\.zzzzzzzz\.x\. limits has .*\bdayCostUsd\b/],
     ["zzzzzzzz", /^There is no setting zzzzzzzz\. Settings are model, .*\buserTimezone\.$/],
     // Nothing reads these, so no one is told to use them.
-    ["defaultHeartbeat", /^There is no setting defaultHeartbeat\. Settings are /],
+    ["maxRunsPerJobHistory", /^There is no setting maxRunsPerJobHistory\. Settings are /],
   ] as const)
     test(text, () => {
       const segments = parsePath(text);

@@ -90,7 +90,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
   const { ports, context, model, window, flight } = turn;
   const { config } = context;
   const work = state.work ?? { summary: "", memories: "" };
-  const items = ports.history().items.filter(({ row }) => row.seq >= run.cursor && row.seq <= run.upto);
+  const items = ports.history().items.filter(({ row, hidden }) => hidden !== true && row.seq >= run.cursor && row.seq <= run.upto);
   const purpose = run.kind === "reset" ? "memories" : "summary";
   const memories = state.identity.isOwnersSession && config.compaction?.extractMemories !== false;
   const all: EventBody = { type: "Summarized", effectId: effect.id, cursor: run.upto + 1, summary: work.summary, memories: work.memories };

@@ -42,6 +42,8 @@ export interface AssistantRow extends RowBase {
   readonly runUsage?: Usage;
   /** With a final answer: the files that go out with it. */
   readonly files?: readonly MediaBlock[];
+  /** The whole run is no part of the model's history: a heartbeat that had nothing to say. */
+  readonly swallowed?: true;
 }
 export interface ToolResultRow extends RowBase {
   readonly kind: "toolResult";

@@ -2,14 +2,13 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
-import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { CronJob, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { sessionPort } from "../../../src/platform/stubs.ts";
 import type { ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
 import { channelEntrypoint, eventually, FAR } from "../../support/gateway.ts";
-import { add, alarm, asked, becomes, HOUR, inside, jobStage, pass, runs, shownIn, task } from "./support.ts";
+import { add, alarm, asked, becomes, channelService, HOUR, inside, jobStage, pass, runs, shownIn, task } from "./support.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -244,29 +243,4 @@ describe("[SC13] what ends with others", () => {
     expect(JSON.stringify(await runs(stage))).not.toContain(secret);
     expect(JSON.stringify(await inside((store) => store.runs(undefined, Number.MAX_SAFE_INTEGER, 10)))).not.toContain(secret);
   });
-});
-
-const channelService = (sent: OutboundMessage[]): ChannelService => ({
-  describe: async () => ({
-    peerKinds: ["dm", "group"],
-    media: true,
-    reactions: false,
-    typing: false,
-    replies: true,
-    edits: false,
-    buttons: true,
-    login: false,
-    maxTextChars: 4_000,
-  }),
-  start: async () => ({ accountId: "default", connected: true, authenticated: true }),
-  stop: async () => ({ accountId: "default", connected: false, authenticated: true }),
-  status: async () => [{ accountId: "default", connected: true, authenticated: true }],
-  send: async ({ message: outbound }: { message: OutboundMessage }) => {
-    sent.push(outbound);
-    return { status: "queued" as const };
-  },
-  live: async () => ({ ok: true }),
-  typing: async () => ({ ok: true }),
-  login: async () => ({ state: "connected" as const, message: "" }),
-  logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
 });

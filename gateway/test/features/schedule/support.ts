@@ -2,7 +2,8 @@
 import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
-import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
+import type { ChannelService } from "../../../../protocol/gen/services.ts";
+import type { CronAddParams, CronRun, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { wiring } from "../../../src/app/session-wiring.ts";
 import { JobStore } from "../../../src/features/schedule/job-store.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
@@ -81,3 +82,29 @@ export async function shownIn({ peer }: JobStage, sessionKey = "agent:main:main"
   return events.flatMap(({ payload }) => (payload.text === undefined ? [] : [payload.text]));
 }
 export const asked = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1) ?? "");
+
+/** A channel that notes what it is to send. */
+export const channelService = (sent: OutboundMessage[]): ChannelService => ({
+  describe: async () => ({
+    peerKinds: ["dm", "group"],
+    media: true,
+    reactions: false,
+    typing: false,
+    replies: true,
+    edits: false,
+    buttons: true,
+    login: false,
+    maxTextChars: 4_000,
+  }),
+  start: async () => ({ accountId: "default", connected: true, authenticated: true }),
+  stop: async () => ({ accountId: "default", connected: false, authenticated: true }),
+  status: async () => [{ accountId: "default", connected: true, authenticated: true }],
+  send: async ({ message: outbound }: { message: OutboundMessage }) => {
+    sent.push(outbound);
+    return { status: "queued" as const };
+  },
+  live: async () => ({ ok: true }),
+  typing: async () => ({ ok: true }),
+  login: async () => ({ state: "connected" as const, message: "" }),
+  logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
+});

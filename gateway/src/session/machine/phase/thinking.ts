@@ -11,6 +11,7 @@ import type { CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
 import { type Acting, type ActiveRun, callIdOf, callsDeadline, modelEffectId, providerCallId, type Thinking } from "../state.ts";
 import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
+import { saysNothing } from "../../../prompt/heartbeat.ts";
 import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
@@ -44,6 +45,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       { ...event.message, content: event.message.content.filter((block) => block.type !== "toolCall") },
       MESSAGE_ROW_BYTES,
     );
+    const swallowed = isSwallowed(run, textOf(message.content));
     const row = append(d, {
       kind: "assistant",
       runId: run.runId,
@@ -53,13 +55,20 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       calls: [],
       runUsage: spent,
       ...(run.files ? { files: run.files } : {}),
+      ...(swallowed ? { swallowed } : {}),
     });
     knowContext(d, event, row.seq);
+    // The provider has counted what the history has no more.
+    if (swallowed) delete d.state.context;
     endWithAnswer(d, run, row.seq);
     return;
   }
   act(d, went, event);
 }
+
+/** A heartbeat with nothing to say (rule HB5). */
+const isSwallowed = ({ origin, files }: Thinking, text: string): boolean =>
+  origin.kind === "schedule" && origin.heartbeat === true && files === undefined && saysNothing(text);
 
 /** Counts as progress, because a recording may take as long as a call. */
 export function transcribed(d: Draft, { effectId, row }: EventOf<"Transcribed">): void {

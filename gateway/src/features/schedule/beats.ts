@@ -1,0 +1,121 @@
+/** `heartbeat.*`: shows, changes and triggers heartbeats (rules HB1, HB8). */
+import type { ParamsOf, ResultOf } from "../../../../protocol/gen/methods.ts";
+import { type AgentConfig, asAgentId, type HeartbeatSkip, type HeartbeatState } from "../../../../protocol/gen/types.ts";
+import { unknownAgent } from "../../kernel/naming.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { type LookPorts, readFile } from "./beat-look.ts";
+import type { BeatRows } from "./beat-rows.ts";
+import { beatId, type JobRun, type JobStore } from "./job-store.ts";
+import type { Runner } from "./runner.ts";
+
+export interface BeatsPorts extends Pick<KernelPorts, "arm" | "config" | "now">, Pick<LookPorts, "bucket"> {
+  readonly store: JobStore;
+  readonly rows: BeatRows;
+  readonly runner: Pick<Runner, "beginNow">;
+}
+const DAY_MS = 86_400_000;
+const SHOWN_RUNS = 200;
+
+export class Beats {
+  readonly #ports: BeatsPorts;
+  constructor(ports: BeatsPorts) {
+    this.#ports = ports;
+  }
+
+  async status(): Promise<ResultOf<"heartbeat.status">> {
+    const { config, rows, now } = this.#ports;
+    rows.sync(now());
+    const states = await Promise.all(config.agents().map(async ({ id }) => [id, await this.#stateOf(id)] as const));
+    const all = Object.fromEntries(states);
+    return { agents: all, states: all };
+  }
+  async start(): Promise<ResultOf<"heartbeat.start">> {
+    const { rows, now, arm, store } = this.#ports;
+    rows.unpause(now());
+    arm();
+    const count = store.beats().length;
+    const message =
+      count === 0
+        ? "No agent has a heartbeat. Give one: `gsv heartbeat on`."
+        : `${count === 1 ? "1 agent has" : `${count} agents have`} a heartbeat.`;
+    return { message, ...(await this.status()) };
+  }
+  async set({ agentId: named, ...changes }: ParamsOf<"heartbeat.set">): Promise<Result<ResultOf<"heartbeat.set">>> {
+    const { config, rows, now, arm } = this.#ports;
+    const agentId = named ?? config.defaultAgentId();
+    if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+    const list = config.effective().agents?.list ?? [];
+    const { activeHours, ...others } = changes;
+    const changed = (agent: AgentConfig): AgentConfig => ({
+      ...agent,
+      heartbeat: {
+        ...agent.heartbeat,
+        ...others,
+        ...(activeHours === undefined ? {} : { activeHours: { ...agent.heartbeat?.activeHours, ...activeHours } }),
+      },
+    });
+    const isListed = list.some(({ id }) => id === agentId);
+    const next = isListed
+      ? list.map((agent) => (agent.id === agentId ? changed(agent) : agent))
+      : [...list, changed({ id: asAgentId(agentId) })];
+    const set = config.set("agents.list", next);
+    if (!set.ok) return set;
+    rows.unpause(now());
+    arm();
+    return succeed({ ok: true, agentId: asAgentId(agentId), state: await this.#stateOf(agentId) });
+  }
+  async trigger(agentId: string): Promise<Result<ResultOf<"heartbeat.trigger">>> {
+    const { config, store, rows, now, runner, arm } = this.#ports;
+    if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+    rows.sync(now());
+    const id = beatId(agentId);
+    const skipped = (skipReason: string, message: string) => succeed({ ok: true, message, skipped: true, skipReason });
+    if (store.find(id) === undefined)
+      return skipped("off", `${agentId} has no heartbeat. Give it one: \`gsv heartbeat on --agent ${agentId}\`.`);
+    const taken = store.takeByHand(id, now());
+    if (taken === undefined) return skipped("busy", "The heartbeat before still goes on.");
+    await runner.beginNow(taken);
+    arm();
+    const run = store.runById(taken.id);
+    if (run?.status === "skipped") return skipped(reasonOf(run), run.body.error ?? "Nothing was run.");
+    if (run?.status === "error") return succeed({ ok: false, message: run.body.error ?? "The heartbeat failed." });
+    return succeed({ ok: true, message: `The heartbeat of ${agentId} runs in its main conversation.` });
+  }
+
+  async #stateOf(agentId: string): Promise<HeartbeatState> {
+    const { store, rows, now } = this.#ports;
+    const read = rows.settings(agentId);
+    const job = store.find(beatId(agentId));
+    if (!read.ok) return { ...NONE, problem: read.error.message };
+    if (read.value === undefined || job === undefined) return NONE;
+    const { everyMs, target, hours } = read.value;
+    const { instructions } = await readFile(this.#ports, agentId);
+    const runs = store.runs(job.id, Number.MAX_SAFE_INTEGER, SHOWN_RUNS);
+    const lately = runs.filter(({ ts }) => ts > now() - DAY_MS);
+    const last = runs.find(({ checkAt, status }) => checkAt === undefined && status !== "missed");
+    const open = store.open(job.id);
+    const skipped: Record<string, number> = {};
+    for (const run of lately) if (run.status === "skipped") skipped[reasonOf(run)] = (skipped[reasonOf(run)] ?? 0) + 1;
+    return {
+      enabled: job.enabled,
+      ...(instructions.kind === "wrong" ? { problem: instructions.problem } : {}),
+      everyMs,
+      target,
+      ...(hours === undefined ? {} : { activeHours: { start: clock(hours.start), end: clock(hours.end), timezone: hours.tz } }),
+      ...(job.nextAt === undefined || !job.enabled ? {} : { nextRunAtMs: job.nextAt }),
+      ...(open?.body.startedAt === undefined ? {} : { runningAtMs: open.body.startedAt }),
+      ...(last === undefined ? {} : { lastRunAtMs: last.ts, lastStatus: last.status }),
+      ...(last?.status === "skipped" ? { lastSkip: reasonOf(last) } : {}),
+      ...(last?.body.error === undefined ? {} : { lastReason: last.body.error }),
+      ...(job.paused === undefined ? {} : { paused: job.paused }),
+      runs: lately.filter(({ body }) => body.startedAt !== undefined).length,
+      costUsd: lately.reduce((sum, { body }) => sum + (body.costUsd ?? 0), 0),
+      skipped,
+    };
+  }
+}
+const NONE: HeartbeatState = { enabled: false, runs: 0, costUsd: 0, skipped: {} };
+/** GSV was stopped, or the heartbeat before went on: the scheduler itself has skipped it. */
+const reasonOf = ({ body }: JobRun): HeartbeatSkip => body.reason ?? (body.error === "GSV is stopped." ? "stopped" : "busy");
+const clock = (minutes: number): string => `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;

@@ -1,0 +1,99 @@
+/**
+ * Whether HEARTBEAT.md has something to do now (rules HB3, HB4). PURE: the file, the marks of earlier beats and the present state of the
+ * files that it names come in. No model is asked.
+ */
+import { isMeaningful } from "../prompt/heartbeat.ts";
+import { momentOnDay } from "./beat.ts";
+import { readLength } from "./words.ts";
+
+/** A condition of the front matter, as it is written. */
+export type Condition = { readonly text: string } & (
+  | { readonly kind: "every"; readonly ms: number; readonly at?: number }
+  | { readonly kind: "file_changed"; readonly path: string }
+);
+export type Instructions =
+  | { readonly kind: "empty" }
+  /** Without conditions, each beat asks the model. */
+  | { readonly kind: "tasks"; readonly conditions: readonly Condition[] }
+  | { readonly kind: "wrong"; readonly problem: string };
+/** By the text of a condition: when it was true the last time, or the state of its file. */
+export type Marks = Readonly<Record<string, number | string>>;
+
+const MAX_CONDITIONS = 20;
+const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+const DAY_MS = 86_400_000;
+
+export function readInstructions(text: string): Instructions {
+  const front = FRONT.exec(text);
+  const rest = front === null ? text : text.slice(front[0].length);
+  if (!isMeaningful(rest)) return { kind: "empty" };
+  const conditions: Condition[] = [];
+  for (const line of (front?.[1] ?? "").split(/\r?\n/)) {
+    const said = line.replace(/(?:^|\s)#.*$/, "").trim();
+    if (said === "" || said === "when:") continue;
+    const condition = conditionOf(said.replace(/^-\s+/, ""));
+    if (condition === undefined)
+      return {
+        kind: "wrong",
+        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is no condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\` and \`file_changed: notes/inbox.md\`.`,
+      };
+    conditions.push(condition);
+  }
+  if (conditions.length > MAX_CONDITIONS)
+    return { kind: "wrong", problem: `HEARTBEAT.md has ${conditions.length} conditions; at most ${MAX_CONDITIONS} are read.` };
+  return { kind: "tasks", conditions };
+}
+function conditionOf(text: string): Condition | undefined {
+  const [, name, given] = /^(\w+):\s*(.+)$/.exec(text) ?? [];
+  const value = given?.replace(/^(["'])(.*)\1$/, "$2").trim();
+  if (value === undefined || value === "") return undefined;
+  if (name === "file_changed") return { kind: "file_changed", path: value, text: `file_changed: ${value}` };
+  if (name !== "every") return undefined;
+  const [, length = "", hour, minute] = /^(.+?)(?:\s+at\s+(\d{1,2}):(\d{2}))?$/.exec(value) ?? [];
+  const ms = readLength(length);
+  if (ms === undefined || ms < 60_000) return undefined;
+  const written = { kind: "every", ms, text: `every: ${value}` } as const;
+  if (hour === undefined || minute === undefined) return written;
+  const at = Number(hour) * 60 + Number(minute);
+  return Number(hour) > 23 || Number(minute) > 59 || ms % DAY_MS !== 0 ? undefined : { ...written, at };
+}
+
+/** What is true now, and the marks for the next beat. `states`: of the files that conditions name, by path. */
+export function check(
+  conditions: readonly Condition[],
+  marks: Marks,
+  { now, tz, states }: { readonly now: number; readonly tz: string; readonly states: ReadonlyMap<string, string> },
+): { readonly due: readonly string[]; readonly marks: Marks } {
+  const due: string[] = [];
+  const next: Record<string, number | string> = {};
+  for (const condition of conditions) {
+    const { text } = condition;
+    const mark = Object.hasOwn(marks, text) ? marks[text] : undefined;
+    if (condition.kind === "file_changed") {
+      const state = states.get(condition.path) ?? "absent";
+      // What the file was before it was first looked at is no change.
+      if (mark !== undefined && mark !== state) due.push(text);
+      next[text] = state;
+      continue;
+    }
+    const since = typeof mark === "number" && mark <= now ? mark : undefined;
+    const isDue =
+      condition.at === undefined
+        ? since === undefined || now - since >= condition.ms
+        : isSlotDue(condition.ms, condition.at, since, now, tz);
+    if (isDue) due.push(text);
+    next[text] = isDue || since === undefined ? now : since;
+  }
+  return { due, marks: next };
+}
+/** Enough days lie between the last time of the day and the one at or before the mark. The first look is a mark: it makes nothing due. */
+function isSlotDue(ms: number, at: number, since: number | undefined, now: number, tz: string): boolean {
+  if (since === undefined) return false;
+  const slotOf = (moment: number): number => {
+    const today = momentOnDay(moment, 0, at, tz);
+    return today <= moment ? today : momentOnDay(moment, -1, at, tz);
+  };
+  return slotOf(now) - slotOf(since) >= ms - CLOCK_CHANGE_MS;
+}
+/** A change of clocks makes a day this much shorter at most. */
+const CLOCK_CHANGE_MS = 3 * 3_600_000;

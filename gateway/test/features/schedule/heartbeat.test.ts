@@ -1,0 +1,340 @@
+/** Heartbeats with the real gateway, its alarm and real sessions. Only the model and the clock are made up. */
+import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
+import type { HeartbeatState, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { Gateway } from "../../../src/app/gateway-do.ts";
+import { sessionPort } from "../../../src/platform/stubs.ts";
+import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
+import { says, value } from "../../session/support.ts";
+import { channelEntrypoint, client, eventually, FAR, gateway } from "../../support/gateway.ts";
+import { add, alarm, asked, channelService, HOUR, inside, jobStage, pass, shownIn } from "./support.ts";
+
+const stage = jobStage();
+const { calls } = stage;
+const MAIN = "agent:main:main";
+const BEAT = "heartbeat:main";
+const HALF = HOUR / 2;
+const workspace = createWorkspaceStore(env.STORAGE);
+const instructions = async (text: string): Promise<void> => void value(await workspace.write("main", "HEARTBEAT.md", text));
+const on = (more: object = {}) => stage.peer.ok<ResultOf<"heartbeat.set">>("heartbeat.set", { every: "30m", ...more });
+const status = async (): Promise<HeartbeatState> => {
+  const { main } = (await stage.peer.ok<ResultOf<"heartbeat.status">>("heartbeat.status")).states;
+  if (main === undefined) throw new Error("main has no entry");
+  return main;
+};
+const newest = () => inside((store) => store.runs(BEAT, Number.MAX_SAFE_INTEGER, 1)[0]);
+/** Fires the alarm until the newest time of the heartbeat has this status. */
+const becomes = (wanted: string) =>
+  eventually(async () => {
+    await alarm();
+    expect((await newest())?.status).toBe(wanted);
+  });
+const says_ = (text: string): Promise<unknown> =>
+  stage.peer.ok("chat.send", { sessionKey: MAIN, message: text, messageId: crypto.randomUUID() });
+const idle = () => eventually(async () => expect((await sessionPort(env, MAIN).resume()).busy).toBe(false));
+
+describe("[HB1] [HB8] the settings of a heartbeat", () => {
+  it("is off at first; it is switched on and off, and a wrong setting is refused by each way", async () => {
+    expect(await status()).toEqual({ enabled: false, runs: 0, costUsd: 0, skipped: {} });
+    const { state } = await on({ target: "none", activeHours: { start: "08:00", end: "22:00", timezone: "UTC" } });
+    expect(state).toMatchObject({ enabled: true, everyMs: HALF, target: "none", nextRunAtMs: FAR + 8 * HOUR });
+    await stage.peer.ok("heartbeat.set", { every: "2h" });
+    expect(await status()).toMatchObject({ everyMs: 2 * HOUR, activeHours: { start: "08:00", end: "22:00", timezone: "UTC" } });
+    for (const [path, wrong] of [
+      ["agents.defaultHeartbeat.every", "often"],
+      ["agents.list[0].heartbeat.target", "somewhere"],
+      ["agents.list[0].heartbeat.activeHours.start", "25:00"],
+    ])
+      expect((await stage.peer.refused("config.set", { path, value: wrong })).reason, path).toBe("config.invalid");
+    expect((await stage.peer.refused("heartbeat.set", { every: "1s" })).reason).toBe("config.invalid");
+    expect((await stage.peer.refused("heartbeat.set", { agentId: "none", every: "1h" })).reason).toBe("agent.unknown");
+    await stage.peer.ok("heartbeat.set", { every: "0" });
+    expect(await status()).toMatchObject({ enabled: false });
+    expect(await inside((store) => store.beats())).toEqual([]);
+    expect(await stage.peer.ok("heartbeat.start")).toMatchObject({ message: expect.stringContaining("gsv heartbeat on") });
+  });
+  it("follows the configuration for all agents, and is no job in the lists of jobs", async () => {
+    await stage.peer.ok("agents.create", { agentId: "work" });
+    await stage.peer.ok("config.set", { path: "agents.defaultHeartbeat", value: { every: "1h" } });
+    const { agents, states, message } = await stage.peer.ok<ResultOf<"heartbeat.start">>("heartbeat.start");
+    expect(message).toBe("2 agents have a heartbeat.");
+    expect(agents).toEqual(states);
+    expect(states).toMatchObject({ main: { everyMs: HOUR }, work: { everyMs: HOUR } });
+    pass(stage, HOUR);
+    await becomes("skipped");
+    await add(stage);
+    expect(await stage.peer.ok("cron.list")).toMatchObject({ jobs: [{ id: "report" }], count: 1 });
+    expect(await stage.peer.ok("cron.runs")).toEqual({ runs: [], count: 0 });
+    // A heartbeat holds no agent back.
+    await stage.peer.ok("agents.delete", { agentId: "work", sessions: true });
+    expect((await inside((store) => store.beats())).map(({ agentId }) => agentId)).toEqual(["main"]);
+  });
+});
+
+describe("[HB2] [HB3] [P16] a heartbeat with nothing to do", () => {
+  it("calls no model on a whole day with an empty HEARTBEAT.md; each time is one alarm and one row", async () => {
+    await instructions("# Rounds\n\n<!-- - look at the mail -->\n");
+    await on();
+    const fired = vi.spyOn(Gateway.prototype, "alarm");
+    for (let beat = 1; beat <= 48; beat++) {
+      pass(stage, HALF);
+      await alarm();
+    }
+    expect(calls).toEqual([]);
+    expect(fired.mock.calls.length).toBe(48);
+    const rows = await inside((store) => store.runs(BEAT, Number.MAX_SAFE_INTEGER, 200));
+    expect(rows.map(({ ts }) => (ts - FAR) / HALF).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 48 }, (_, n) => n + 1));
+    expect(new Set(rows.map(({ status: is, body }) => `${is} ${body.reason}`))).toEqual(new Set(["skipped empty"]));
+    expect(await status()).toMatchObject({
+      runs: 0,
+      costUsd: 0,
+      skipped: { empty: 48 },
+      lastReason: "HEARTBEAT.md has no task.",
+      lastSkip: "empty",
+    });
+  });
+  it("sets no alarm outside the active hours, in the owner's zone", async () => {
+    await stage.peer.ok("config.set", { path: "userTimezone", value: "America/New_York" });
+    await on({ activeHours: { start: "09:00", end: "10:00" } });
+    // New York is five hours behind on the first of January.
+    const times: number[] = [];
+    for (let beat = 0; beat < 4; beat++) {
+      const { nextRunAtMs = 0 } = await status();
+      times.push((nextRunAtMs - FAR) / HALF);
+      pass(stage, nextRunAtMs - stage.now);
+      await alarm();
+    }
+    expect(times).toEqual([28, 29, 76, 77]);
+  });
+  it("[HB7] looks too late: the hours are over", async () => {
+    await instructions("- look at the mail");
+    await on({ activeHours: { start: "09:00", end: "10:00" } });
+    pass(stage, 10.2 * HOUR);
+    await becomes("skipped");
+    expect((await newest())?.body).toMatchObject({ reason: "hours" });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("[HB4] the conditions of HEARTBEAT.md", () => {
+  it("only a true one calls the model, which is told; a restart does not find it true again", async () => {
+    stage.answer = () => says("HEARTBEAT_OK");
+    await instructions("---\nwhen:\n  - every: 1d at 06:00\n  - file_changed: notes/in.md\n---\n- look at the notes");
+    await on();
+    for (let beat = 1; beat <= 11; beat++) {
+      pass(stage, HALF);
+      await becomes("skipped");
+    }
+    expect(calls).toEqual([]);
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+    expect(asked(calls[0])).toContain("True now: every: 1d at 06:00.");
+    await abortAllDurableObjects();
+    stage.peer = await client();
+    pass(stage, HALF);
+    await becomes("skipped");
+    value(await workspace.write("main", "notes/in.md", "the mail is here"));
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(calls).toHaveLength(2);
+    expect(asked(calls[1])).toContain("True now: file_changed: notes/in.md.");
+    expect(await status()).toMatchObject({ runs: 2, skipped: { not_due: 12 } });
+  });
+  it("a line that is no condition is shown, and no model is called", async () => {
+    await instructions("---\nunread: whatsapp\n---\n- look");
+    await on();
+    pass(stage, HALF);
+    await becomes("skipped");
+    expect(await status()).toMatchObject({ problem: expect.stringContaining("unread: whatsapp"), skipped: { wrong: 1 } });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("[HB5] [HB6] the answer of a heartbeat", () => {
+  it("that says nothing is shown to no one, and later runs do not read it", async () => {
+    stage.answer = () => says("hello to you");
+    await says_("hello");
+    await eventually(() => expect(calls).toHaveLength(1));
+    await idle();
+    const before = JSON.stringify(calls[0]?.messages[0]);
+    await instructions("- look at the mail");
+    await on();
+    stage.answer = () => says("**HEARTBEAT_OK** all is quiet");
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(calls).toHaveLength(2);
+    expect(asked(calls[1])).toContain("This is a heartbeat");
+    // The heartbeat itself reads the conversation.
+    expect(JSON.stringify(calls[1]?.messages[0])).toBe(before);
+    expect(JSON.stringify(await shownIn(stage, MAIN))).not.toContain("quiet");
+    for (const evict of [false, true]) {
+      if (evict) await abortAllDurableObjects();
+      if (evict) stage.peer = await client();
+      stage.answer = () => says("well");
+      await says_("how are you");
+      const count = evict ? 4 : 3;
+      await eventually(() => expect(calls).toHaveLength(count));
+      await idle();
+      const read = JSON.stringify(calls.at(-1)?.messages);
+      expect(read).toContain("hello to you");
+      expect(read).not.toContain("heartbeat");
+      expect(read).not.toContain("HEARTBEAT_OK");
+    }
+  });
+  it("that says something stays in the conversation and goes to the owner's last direct chat, not to who wrote later", async () => {
+    const sent: OutboundMessage[] = [];
+    vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
+    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
+    await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { owners: ["ann"], allowFrom: ["bob"] } });
+    for (const id of ["ann", "bob"]) {
+      pass(stage, 1_000);
+      await channelEntrypoint("whatsapp").inbound({
+        account: { channel: "whatsapp", accountId: "default" },
+        inbound: {
+          peer: { kind: "dm", id },
+          sender: { id },
+          message: { id: `m-${id}`, text: "hello", timestamp: stage.now },
+          receivedAt: stage.now,
+        },
+      });
+    }
+    await eventually(() => expect(sent).toHaveLength(2));
+    await idle();
+    sent.length = 0;
+    await instructions("- look at the mail");
+    await on();
+    stage.answer = () => says("The mail server is down.");
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(sent).toMatchObject([{ kind: "answer", peer: { id: "ann" }, text: "The mail server is down." }]);
+    await on({ target: "none" });
+    pass(stage, HALF);
+    await becomes("ok");
+    await on({ target: "whatsapp/default/dm/bob" });
+    stage.answer = () => says("Bob, the mail is down.");
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(sent.slice(1)).toMatchObject([{ peer: { id: "bob" }, text: "Bob, the mail is down." }]);
+    expect(calls.at(-1)?.messages.filter((message) => JSON.stringify(message).includes("The mail server is down."))).toHaveLength(2);
+  });
+});
+
+describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
+  const prepared = async (): Promise<OutboundMessage[]> => {
+    const sent: OutboundMessage[] = [];
+    vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
+    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
+    await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { allowFrom: ["bob"] } });
+    await instructions("- look at the mail");
+    await on({ target: "whatsapp/default/dm/bob" });
+    return sent;
+  };
+  const restart = async (): Promise<void> => {
+    await abortAllDurableObjects();
+    stage.peer = await client();
+  };
+  it("between the claim, the look and the begin: one run, one delivery", async () => {
+    const sent = await prepared();
+    pass(stage, HALF);
+    await inside((store) => {
+      const job = store.find(BEAT);
+      if (job === undefined) throw new Error("no heartbeat");
+      const run = store.take(job, { start: FAR + HALF, missed: [], missedCount: 0 }, FAR + HOUR, stage.now, undefined);
+      if (run === undefined) throw new Error("not taken");
+    });
+    await restart();
+    await inside((store) => {
+      const job = store.find(BEAT);
+      const run = store.open(BEAT);
+      if (job !== undefined && run !== undefined) store.wake(job, run.id, { "every: 1h": stage.now }, ["every: 1h"], stage.now);
+    });
+    await restart();
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+    expect(asked(calls[0])).toContain("True now: every: 1h.");
+    expect(sent).toHaveLength(1);
+  });
+  it("in the run, and between the delivery and its row: one run, one delivery", async () => {
+    const sent = await prepared();
+    let isOpen = true;
+    stage.answer = async () => {
+      while (isOpen) await scheduler.wait(2);
+      return says("the mail is down");
+    };
+    pass(stage, HALF);
+    await becomes("running");
+    await evictDurableObject(gateway());
+    stage.peer = await client();
+    isOpen = false;
+    pass(stage, 20_000);
+    await becomes("ok");
+    expect(sent).toHaveLength(1);
+    await runInDurableObject(gateway(), (_gateway, state) => {
+      state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", stage.now);
+    });
+    await evictDurableObject(gateway());
+    stage.peer = await client();
+    pass(stage, 20_000);
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+    expect(new Set(sent.map(({ deliveryId }) => deliveryId)).size).toBe(1);
+  });
+});
+
+describe("[HB7] a heartbeat that finds no place", () => {
+  it("while a run goes on is skipped, with the reason; the one after it runs", async () => {
+    let isOpen = true;
+    stage.answer = async () => {
+      while (isOpen) await scheduler.wait(2);
+      return says("done");
+    };
+    await instructions("- look at the mail");
+    await on();
+    await says_("a long task");
+    await eventually(() => expect(calls).toHaveLength(1));
+    pass(stage, HALF);
+    await becomes("skipped");
+    expect((await newest())?.body).toMatchObject({ reason: "busy", error: "A run goes on in the main conversation." });
+    isOpen = false;
+    await idle();
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(calls).toHaveLength(2);
+    expect(await status()).toMatchObject({ runs: 1, skipped: { busy: 1 } });
+  });
+  it("[SC10] [ST1] while GSV is stopped, and when a limit is used up, calls no model", async () => {
+    await instructions("- look at the mail");
+    await on();
+    await stage.peer.ok("gateway.stop", {});
+    pass(stage, HALF);
+    await becomes("skipped");
+    await stage.peer.ok("gateway.resume", {});
+    await stage.peer.ok("config.set", { path: "limits.dayCostUsd", value: 0 });
+    pass(stage, HALF);
+    await eventually(async () => {
+      await alarm();
+      expect((await newest())?.body.reason).toBe("budget");
+    });
+    expect((await status()).skipped).toEqual({ stopped: 1, budget: 1 });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("[HB8] a heartbeat by hand", () => {
+  it("says why nothing was run, and runs outside of the hours and without a true condition", async () => {
+    const trigger = () => stage.peer.ok<ResultOf<"heartbeat.trigger">>("heartbeat.trigger");
+    expect(await trigger()).toMatchObject({ ok: true, skipped: true, skipReason: "off" });
+    await on({ activeHours: { start: "09:00", end: "10:00" } });
+    expect(await trigger()).toMatchObject({ skipped: true, skipReason: "empty", message: "HEARTBEAT.md has no task." });
+    await instructions("---\nevery: 1d at 06:00\n---\n- look");
+    pass(stage, 1_000);
+    expect(await trigger()).toEqual({ ok: true, message: "The heartbeat of main runs in its main conversation." });
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
+    expect((await stage.peer.refused("heartbeat.trigger", { agentId: "none" })).reason).toBe("agent.unknown");
+  });
+});
