@@ -10,7 +10,9 @@ import { channels, timesOf } from "./channels.ts";
 import { compaction, concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
 import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
+import { decisionUs } from "./policy.ts";
 import { median, quantile, run, start, stop, usageOf } from "./process.ts";
+import { sandboxCost } from "./sandbox.ts";
 import { undoOfRun } from "./undo.ts";
 import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
 
@@ -35,6 +37,11 @@ function atMost(name: string, value: number, unit: string, limit: number): void 
 }
 function ratio(name: string, value: number, unit: string, floor: number, limit: number): void {
   rows.push({ name, value, unit, floor, target: `<= ${limit}x floor`, ok: value <= floor * limit });
+}
+/** The difference to a floor that does the same without something. */
+function over(name: string, value: number | undefined, floor: number, limit: number): void {
+  if (value === undefined) say(`${name}: this machine does not have it`);
+  else rows.push({ name, value, unit: "ms", floor, target: `<= floor + ${limit} ms`, ok: value <= floor + limit });
 }
 function info(name: string, value: number, unit: string): void {
   rows.push({ name, value, unit, target: "", ok: true });
@@ -200,6 +207,10 @@ async function main(): Promise<void> {
     );
     const bash = await toolRoundTrip(system, model, "agent:main:cli:dm:bash", 'bench__Bash {"command":"true"}', 20);
     atMost("tool round trip, Bash on a node, without the login shell's own time", bash - (await loginShell()), "ms", 25);
+    const confined = await sandboxCost(system, quick ? 20 : 60);
+    over("command in the sandbox, bubblewrap, over one without", confined.bubblewrapMs, confined.offMs, 8);
+    over("command in the sandbox, Landlock, over one without", confined.landlockMs, confined.offMs, 2);
+    atMost("policy: a decision about a call, 20 rules and 20 grants", await decisionUs(quick ? 50 : 200), "us", 50);
     say(`search in ${quick ? 20_000 : 200_000} files ...`);
     await search(system, tree);
     const archived = quick ? 2_000 : 10_000;

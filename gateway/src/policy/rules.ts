@@ -106,7 +106,8 @@ function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: She
     const fits = (given: readonly string[]): boolean => isEqual(op === "equals" ? given : given.slice(0, vector.length), vector);
     return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise;
   }
-  const texts = words === undefined ? [text] : [text, words.join(" "), bare.join(" ")];
+  // Most often they are the same text, and a pattern takes its time.
+  const texts = words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
   if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
   return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise;
 }

@@ -1,0 +1,78 @@
+/** What a sandbox costs a command: the same command on three nodes of this machine, which take turns. */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { median, start, stop } from "./process.ts";
+import { gsv, type Gsv } from "./system.ts";
+
+export interface SandboxCost {
+  /** Of a call without a sandbox. */
+  readonly offMs: number;
+  /** Undefined: this machine does not have the tier. */
+  readonly bubblewrapMs: number | undefined;
+  readonly landlockMs: number | undefined;
+}
+interface Node {
+  readonly id: string;
+  /** What its commands must run in. */
+  readonly tier: string | undefined;
+  readonly policy: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+const NODES: readonly Node[] = [
+  { id: "cost-off", tier: undefined, policy: 'sandbox = "off"\n', env: {} },
+  { id: "cost-bubblewrap", tier: "bubblewrap", policy: "", env: {} },
+  // Without bubblewrap in its PATH a node has Landlock.
+  { id: "cost-landlock", tier: "landlock", policy: "", env: { PATH: "/nonexistent" } },
+];
+interface Listed {
+  readonly nodeId: string;
+  readonly online: boolean;
+  readonly sandbox?: { readonly tier?: string };
+}
+
+/** The profile of the user's login shell would be a part of each sample, so the shell is `sh`. */
+export async function sandboxCost(system: Gsv, samples: number): Promise<SandboxCost> {
+  const client = await system.open("bench-sandbox");
+  const policy = join(system.env["GSV_CONFIG_DIR"] ?? "", "node.toml");
+  const stops: (() => Promise<void>)[] = [];
+  const times = new Map<string, number[]>();
+  try {
+    for (const node of NODES) {
+      const workspace = join(system.home, node.id);
+      mkdirSync(workspace);
+      writeFileSync(policy, node.policy, { mode: 0o600 });
+      const child = start(gsv, ["node", "--id", node.id, "--workspace", workspace], { ...system.env, SHELL: "/bin/sh", ...node.env });
+      stops.push(() => stop(child));
+      const found = await online(client, node.id);
+      if (found.sandbox?.tier === node.tier) times.set(node.id, []);
+    }
+    for (let count = -3; count < samples; count++)
+      for (const [id, found] of times) {
+        const from = performance.now();
+        const { error } = await client.call("tool.invoke", { tool: `${id}__Bash`, args: { command: "true" }, timeoutMs: 60_000 });
+        if (error !== undefined) throw new Error(`${id}: ${JSON.stringify(error)}`);
+        if (count >= 0) found.push(performance.now() - from);
+      }
+  } finally {
+    for (const end of stops) await end();
+    rmSync(policy, { force: true });
+    client.close();
+  }
+  const cost = (id: string): number | undefined => {
+    const found = times.get(id);
+    return found && median(found);
+  };
+  const offMs = cost("cost-off");
+  if (offMs === undefined) throw new Error("the node without a sandbox has one");
+  return { offMs, bubblewrapMs: cost("cost-bubblewrap"), landlockMs: cost("cost-landlock") };
+}
+
+async function online(client: Awaited<ReturnType<Gsv["open"]>>, id: string): Promise<Listed> {
+  for (const until = performance.now() + 20_000; ; ) {
+    const { payload } = await client.call("nodes.list", {});
+    const found = ((payload?.["nodes"] ?? []) as Listed[]).find((node) => node.nodeId === id && node.online);
+    if (found !== undefined) return found;
+    if (performance.now() > until) throw new Error(`${id} did not come online`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
