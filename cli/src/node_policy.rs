@@ -7,15 +7,19 @@
 //! escalation = true                # whether the agent may ask you for a command outside the sandbox, or with further hosts
 //! env = ["MY_SETTING"]             # variables that commands get besides the usual ones
 //! caches = ["~/.cargo/registry"]   # package caches that commands may write; this replaces the default list
+//! [limits]                         # of all processes of one command together (Linux); a command that goes beyond is ended
+//! memory_mib = 8192                # without it: three quarters of the machine's memory
+//! processes = 4096                 # with their threads
 //! [roots]
 //! rw = ["~/data"]                  # further folders that commands may write
 //! ro = ["~/reference"]             # further folders that commands may read in `strict`
 //! ```
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use gsv_node::sandbox::{DEFAULT_CACHES, HostRule, Profile, is_reserved};
+use gsv_node::{CommandLimits, machine_memory_bytes};
 use toml_edit::{Document, Item, Table};
 
 use crate::exit::{Failure, Outcome};
@@ -32,10 +36,16 @@ pub struct NodePolicy {
     pub readable: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
     pub env: Vec<String>,
+    /// Of one command. Absent: what this machine's memory allows by default.
+    pub memory_mib: Option<u64>,
+    pub processes: Option<usize>,
 }
 
 const FOLDERS: usize = 100;
 const HOSTS: usize = 100;
+/// Less than any shell needs, and more than any machine has, are mistakes.
+const MEMORY_MIB: RangeInclusive<i64> = 64..=16_777_216;
+const PROCESSES: RangeInclusive<i64> = 16..=4_194_304;
 
 impl NodePolicy {
     pub fn path() -> Outcome<PathBuf> {
@@ -71,6 +81,8 @@ impl NodePolicy {
             readable: Vec::new(),
             caches: caches.collect(),
             env: Vec::new(),
+            memory_mib: None,
+            processes: None,
         };
         for (key, item) in entries(document.as_table()) {
             let problem = |problem: &str| at(text, key.span.clone(), &format!("`{}`: {problem}", key.name));
@@ -113,15 +125,54 @@ impl NodePolicy {
                         *list = folders(item, home).map_err(|error| problem(&error))?;
                     }
                 }
+                "limits" => policy.read_limits(item, text, &problem)?,
                 _ => {
                     return Err(problem(
-                        "there is no such key; there are `sandbox`, `network`, `escalation`, `env`, `caches` and `roots`",
+                        "there is no such key; there are `sandbox`, `network`, `escalation`, `env`, `caches`, `limits` and `roots`",
                     ));
                 }
             }
         }
         policy.check_hosts(&document, text)?;
         Ok(policy)
+    }
+
+    fn read_limits(&mut self, item: &Item, text: &str, problem: &dyn Fn(&str) -> String) -> Result<(), String> {
+        let table = item
+            .as_table()
+            .ok_or_else(|| problem("it must be a section: `[limits]`"))?;
+        for (key, item) in entries(table) {
+            let problem = |problem: &str| at(text, key.span.clone(), &format!("`limits.{}`: {problem}", key.name));
+            let within = |range: RangeInclusive<i64>| {
+                let number = item.as_integer().filter(|number| range.contains(number));
+                number.ok_or_else(|| {
+                    problem(&format!(
+                        "it must be a whole number from {} to {}",
+                        range.start(),
+                        range.end()
+                    ))
+                })
+            };
+            match key.name.as_str() {
+                "memory_mib" => self.memory_mib = u64::try_from(within(MEMORY_MIB)?).ok(),
+                "processes" => self.processes = usize::try_from(within(PROCESSES)?).ok(),
+                _ => {
+                    return Err(problem(
+                        "there is no such key; `limits` has `memory_mib` and `processes`",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What one command may use. Absent: this system does not tell what a command uses.
+    pub fn limits(&self) -> Option<CommandLimits> {
+        let default = CommandLimits::for_machine(machine_memory_bytes()?);
+        Some(CommandLimits {
+            memory_bytes: self.memory_mib.map_or(default.memory_bytes, |mib| mib << 20),
+            processes: self.processes.unwrap_or(default.processes),
+        })
     }
 
     /// A list that no command could use is a mistake.
@@ -254,13 +305,15 @@ mod tests {
 
     #[test]
     fn sb11_every_key_is_read() {
-        let text = "sandbox = \"workspace+net\"\nnetwork = [\"crates.io\", \"*.npmjs.org\", \"localhost:3000\"]\nescalation = false\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
+        let text = "sandbox = \"workspace+net\"\nnetwork = [\"crates.io\", \"*.npmjs.org\", \"localhost:3000\"]\nescalation = false\nenv = [\"MINE\"]\ncaches = [\"/srv/cache\"]\n[limits]\nmemory_mib = 512\nprocesses = 100\n[roots]\nrw = [\"~/data\"]\nro = [\"/srv\"]\n";
         let hosts = ["crates.io", "*.npmjs.org", "localhost:3000"];
         let hosts = hosts.map(|host| HostRule::parse(host).unwrap()).to_vec();
         let want = NodePolicy {
             sandbox: Some(Profile::WorkspaceNet),
             hosts: Some(hosts),
             escalation: false,
+            memory_mib: Some(512),
+            processes: Some(100),
             writable: vec!["/home/u/data".into()],
             readable: vec!["/srv".into()],
             caches: vec!["/srv/cache".into()],
@@ -283,6 +336,12 @@ mod tests {
             ("sandbox = \"strict\"\nnetwork = [\"a.org\"]", 2, "`workspace+net`"),
             ("sandbox = \"on\"", 1, "`strict`"),
             ("escalation = \"no\"", 1, "true or false"),
+            ("limits = 5", 1, "section"),
+            ("[limits]\nmemory = 512", 2, "`memory_mib`"),
+            ("[limits]\nmemory_mib = \"4 GiB\"", 2, "from 64 to"),
+            ("[limits]\n\nmemory_mib = 63", 3, "from 64 to"),
+            ("[limits]\nprocesses = 15", 2, "from 16 to"),
+            ("[limits]\nprocesses = 4194305", 2, "from 16 to"),
             ("env = \"A\"", 1, "list"),
             ("env = [1]", 1, "list"),
             ("env = [\"GSV_TOKEN\"]", 1, "can't be passed"),

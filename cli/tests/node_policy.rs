@@ -290,6 +290,23 @@ fn sb12_strict_reads_only_what_the_policy_names() {
     end(child, node);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn sb19_a_command_beyond_the_limits_of_the_policy_is_ended_and_the_node_goes_on() {
+    let machine = Machine::new();
+    machine.policy("sandbox = \"off\"\n[limits]\nprocesses = 20\n", 0o600);
+    let (child, mut node) = machine.start();
+    let many = "for n in 1 2 3 4 5 6; do for m in 1 2 3 4 5 6; do setsid sleep 60 & done; done; wait";
+    let ended = bash(&mut node, "a/1", many).to_string();
+    assert!(
+        ended.contains("limit.processes: ") && ended.contains("more than 20 processes"),
+        "{ended}"
+    );
+    let next = bash(&mut node, "a/2", "echo alive").to_string();
+    assert!(next.contains("alive") && !next.contains("limit."), "{next}");
+    end(child, node);
+}
+
 #[test]
 fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
     let machine = Machine::new();
@@ -310,6 +327,14 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
         );
     }
     assert_eq!(run.code, Some(i32::from(found["tier"].is_null())));
+    // [SB19] Only Linux tells what a command uses.
+    let limits = &found["limits"];
+    if cfg!(target_os = "linux") {
+        assert_eq!(limits["processes"], 4096, "{found}");
+        assert!(limits["memoryMib"].as_u64().is_some_and(|mib| mib > 0), "{found}");
+    } else {
+        assert!(limits.is_null(), "{found}");
+    }
     // [SB14] Hosts are shown only where a tier lets commands through to them.
     let has_hosts = found["tier"] == json!("bubblewrap");
     assert_eq!(found["network"], if has_hosts { json!([]) } else { Value::Null });

@@ -94,6 +94,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         supervisor: Supervisor::Program {
             program: exe,
             args: vec![OsString::from(SUPERVISE)],
+            limits: policy.limits(),
         },
         private,
         sandbox: Some(sandbox_settings(policy, &id)?),

@@ -30,6 +30,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     };
     let listed: Option<Vec<String>> =
         (policy.hosts.as_ref()).map(|hosts| hosts.iter().map(ToString::to_string).collect());
+    let policy_limits = policy.limits();
     let settings = SandboxSettings {
         profile: tested,
         ..sandbox_settings(policy, &test_folder())?
@@ -46,11 +47,13 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let _ = std::fs::remove_dir_all(&settings.own);
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
+    let limits = policy_limits.map(|limits| (limits.memory_bytes >> 20, limits.processes));
     // What is listed has no effect where nothing can let a command through.
     let network = listed.as_ref().filter(|_| level.as_ref().is_some_and(Level::has_hosts));
     let data = json!({
         "configured": configured.map(Profile::name),
         "network": network,
+        "limits": limits.map(|(memory_mib, processes)| json!({"memoryMib": memory_mib, "processes": processes})),
         "tested": tested.name(),
         "tier": level.as_ref().map(|level| level.tier.name()),
         "gaps": level.as_ref().map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
@@ -61,6 +64,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         out.fields([
             ("configured", Some(configured_words(configured))),
             ("network", Some(network_words(level.as_ref(), listed.as_deref()))),
+            ("limits", Some(limits_words(limits))),
             ("tested", Some(tested.name().to_owned())),
             (
                 "level",
@@ -81,6 +85,13 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         format!("This machine can't enforce the profile `{}`.", tested.name()),
         "Without it, the agent's commands can do what you can: run the node as a user of its own, or in a container.",
     ))
+}
+
+fn limits_words(limits: Option<(u64, usize)>) -> String {
+    limits.map_or_else(
+        || "none: this system does not tell what a command uses".to_owned(),
+        |(memory_mib, processes)| format!("{memory_mib} MiB of memory and {processes} processes for one command"),
+    )
 }
 
 fn network_words(level: Option<&Level>, listed: Option<&[String]>) -> String {

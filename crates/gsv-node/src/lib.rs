@@ -33,7 +33,7 @@ mod tasks;
 mod undo;
 
 pub use error::NodeError;
-pub use gsv_tools::{Supervisor, is_inside_command, supervise_main};
+pub use gsv_tools::{CommandLimits, Supervisor, is_inside_command, machine_memory_bytes, supervise_main};
 pub use log::Level;
 pub use node::{NodeConfig, check_workspace, run};
 pub use report::{Status, StatusSink};

@@ -41,7 +41,8 @@ impl Tool for Bash {
             description: format!(
                 "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
                 A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
-                control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers.{}",
+                control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers. \
+                The user can undo what Write, Edit and Delete change, but not what a command changes.{}",
                 confined(&self.sessions)
             ),
             input_schema: json!({

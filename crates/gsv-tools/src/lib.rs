@@ -36,10 +36,10 @@ pub mod undo;
 mod write;
 
 pub use error::ToolError;
-pub use exec::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
+pub use exec::{CommandLimits, CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
 pub use exec::{
     ExecEvent, ExecEventKind, Network, Reattached, RunningCall, Sandbox, StartInfo, Supervisor, is_inside_command,
-    supervise_main,
+    machine_memory_bytes, supervise_main,
 };
 pub use tool::{BoxFuture, CallContext, Cancel, Effect, OnStarted, Progress, Tool, ToolDefinition};
 pub use tool_output::{Block, BlockOutput, ToolOutput};

@@ -8,6 +8,9 @@
 #[path = "bash/background.rs"]
 mod background;
 pub(crate) mod common;
+#[cfg(target_os = "linux")]
+#[path = "bash/limits.rs"]
+mod limits;
 
 use std::time::Duration;
 
@@ -17,6 +20,13 @@ use gsv_tools::{CallContext, Cancel, Progress};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+#[tokio::test]
+async fn un6_the_model_knows_that_changes_by_commands_are_not_undone() {
+    let tools = serde_json::to_value(Lab::new().tools.definitions()).unwrap();
+    let description = tools[0]["description"].as_str().unwrap();
+    assert!(description.contains("not what a command changes"), "{description}");
+}
 
 #[tokio::test]
 async fn p6_2_a_result_has_exactly_its_fields() {

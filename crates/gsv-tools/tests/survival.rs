@@ -145,6 +145,7 @@ fn supervisor(kind: &str) -> Supervisor {
         _ => Supervisor::Program {
             program: std::env::current_exe().unwrap(),
             args: vec!["__supervise".into()],
+            limits: None,
         },
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gsv_sandbox::Profile;
 use serde::{Deserialize, Serialize};
 
+use super::command_limits::CommandLimits;
 use super::host;
 
 pub(crate) const OUTPUT: &str = "output";
@@ -61,6 +62,9 @@ pub(crate) struct Meta {
     /// Its call asked for hosts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_hosts: bool,
+    /// Absent where nothing watches them, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limits: Option<CommandLimits>,
 }
 
 /// How a command ended, as its supervisor wrote it.
@@ -109,14 +113,18 @@ pub(crate) enum Ending {
     Cancelled,
     Killed,
     Flood,
+    Memory,
+    Processes,
 }
 
 impl Ending {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Timeout, "timeout"),
         (Self::Cancelled, "cancelled"),
         (Self::Killed, "killed"),
         (Self::Flood, "flood"),
+        (Self::Memory, "memory"),
+        (Self::Processes, "processes"),
     ];
 }
 

@@ -6,6 +6,7 @@
 //! Never: runs a command twice, keeps output in memory.
 
 mod asked;
+mod command_limits;
 mod host;
 mod meta;
 mod output;
@@ -18,11 +19,13 @@ mod start;
 mod state;
 mod supervisor;
 mod tree;
+mod usage;
 mod watch;
 
 use serde::Serialize;
 
 pub(crate) use asked::Asked;
+pub use command_limits::CommandLimits;
 pub use meta::StartInfo;
 pub(crate) use report::{CommandInfo, ListedCommand};
 pub use report::{CommandOutput, CommandStatus, EndedCommand, EndedOutput, RunningCommand, RunningOutput};
@@ -33,6 +36,7 @@ pub(crate) use sessions::Sessions;
 pub(crate) use start::Spec;
 pub use supervisor::{Supervisor, supervise_main};
 pub use tree::is_inside_command;
+pub use usage::machine_memory_bytes;
 
 /// A change of a background command, for `node.exec.event`. The same event always has the same id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -219,9 +219,32 @@ fn ended_command(meta: &Meta, end: &End) -> EndedCommand {
         workdir: meta.workdir.clone(),
         exit_code,
         signal,
-        note: (end.ending == Some(Ending::Flood)).then(|| {
-            "the command was ended because it printed more than can be kept; send its output to a file".into()
-        }),
+        note: over_limit(meta, end),
+    }
+}
+
+/// That the command was ended because it used too much.
+fn over_limit(meta: &Meta, end: &End) -> Option<Cow<'static, str>> {
+    let limits = meta.limits.as_ref();
+    match end.ending? {
+        Ending::Flood => {
+            Some("the command was ended because it printed more than can be kept; send its output to a file".into())
+        }
+        Ending::Memory => Some(
+            format!(
+                "limit.memory: the command was ended because its processes used more than {} MiB of memory together; let it use less, or ask the user to raise `memory_mib` in node.toml",
+                limits?.memory_bytes >> 20
+            )
+            .into(),
+        ),
+        Ending::Processes => Some(
+            format!(
+                "limit.processes: the command was ended because it had more than {} processes and threads at once; let it start fewer, or ask the user to raise `processes` in node.toml",
+                limits?.processes
+            )
+            .into(),
+        ),
+        Ending::Timeout | Ending::Cancelled | Ending::Killed => None,
     }
 }
 
@@ -251,7 +274,8 @@ pub(super) fn end_event(meta: &Meta, end: &End, refused: &[String], mut tail: St
         Some(Exit::Signal(number)) => signal = Some(host::signal_name(number)),
         None | Some(Exit::NeverRan) => tail += "\n[it is gone; its exit status is not known]",
     }
-    if let Some(note) = of_sandbox(meta, end, refused, &tail) {
+    let note = over_limit(meta, end).or_else(|| of_sandbox(meta, end, refused, &tail).map(Cow::from));
+    if let Some(note) = note {
         let _ = write!(tail, "\n[{note}]");
     }
     ExecEvent {
@@ -272,6 +296,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::exec::CommandLimits;
 
     fn meta() -> Meta {
         Meta {
@@ -292,6 +317,10 @@ mod tests {
             sandbox: None,
             may_leave: false,
             has_hosts: false,
+            limits: Some(CommandLimits {
+                memory_bytes: 64 << 20,
+                processes: 16,
+            }),
         }
     }
 
@@ -346,6 +375,21 @@ mod tests {
                 "note": "the command was ended because it printed more than can be kept; send its output to a file",
             }))
         );
+        for (ending, start) in [
+            (
+                Ending::Memory,
+                "limit.memory: the command was ended because its processes used more than 64 MiB",
+            ),
+            (
+                Ending::Processes,
+                "limit.processes: the command was ended because it had more than 16 processes",
+            ),
+        ] {
+            let ended = result(Exit::Signal(9), Some(ending));
+            assert!(ended["note"].as_str().unwrap().starts_with(start), "{ended}");
+            let event = end_event(&meta(), &end(Some(Exit::Signal(9)), Some(ending)), &[], "out".into());
+            assert!(event.output_tail.unwrap().starts_with(&format!("out\n[{start}")));
+        }
         assert_eq!(
             serde_json::to_value(running(&meta(), &output())).unwrap(),
             json!({"status": "running", "sessionId": "s.1", "pid": 7, "startedAt": 1000, "tail": "out\n", "workdir": "/ws"})

@@ -239,6 +239,7 @@ async fn open_gate(
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
         may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave),
         has_hosts: !spec.hosts.is_empty(),
+        limits: how.supervisor.limits(),
     };
     let (written, copy) = (folder.clone(), meta.clone());
     off(move || written.write_meta(&copy))

@@ -17,10 +17,12 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions};
 
+use super::command_limits::CommandLimits;
 use super::host;
 use super::meta::{Ending, Exit, Folder, OUTPUT};
 use super::output::{Trimmed, trim};
 use super::tree::Tree;
+use super::usage::excess;
 use crate::limits;
 
 /// How commands are supervised.
@@ -29,8 +31,13 @@ pub enum Supervisor {
     /// By a script for `/bin/sh`.
     #[default]
     Shell,
-    /// By a program that calls [`supervise_main`] with what follows `args`, such as `gsv __supervise`.
-    Program { program: PathBuf, args: Vec<OsString> },
+    /// By a program that calls [`supervise_main`] with what follows `args`, such as `gsv __supervise`. It ends a command that goes beyond
+    /// `limits`, where the system tells what it uses.
+    Program {
+        program: PathBuf,
+        args: Vec<OsString>,
+        limits: Option<CommandLimits>,
+    },
 }
 
 const SH: &str = "/bin/sh";
@@ -74,6 +81,14 @@ printf '%s\n' "$line" >"$1/exit.tmp" && exec mv -f "$1/exit.tmp" "$1/exit"
 "#;
 
 impl Supervisor {
+    /// What its commands may use.
+    pub(super) fn limits(&self) -> Option<CommandLimits> {
+        match self {
+            Self::Shell => None,
+            Self::Program { limits, .. } => *limits,
+        }
+    }
+
     /// The command line that runs `program`. The caller adds pipes, directory and environment. `is_confined`: it may report a
     /// signal as a high exit status.
     pub(super) fn command(&self, folder: &Path, stdin: &Path, program: &[OsString], is_confined: bool) -> Command {
@@ -85,7 +100,9 @@ impl Supervisor {
                 built.process_group(0);
                 built
             }
-            Self::Program { program: path, args } => {
+            Self::Program {
+                program: path, args, ..
+            } => {
                 let mut built = Command::new(path);
                 built.args(args);
                 built
@@ -132,7 +149,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(child) = child else {
         return exit_with(folder.write_exit(Exit::NeverRan).is_ok());
     };
-    bound_output(folder.clone(), child.id());
+    bound(folder.clone(), child.id());
     let exit = match wait_for(child.id()) {
         Some(_) if folder.file("never").exists() => Exit::NeverRan,
         Some(Exit::Code(code)) if has_statuses => Exit::of_status(code),
@@ -184,13 +201,27 @@ fn close_pipes() {
     }
 }
 
-/// Keeps the output file small while the command runs. The thread ends with the program.
-fn bound_output(folder: Folder, pgid: u32) {
+/// Keeps the output file small while the command runs, and ends a command that uses too much. What is left of it outside its group ends
+/// when the command has (`end_the_rest`). The thread ends with the program.
+fn bound(folder: Folder, pgid: u32) {
     std::thread::spawn(move || {
+        // Written before the command may run.
+        let mut meta = None;
         loop {
             std::thread::sleep(Duration::from_millis(100));
-            if matches!(trim(&folder.file(OUTPUT)), Ok(Trimmed::Flood)) {
-                folder.write_ending(Ending::Flood);
+            if meta.is_none() {
+                meta = folder.meta();
+            }
+            let why = if matches!(trim(&folder.file(OUTPUT)), Ok(Trimmed::Flood)) {
+                Some(Ending::Flood)
+            } else {
+                let limits = meta.as_ref().and_then(|meta| meta.limits);
+                limits.and_then(|limits| excess(std::process::id(), &limits))
+            };
+            if let Some(why) = why {
+                if folder.ending().is_none() {
+                    folder.write_ending(why);
+                }
                 host::signal_group(pgid, Signal::KILL);
                 return;
             }
