@@ -376,7 +376,7 @@ fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
     connection.answer(&word, &json!({"outcome": "allowed"}));
     let list = connection.expect("approval.list");
     connection.answer(&list, &json!({"approvals": []}));
-    terminal.pictures("allowed, the call is made");
+    terminal.pictures("allowed, the agent goes on");
     connection.chat(&run, &whole("final", 3, 1, 1, "It is built."));
     terminal.pictures("It is built.");
     terminal.types("/quit\r");

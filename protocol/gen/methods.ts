@@ -199,7 +199,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "87c49b5a50b109e3";
+export const PROTOCOL_FINGERPRINT = "c2b5cc5227673efd";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

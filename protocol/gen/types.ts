@@ -140,7 +140,7 @@ export type ApprovalConfig = {
 export type ApprovalDecision = "allow" | "ask" | "deny";
 export const ApprovalDecisionValues = ["allow", "ask", "deny"] as const satisfies readonly ApprovalDecision[];
 
-/** A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes. */
+/** A tool call, or a paused run, that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes. */
 export type ApprovalEntry = {
   /** At most 16 characters. */
   code: string;
@@ -150,6 +150,7 @@ export type ApprovalEntry = {
   callId: CallId;
   tool: ToolName;
   nodeId?: NodeId;
+  limit?: true;
   /** At most 32768 characters. */
   text: string;
   textBytes: number;
@@ -905,6 +906,7 @@ export type ChatEventPaused = {
   /** At most 128 characters. */
   approvalId?: string;
   callId?: CallId;
+  limit?: true;
   sessionSeq?: number;
   /** 0 to 100000. */
   step?: number;
@@ -1014,7 +1016,7 @@ export type ChatSendResult =
   | ChatSendResultDirectiveOnly
   | ChatSendResultPaused;
 
-/** `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run. */
+/** `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run. */
 export type ChatState = "delta" | "partial" | "tool" | "status" | "paused" | "final" | "error" | "aborted";
 export const ChatStateValues = ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"] as const satisfies readonly ChatState[];
 

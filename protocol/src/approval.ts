@@ -37,7 +37,7 @@ export const ApprovalGrant = struct("ApprovalGrant", "What the owner has allowed
 });
 export const ApprovalEntry = struct(
   "ApprovalEntry",
-  "A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.",
+  "A tool call, or a paused run, that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.",
   {
     /** Names the question, for people: five characters. */
     code: Code,
@@ -48,6 +48,8 @@ export const ApprovalEntry = struct(
     tool: ToolName,
     /** The machine; absent for a tool of the gateway. */
     nodeId: t.optional(NodeId),
+    /** The question is whether a paused run may use more than a limit allows. There is no call, and `tool` is `limit`. */
+    limit: t.optional(t.literal(true)),
     /** Everything that the call will do: its arguments, or both ends of them, 4 KB in all. */
     text: t.string(32768),
     /** Bytes of the whole text. */

@@ -92,7 +92,7 @@ export const Usage = struct("Usage", "Tokens and their price. `input` excludes t
 
 export const ChatState = enumOf(
   "ChatState",
-  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run.",
+  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.",
   ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
 );
 export const ChatTool = struct("ChatTool", "A tool call, for display.", {
@@ -141,6 +141,8 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
     /** The code of the question: `approval.resolve` answers it. */
     approvalId: t.optional(t.string(128)),
     callId: t.optional(CallId),
+    /** The question is whether the run may use more than a limit allows; there is no call. */
+    limit: t.optional(t.literal(true)),
     ...logged,
     step: place.step,
   },

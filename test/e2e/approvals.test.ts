@@ -42,7 +42,7 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
       (await waiting()).map(({ code, text, nodeId }) => ({ code, text, nodeId })),
       [{ code, text: "echo once >> allowed.txt", nodeId: "laptop" }],
     );
-    assert.match(await machine.ok("status"), /1 call waits for your word: `gsv approval list`/);
+    assert.match(await machine.ok("status"), /1 question waits for your word: `gsv approval list`/);
     assert.deepEqual(lines("allowed.txt"), []);
     await machine.ok("approval", "allow", code.toLowerCase());
     // A repeated answer gets the result of the first.

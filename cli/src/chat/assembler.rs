@@ -30,9 +30,12 @@ pub enum Show {
     File(SentFile),
     /// The run waits or continues, in words.
     Status(String),
-    /// The run waits for a decision.
-    /// A call waits for a word, with the code of the question. An older gateway sends none.
-    Paused(String, Option<String>),
+    /// A call, or the run itself, waits for a word. An older gateway sends no code.
+    Paused {
+        text: String,
+        code: Option<String>,
+        about_limit: bool,
+    },
     End(Ending),
 }
 
@@ -134,9 +137,16 @@ impl Assembler {
             ChatEvent::Tool { tool, .. } => out.push(Show::Tool(tool.clone())),
             ChatEvent::Status { text, .. } if text.trim().is_empty() => {}
             ChatEvent::Status { text, .. } => out.push(Show::Status(text.clone())),
-            ChatEvent::Paused { text, approval_id, .. } => {
-                out.push(Show::Paused(text.clone().unwrap_or_default(), approval_id.clone()));
-            }
+            ChatEvent::Paused {
+                text,
+                approval_id,
+                limit,
+                ..
+            } => out.push(Show::Paused {
+                text: text.clone().unwrap_or_default(),
+                code: approval_id.clone(),
+                about_limit: limit.unwrap_or_default(),
+            }),
         }
         out
     }

@@ -46,7 +46,7 @@ impl Screen {
                 Show::EndOfText => self.texts.push(std::mem::take(&mut self.open)),
                 Show::Resuming => self.resumes += 1,
                 Show::End(_) => self.ends += 1,
-                Show::Tool(_) | Show::File(_) | Show::Status(_) | Show::Paused(..) => {}
+                Show::Tool(_) | Show::File(_) | Show::Status(_) | Show::Paused { .. } => {}
             }
         }
     }

@@ -62,8 +62,8 @@ pub fn paused(waiting: &[ApprovalEntry]) -> Failure {
     let now = now_ms();
     let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
     let message = match waiting.len() {
-        1 => "A call waits for your word; the run goes on after it.".to_owned(),
-        count => format!("{count} calls wait for your word; the run goes on after it."),
+        1 => "A question waits for your word; the run goes on after it.".to_owned(),
+        count => format!("{count} questions wait for your word; the run goes on after it."),
     };
     let next = format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.");
     Failure {

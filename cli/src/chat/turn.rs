@@ -256,7 +256,11 @@ impl<'a> Turn<'a> {
                 // The answer of the command says so.
                 Show::End(Ending::Aborted) if self.beside.stops => return Ok(Goes::Done),
                 Show::End(Ending::Aborted) => return Err(outcomes::aborted(self.abort_deadline.is_some())),
-                Show::Paused(_, Some(code)) => self.paused(code),
+                Show::Paused {
+                    code: Some(code),
+                    about_limit,
+                    ..
+                } => self.paused(code, about_limit),
                 show => {
                     if matches!(show, Show::Text(_)) {
                         // The model goes on, so its calls have ended.
@@ -269,24 +273,25 @@ impl<'a> Turn<'a> {
         Ok(Goes::On)
     }
 
-    fn paused(&mut self, code: String) {
+    fn paused(&mut self, code: String, about_limit: bool) {
         if matches!(self.approve, Approve::Ask | Approve::Here) {
             self.effects.push(Effect::Look(Some(code)));
             return;
         }
         self.effects.push(Effect::Resolve(ApprovalResolveParams {
             code,
-            decision: self.decision(),
+            decision: self.decision(about_limit),
             word: None,
             session_key: Some(self.followed.key()),
             hash: None,
         }));
     }
 
-    fn decision(&self) -> ApprovalAnswerKind {
+    /// `--approve all` is about calls: no answer without a person raises what a run may cost.
+    fn decision(&self, about_limit: bool) -> ApprovalAnswerKind {
         match self.approve {
-            Approve::All => ApprovalAnswerKind::Allow,
-            Approve::Ask | Approve::Here | Approve::Never => ApprovalAnswerKind::Deny,
+            Approve::All if !about_limit => ApprovalAnswerKind::Allow,
+            Approve::All | Approve::Ask | Approve::Here | Approve::Never => ApprovalAnswerKind::Deny,
         }
     }
 

@@ -384,6 +384,25 @@ fn ap12_a_question_that_has_ended_since_does_not_end_the_turn() {
 }
 
 #[test]
+fn sp10_approve_all_raises_no_limit_of_a_run() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.approve = Approve::All;
+    turn.handle(accepted(1), seconds(1));
+    let paused =
+        json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c", "limit": true});
+    let effects = turn.handle(chat(paused), seconds(1));
+    let decisions: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Resolve(params) => Some(params.decision),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(decisions, [ApprovalAnswerKind::Deny]);
+}
+
+#[test]
 fn ap12_approve_never_denies_and_all_allows_without_ending_the_turn() {
     for (approve, decision) in [
         (Approve::Never, ApprovalAnswerKind::Deny),
@@ -512,7 +531,7 @@ fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call()
         Input::Resolved("K7Q2A".to_owned(), ApprovalAnswerKind::Allow, resolved),
         3,
     );
-    assert_eq!(shown, ["note K7Q2A: allowed, the call is made", "look all"]);
+    assert_eq!(shown, ["note K7Q2A: allowed, the agent goes on", "look all"]);
     assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 3), [""; 0]);
     assert_eq!(turn.plays(delta(0, "On"), 4), ["text On"]);
 }

@@ -116,7 +116,7 @@ impl View {
             }
             Show::Tool(_) | Show::File(_) => {}
             Show::Status(text) => self.note(&clean(&text)),
-            Show::Paused(text, _) => self.note(&format!("waiting for your decision: {}", clean(&text))),
+            Show::Paused { text, .. } => self.note(&format!("waiting for your decision: {}", clean(&text))),
         }
     }
 

@@ -22,7 +22,7 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             let params = ApprovalListParams { session_key: session };
             let shown = context.show::<ApprovalList>(params, |result| {
                 if result.approvals.is_empty() {
-                    out.aside("No call waits for your word.");
+                    out.aside("No question waits for your word.");
                     return;
                 }
                 for entry in &result.approvals {
@@ -233,9 +233,9 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
     let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
     match (decision, result.outcome) {
         (allowed, ApprovalOutcome::Allowed) if allowed != ApprovalAnswerKind::Deny => {
-            Ok(format!("{code}: allowed, the call is made"))
+            Ok(format!("{code}: allowed, the agent goes on"))
         }
-        (ApprovalAnswerKind::Deny, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, the call is not made")),
+        (ApprovalAnswerKind::Deny, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, nothing of it is done")),
         (_, ApprovalOutcome::AskedAgain) => Err(Failure::failed(
             format!("{code}: the policy has changed since you were asked, so nothing was allowed."),
             format!(
@@ -245,15 +245,15 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
         )),
         (_, outcome) => Err(Failure::failed(
             match outcome {
-                ApprovalOutcome::Allowed => format!("{code}: the call was allowed before{by}."),
-                ApprovalOutcome::Denied => format!("{code}: the call was denied before{by}."),
-                ApprovalOutcome::Expired => format!("{code}: no one answered in time, so the call was denied."),
-                ApprovalOutcome::Withdrawn => format!("{code}: the run has ended, so the call is not made."),
+                ApprovalOutcome::Allowed => format!("{code} was allowed before{by}."),
+                ApprovalOutcome::Denied => format!("{code} was denied before{by}."),
+                ApprovalOutcome::Expired => format!("{code}: no one answered in time, so it was denied."),
+                ApprovalOutcome::Withdrawn => format!("{code}: the run has ended, so nothing of it is done."),
                 _ => {
                     format!("{code}: the call can no longer be made, because the policy or what is connected changed.")
                 }
             },
-            "List the calls that wait: `gsv approval list`.",
+            "List what waits for your word: `gsv approval list`.",
         )),
     }
 }
@@ -265,11 +265,15 @@ pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
         .node_id
         .as_ref()
         .map_or_else(|| "the gateway".to_owned(), |node| visible(node.as_ref()));
+    let what = if entry.limit.is_some() {
+        "a paused run".to_owned()
+    } else {
+        format!("{} on {machine}", visible(entry.tool.as_ref()))
+    };
     let mut lines = vec![
         format!(
-            "{}  {} on {machine}, for {} ({} left)",
+            "{}  {what}, for {} ({} left)",
             visible(&entry.code),
-            visible(entry.tool.as_ref()),
             visible(entry.session_key.as_ref()),
             duration(left)
         ),
@@ -302,6 +306,7 @@ mod tests {
             call_id: CallId("ref/r1/1/0".to_owned()),
             tool: ToolName("lap__Bash".to_owned()),
             node_id: Some(NodeId("lap".to_owned())),
+            limit: None,
             text: "rm -rf build\nls\u{202e}".to_owned(),
             text_bytes: 17,
             text_sha256: None,
@@ -329,6 +334,27 @@ mod tests {
         assert!(
             last.contains("more are not shown; the whole has the sha256 ab"),
             "{last}"
+        );
+    }
+
+    #[test]
+    fn sp10_a_question_about_a_limit_names_no_tool() {
+        let entry = ApprovalEntry {
+            tool: ToolName("limit".to_owned()),
+            node_id: None,
+            limit: Some(true),
+            text: "Continue with another $1.00?".to_owned(),
+            why: "The run used up its cost budget ($1.02 of $1.00).".to_owned(),
+            rule: "limits.runCostUsd".to_owned(),
+            ..entry()
+        };
+        assert_eq!(
+            question(&entry, 0),
+            [
+                "K7Q2A  a paused run, for agent:main:main (30 min left)",
+                "  The run used up its cost budget ($1.02 of $1.00). (limits.runCostUsd)",
+                "  | Continue with another $1.00?",
+            ]
         );
     }
 
@@ -376,7 +402,7 @@ mod tests {
         let allow = ApprovalAnswerKind::Allow;
         assert!(told("K7Q2A", allow, &result(ApprovalOutcome::Allowed, None)).is_ok());
         let denied = told("K7Q2A", allow, &result(ApprovalOutcome::Denied, None)).unwrap_err();
-        assert_eq!(denied.message, "K7Q2A: the call was denied before by client:phone.");
+        assert_eq!(denied.message, "K7Q2A was denied before by client:phone.");
         let again = told("K7Q2A", allow, &result(ApprovalOutcome::AskedAgain, Some("ACDEF"))).unwrap_err();
         assert!(again.next.contains("gsv approval show ACDEF"));
         for outcome in [

@@ -316,8 +316,8 @@ impl Remote {
 fn approvals_line(count: usize) -> Option<String> {
     match count {
         0 => None,
-        1 => Some("1 call waits for your word: `gsv approval list`".to_owned()),
-        count => Some(format!("{count} calls wait for your word: `gsv approval list`")),
+        1 => Some("1 question waits for your word: `gsv approval list`".to_owned()),
+        count => Some(format!("{count} questions wait for your word: `gsv approval list`")),
     }
 }
 

@@ -233,7 +233,7 @@ pub enum ApprovalDecision {
 }
 impl_string_enum!(ApprovalDecision { Allow => "allow", Ask => "ask", Deny => "deny" });
 
-/// A tool call that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.
+/// A tool call, or a paused run, that waits for the owner. In its texts, control, bidi and zero-width characters are written as escapes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalEntry {
@@ -246,6 +246,8 @@ pub struct ApprovalEntry {
     pub tool: ToolName,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<bool>,
     /// At most 32768 characters.
     pub text: String,
     pub text_bytes: u64,
@@ -1309,6 +1311,8 @@ pub enum ChatEvent {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         call_id: Option<CallId>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        limit: Option<bool>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         session_seq: Option<u64>,
         /// 0 to 100000.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1465,7 +1469,7 @@ pub enum ChatSendResult {
     },
 }
 
-/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call waits for the owner's approval. Exactly one of `final`, `error`, `aborted` ends a run.
+/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ChatState {
     #[serde(rename = "delta")]

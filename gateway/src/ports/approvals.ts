@@ -6,7 +6,7 @@ import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ToolTarget } from "./tool-target.ts";
 
-/** A call that waits for the owner's word. Texts are escaped and safe to show. */
+/** A call or a paused run that waits for the owner's word. Texts are escaped and safe to show. */
 export interface WaitingQuestion {
   readonly code: string;
   readonly callId: string;
@@ -14,6 +14,8 @@ export interface WaitingQuestion {
   /** As the model knows the tool. */
   readonly name: string;
   readonly target: ToolTarget;
+  /** Whether a paused run may use more than a limit allows; there is no call. */
+  readonly isAboutLimit?: true;
   /** What an answer is bound to. */
   readonly hash: string;
   /** What an answer can allow for longer than once, and the conversation that asks. */
@@ -86,13 +88,13 @@ export interface ApprovalsPort {
 export function endText(code: string, { outcome, by, again }: ApprovalTaken): string {
   switch (outcome) {
     case "allowed":
-      return `${code} is allowed: the call is made.`;
+      return `${code} is allowed, and the agent goes on.`;
     case "denied":
-      return `${code} is denied: the call is not made.${by === undefined ? "" : ` (${by})`}`;
+      return `${code} is denied, and nothing of it is done.${by === undefined ? "" : ` (${by})`}`;
     case "expired":
-      return `${code}: the time for an answer is over, so the call was denied. Ask the agent again if you want it.`;
+      return `${code}: the time for an answer is over, so it was denied. Ask the agent again if you want it.`;
     case "withdrawn":
-      return `${code}: the run has ended, so the call is not made.`;
+      return `${code}: the run has ended, so nothing of it is done.`;
     case "void":
       return `${code}: the call can no longer be made, because the policy or what is connected changed.`;
     case "asked_again":

@@ -40,6 +40,38 @@ export interface SpendingSession {
   readonly agentId: string;
   readonly isOwnersSession: boolean;
 }
+/** More than a limit of a day or a month allows, by the owner's answer. It ends with its period. */
+export interface Raise extends RaiseOffer {
+  /** Of the question that was answered: a raise that is reported again counts once. */
+  readonly id: string;
+}
+/** What the owner could allow when a limit of a day or a month leaves too little for the next call. */
+export interface RaiseOffer {
+  readonly scope: "session" | "agent" | "day" | "month";
+  readonly unit: keyof Amount;
+  /** YYYY-MM-DD or YYYY-MM, in the owner's time zone. */
+  readonly period: string;
+  readonly amount: number;
+}
+/** What the owner is asked for when a run has used up a limit: more of one of its own limits, or of one of a day or a month. */
+export type MoreOffer = ({ readonly of: RunLimit; readonly amount: number } | { readonly of: "period"; readonly raise: RaiseOffer }) & {
+  /** A sentence: which limit is used up. */
+  readonly why: string;
+  /** Of the limit. */
+  readonly setting: string;
+};
+/** The settings of a run's own limits. */
+export const RUN_LIMITS = {
+  steps: "limits.stepsPerRun",
+  ms: "limits.runMs",
+  costUsd: "limits.runCostUsd",
+  tokens: "limits.runTokens",
+} as const;
+export type RunLimit = keyof typeof RUN_LIMITS;
+/** The limit once more, or as often as it takes for what is missing. */
+export const enoughMore = (limit: number, missing: number): number =>
+  limit > 0 ? limit * Math.max(1, Math.ceil(missing / limit)) : missing;
+
 export interface SpendAsk {
   readonly identity: SpendingSession;
   readonly guest?: string;
@@ -47,16 +79,18 @@ export interface SpendAsk {
   readonly need: Amount;
   readonly least: Amount;
   readonly report: SpendReport;
+  /** What the owner has allowed the run beyond limits of a day or a month. Absent: nothing. */
+  readonly raises?: readonly Raise[];
 }
 export interface SpendGrant extends Amount {
   readonly calls: number;
   /** Epoch ms. No call begins under the grant after this. */
   readonly until: number;
 }
-/** `settled`: the ledger has the session's calls up to this number. */
+/** `settled`: the ledger has the session's calls up to this number. `offer`: what the owner could allow; absent for a guest. */
 export type SpendAnswer =
   | { readonly ok: true; readonly settled: number; readonly grant: SpendGrant }
-  | { readonly ok: false; readonly settled: number; readonly error: GsvError };
+  | { readonly ok: false; readonly settled: number; readonly error: GsvError; readonly offer?: MoreOffer };
 
 /** A session's answer to the ledger, which ends its grant: what it used, and what its open call may still use. */
 export interface SpendState {

@@ -108,7 +108,14 @@ function notice(sessionKey: string, row: NoticeRow): SessionNews {
     return chat(sessionKey, row, { state: "aborted", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
   if (row.notice === "paused") {
     const { question } = row;
-    const about = question ? { approvalId: question.code, callId: asCallId(question.callId), step: question.step } : {};
+    const about = question
+      ? {
+          approvalId: question.code,
+          callId: asCallId(question.callId),
+          step: question.step,
+          ...(question.limit ? { limit: true as const } : {}),
+        }
+      : {};
     return chat(sessionKey, row, { state: "paused", text: row.text, sessionSeq: row.seq, ...about });
   }
   return {

@@ -4,6 +4,7 @@
  * it, and the ledger's lease ends it.
  */
 import type { ModelRef, Usage } from "../../../protocol/gen/types.ts";
+import { amountText } from "../calls/limit-question.ts";
 import { tokensOfChars } from "../models/estimate.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { CallTerms, TermsAsk } from "../ports/model.ts";
@@ -11,16 +12,19 @@ import type { GsvError } from "../ports/result.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
 import {
   type Amount,
+  enoughMore,
   guestOf,
+  type MoreOffer,
   NO_REPORT,
   NOTHING,
+  RUN_LIMITS,
   type SpendAsk,
   type SpendGrant,
   type SpendState,
   type SpendSum,
 } from "../ports/spend.ts";
 import { localDay } from "../prompt/dates.ts";
-import type { RunCore, State } from "./machine/state.ts";
+import type { RunCore, Shortage, State } from "./machine/state.ts";
 import { budgetOf } from "./run-settings.ts";
 
 /** An answer may be made shorter to fit a limit, but not shorter than this, in tokens. */
@@ -37,7 +41,7 @@ export interface CallAsk extends TermsAsk {
   readonly model: ModelRef;
   readonly config: EffectiveConfig;
   /** The run that the call belongs to; absent: none. Its budget counts only with `ownBudget`. */
-  readonly run: Pick<RunCore, "origin" | "spent" | "unpriced"> | undefined;
+  readonly run: Pick<RunCore, "origin" | "spent" | "unpriced" | "extra"> | undefined;
   readonly ownBudget: boolean;
 }
 /** A call that may be made. */
@@ -49,7 +53,7 @@ export interface AllowedCall {
 }
 export type Allowed =
   | { readonly ok: true; readonly call: AllowedCall }
-  | { readonly ok: false; readonly error: GsvError; readonly retryable: boolean };
+  | { readonly ok: false; readonly error: GsvError; readonly retryable: boolean; readonly offer?: MoreOffer };
 
 interface Purse extends SpendGrant {
   readonly guest: string | undefined;
@@ -86,10 +90,12 @@ export class SpendGate {
     const whole = costOf(terms.output);
     const least = costOf(Math.min(terms.output, LEAST_ANSWER + terms.thinking));
     const over = ask.ownBudget && run ? overRun(run, config, least) : undefined;
-    if (over !== undefined) return { ok: false, error: over, retryable: false };
+    if (over !== undefined) return { ok: false, ...over, retryable: false };
     const need = ask.ownBudget && run ? smaller(whole, leftOf(run, config)) : whole;
     if (!this.#covers(need, guest)) {
-      const refused = await this.#reserve({ identity: state.identity, ...(guest === undefined ? {} : { guest }), need, least });
+      const of = guest === undefined ? {} : { guest };
+      const raises = run?.extra?.raises;
+      const refused = await this.#reserve({ identity: state.identity, ...of, need, least, ...(raises ? { raises } : {}) });
       if (refused) return refused;
     }
     const purse = this.#purse;
@@ -137,7 +143,10 @@ export class SpendGate {
         retryable: true,
       };
     this.#settled = answer.settled;
-    if (!answer.ok) return { ok: false, error: answer.error, retryable: false };
+    if (!answer.ok) {
+      const { error, offer } = answer;
+      return { ok: false, error, retryable: false, ...(offer ? { offer } : {}) };
+    }
     this.#purse = { ...answer.grant, guest: ask.guest };
     return undefined;
   }
@@ -191,23 +200,29 @@ function outputFor({ rates, inputUsd, output }: CallTerms, input: number, { cost
   if (!rates) return Math.min(output, Math.floor(tokens - input));
   return rates.output === 0 ? output : Math.min(output, Math.floor((costUsd - inputUsd) / rates.output + 1e-6));
 }
+/** What a run may use in all: its limits, and what the owner has allowed beyond them. */
+function mostOf({ extra = {}, origin }: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
+  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config, origin);
+  return { costUsd: costUsd + (extra.costUsd ?? 0), tokens: tokens + (extra.tokens ?? 0) };
+}
 function leftOf(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
-  const { spent, unpriced = 0 } = run;
-  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config, run.origin);
-  return { costUsd: Math.max(0, costUsd - (spent.costUsd ?? 0)), tokens: Math.max(0, tokens - unpriced) };
+  const { costUsd, tokens } = mostOf(run, config);
+  return { costUsd: Math.max(0, costUsd - (run.spent.costUsd ?? 0)), tokens: Math.max(0, tokens - (run.unpriced ?? 0)) };
 }
 /** The run's own budget leaves less than the least that the next call may cost (rule R1). */
-function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, least: Amount): GsvError | undefined {
+function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, least: Amount): Shortage | undefined {
   const left = leftOf(run, config);
-  const { costUsd, tokens = 0 } = budgetOf(config, run.origin);
-  const [spentUsd, spentTokens] = [run.spent.costUsd ?? 0, run.unpriced ?? 0];
-  const tell = (used: string, needs: string, setting: string, isFirst: boolean): GsvError => ({
-    reason: "budget.cost",
-    message: `The run has used ${used}, and its next model call may need ${needs} or more. ${isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on'}, or raise \`limits.${setting}\`.`,
-  });
-  if (least.costUsd > left.costUsd)
-    return tell(`$${spentUsd.toFixed(2)} of its $${costUsd.toFixed(2)}`, `$${least.costUsd.toFixed(2)}`, "runCostUsd", spentUsd === 0);
-  if (least.tokens > left.tokens)
-    return tell(`${spentTokens} of its ${tokens} tokens`, `${Math.ceil(least.tokens)} tokens`, "runTokens", spentTokens === 0);
+  const most = mostOf(run, config);
+  const used: Amount = { costUsd: run.spent.costUsd ?? 0, tokens: run.unpriced ?? 0 };
+  for (const unit of ["costUsd", "tokens"] as const) {
+    if (least[unit] <= left[unit]) continue;
+    const why = `The run has used ${amountText(unit, used[unit])} of its ${amountText(unit, most[unit])}, and its next model call may need ${amountText(unit, Math.ceil(least[unit] * 100) / 100)} or more.`;
+    const advice = used[unit] === 0 ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
+    const setting = RUN_LIMITS[unit];
+    return {
+      error: { reason: "budget.cost", message: `${why} ${advice}, or raise \`${setting}\`.` },
+      offer: { of: unit, amount: enoughMore(budgetOf(config, run.origin)[unit] ?? 0, least[unit] - left[unit]), why, setting },
+    };
+  }
   return undefined;
 }

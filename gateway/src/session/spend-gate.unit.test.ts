@@ -103,7 +103,7 @@ describe("a model call", () => {
     assert.deepEqual([sum?.costUsd, sum?.tokens], [0, 150]);
     const refused = await far.gate(unpriced).begin(ask({ run: { ...RUN, unpriced: 46_000 } }));
     assert.ok(!refused.ok);
-    assert.match(refused.error.message, /46000 of its 50000 tokens.*limits\.runTokens/);
+    assert.match(refused.error.message, /46,000 tokens of its 50,000 tokens.*limits\.runTokens/);
   });
   test("[SP2] that its provider did not count is estimated from what was sent and received; one that was not made is nothing", async () => {
     const gate = new Far().gate();

@@ -6,6 +6,7 @@ import type { GsvError } from "../../src/ports/result.ts";
 import assert from "node:assert/strict";
 import type { Usage } from "../../../protocol/gen/types.ts";
 import { type AssistantMessage, textOf } from "../../src/ports/messages.ts";
+import type { MoreOffer } from "../../src/ports/spend.ts";
 import type { SessionIdentity } from "../../src/ports/session.ts";
 import type { ToolTarget } from "../../src/ports/tool-target.ts";
 import type { Step } from "../../src/session/machine/draft.ts";
@@ -145,6 +146,7 @@ export class Bench {
       models?: number;
       error?: GsvError;
       reason?: "model.overloaded" | "model.auth";
+      offer?: MoreOffer;
     } = {},
   ): Step {
     return this.apply({
@@ -156,6 +158,7 @@ export class Bench {
       streamed: false,
       budget: BUDGET,
       ...(more.retryAfterMs === undefined ? {} : { retryAfterMs: more.retryAfterMs }),
+      ...(more.offer ? { offer: more.offer } : {}),
     });
   }
   result(callId: string, text: string, nodeId = "lap"): Answer | undefined {

@@ -236,8 +236,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[W22] runs have no budget of steps",
     file: machine("phase/ending"),
-    find: "if (nextStep > budget.steps)",
-    put: "if (nextStep > budget.steps * 10)",
+    find: "if (nextStep > steps)",
+    put: "if (nextStep > steps * 10)",
   },
   {
     name: "[P20] deadlines run on the wall clock",
@@ -364,5 +364,17 @@ export const MUTANTS: readonly Mutant[] = [
     file: machine("phase/turnover"),
     find: "  leave(d, run);\n  state.compactions += 1;",
     put: "  leave(d, run);\n  delete state.taint;\n  state.compactions += 1;",
+  },
+  {
+    name: "[SP10] a run goes on although the owner denied it more",
+    file: machine("phase/limit"),
+    find: 'if (answer === "deny") return endWithError',
+    put: 'if (answer === "deny" && run.attempt > 99) return endWithError',
+  },
+  {
+    name: "[SP10] the question about a limit has no end",
+    file: machine("reduce"),
+    find: '  else if (run.phase === "paused" && now >= run.deadline) limitExpired(d, run);\n',
+    put: "",
   },
 ];

@@ -7,7 +7,7 @@ import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import type { State } from "../../src/session/machine/state.ts";
 import { historyProblem } from "./history.ts";
 import type { World } from "./world.ts";
-import { IDENTITY, LIMITS_OF_RUN } from "./world.ts";
+import { IDENTITY } from "./world.ts";
 
 const isTerminal = (row: LogRow): boolean =>
   (row.kind === "assistant" && row.calls.length === 0) || (row.kind === "notice" && (row.notice === "error" || row.notice === "aborted"));
@@ -94,9 +94,12 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   checkRecordings(world, rows);
   const history = historyProblem(rows);
   if (history !== undefined) bad(history);
-  // [W22] No run takes more steps than it may.
-  const steps = rows.filter((row) => row.kind === "assistant").reduce((most, row) => Math.max(most, row.step), 0);
-  if (steps > LIMITS_OF_RUN.stepsPerRun) bad(`a run took ${steps} steps`);
+  // [W22] [SP10] No run takes more steps than it may, and than its owner has allowed.
+  for (const row of rows) {
+    if (row.kind !== "assistant") continue;
+    const more = rows.filter((other) => other.runId === row.runId && isLimit(other) && world.owner.allowed.has(other.question.callId));
+    if (row.step > world.stepsPerRun * (1 + more.length)) bad(`${row.runId} took ${row.step} steps`);
+  }
 
   checkSpend(world, state);
   checkLabel(world, rows, state);
@@ -244,12 +247,22 @@ function checkApprovals(world: World, rows: readonly LogRow[]): void {
     if (isDenied && !asked.has(row.callId)) world.problem(`${row.callId} was denied, and no one was asked`);
   }
   for (const { callId, taken } of owner.told.values()) {
+    const limit = rows.find((row): row is LimitRow => isLimit(row) && row.question.callId === callId);
+    if (limit) {
+      if (taken.outcome !== "allowed" && !rows.some((row) => row.kind === "notice" && row.runId === limit.runId && END.has(row.notice)))
+        world.problem(`${callId} was ${taken.outcome}, and its run has not ended`);
+      continue;
+    }
     const result = rows.find((row) => row.kind === "toolResult" && row.callId === callId);
     const reason = result?.kind === "toolResult" ? result.reason : undefined;
     if (taken.outcome === "denied" && reason !== "approval.denied") world.problem(`${callId} was denied, and its result is ${reason}`);
     if (taken.outcome === "allowed" && reason?.startsWith("approval.")) world.problem(`${callId} was allowed, and its result is ${reason}`);
   }
 }
+
+type LimitRow = LogRow & { readonly kind: "notice"; readonly question: { readonly callId: string } };
+const isLimit = (row: LogRow): row is LimitRow => row.kind === "notice" && row.question?.limit === true;
+const END: ReadonlySet<string> = new Set(["error", "aborted"]);
 
 /** [G4] What was cut off is in the bucket, whole. */
 function checkResults(world: World, rows: readonly LogRow[]): void {

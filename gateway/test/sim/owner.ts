@@ -14,6 +14,8 @@ export interface OwnerPorts {
   readonly problem: (what: string) => void;
   /** Denies everything, at once. */
   readonly stubborn: boolean;
+  /** Answers nothing. */
+  readonly silent: boolean;
 }
 
 export class Owner {
@@ -53,7 +55,8 @@ export class Owner {
   }
 
   #asked(question: WaitingQuestion): void {
-    const { rng, time, stubborn } = this.#ports;
+    const { rng, time, stubborn, silent } = this.#ports;
+    if (silent) return;
     if (stubborn) return void time.after(rng.int(1, 500), () => this.#send(question, "deny"));
     if (rng.chance(0.1)) return;
     const deciders = rng.chance(0.2) ? 2 : 1;

@@ -30,6 +30,9 @@ export interface Scenario {
   readonly asks?: "some" | "all";
   /** The owner denies everything, and the model repeats itself. */
   readonly stubborn?: boolean;
+  /** The owner answers no question. */
+  readonly silent?: boolean;
+  readonly stepsPerRun?: number;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -78,6 +81,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     jump,
     asks,
     stubborn = false,
+    silent = false,
+    stepsPerRun,
   } = scenario;
   const world = new World({
     seed,
@@ -89,6 +94,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     channelGone,
     asks,
     stubborn,
+    silent,
+    ...(stepsPerRun === undefined ? {} : { stepsPerRun }),
   });
   const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
   const { rng, time } = world;
@@ -328,7 +335,8 @@ function ownerActs(world: World, { actions, seed }: Scenario, busyMs: number): r
 function planPolicies(world: World, { asks }: Scenario, plan: (work: () => void) => void): void {
   if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.changePolicy());
 }
-const askedMs = ({ asks, messages }: Scenario): number => (asks === undefined ? 0 : messages * ASKED_MS);
+const askedMs = ({ asks, stepsPerRun, messages }: Scenario): number =>
+  asks === undefined && stepsPerRun === undefined ? 0 : messages * ASKED_MS;
 
 function breakNode(world: World): void {
   const { rng, time } = world;

@@ -42,6 +42,10 @@ export interface WorldOptions {
   readonly asks?: "some" | "all" | undefined;
   /** The owner denies everything, and the model makes the same call again and again. */
   readonly stubborn?: boolean;
+  /** The owner answers no question. */
+  readonly silent?: boolean;
+  /** Of one run, without what its owner allows. */
+  readonly stepsPerRun?: number;
 }
 /** The session's incarnation ended while a caller waited for it. */
 class Died extends Error {}
@@ -65,6 +69,7 @@ interface Incarnation {
 export class World {
   readonly time = new VirtualTime();
   readonly rng: Rng;
+  readonly stepsPerRun: number;
   readonly disk = new MemoryStore();
   readonly nodes: readonly FakeNode[];
   readonly model: FakeModel;
@@ -96,6 +101,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.rng = rng(options.seed);
+    this.stepsPerRun = options.stepsPerRun ?? LIMITS_OF_RUN.stepsPerRun;
     this.faulty = options.faults;
     this.channelGone = options.channelGone ?? false;
     const shared = { time: this.time, rng: this.rng, faulty: () => this.faulty };
@@ -116,6 +122,7 @@ export class World {
       },
       problem: (what) => this.problem(what),
       stubborn: options.stubborn ?? false,
+      silent: options.silent ?? false,
     });
     this.ledger = new FakeLedger(() => this.time.wall());
     this.model = new FakeModel({
@@ -473,7 +480,7 @@ export class World {
     const config: RunContext["config"] = {
       model: { provider: "sim", id: "sim", fallbacks: [] },
       timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
-      limits: LIMITS_OF_RUN,
+      limits: { ...LIMITS_OF_RUN, stepsPerRun: this.stepsPerRun },
       session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
       userTimezone: "UTC",
       // What no rule asks about runs: the mode of a gateway without a setting asks about each command.

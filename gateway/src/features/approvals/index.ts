@@ -217,7 +217,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
 };
 
 function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion): ApprovalEntry {
-  const { code, runId, callId, name, target, text, bytes, sha256, why, rule, hash, offer, createdAt, expiresAt } = question;
+  const { code, runId, callId, name, target, isAboutLimit, text, bytes, sha256, why, rule, hash, offer, createdAt, expiresAt } = question;
   return {
     code,
     sessionKey: asSessionKey(sessionKey),
@@ -226,6 +226,7 @@ function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion)
     callId: asCallId(callId),
     tool: asToolName(name.slice(0, 192)),
     ...(target.kind === "node" ? { nodeId: asNodeId(target.nodeId) } : {}),
+    ...(isAboutLimit ? { limit: true as const } : {}),
     text,
     textBytes: bytes,
     ...(sha256 === undefined ? {} : { textSha256: sha256 }),

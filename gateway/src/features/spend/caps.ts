@@ -49,14 +49,17 @@ export interface Counted {
   readonly used: Amount;
   /** Set aside for other calls. */
   readonly reserved: Amount;
+  /** What the owner has allowed beyond the limit in this period. */
+  readonly raised: Amount;
 }
 export interface Full {
   readonly scope: Scope;
   readonly unit: Unit;
   readonly limit: number;
   readonly used: number;
-  /** The least that the refused call may cost. */
+  /** The least that the refused call may cost, and how much of that the limit does not leave. */
   readonly least: number;
+  readonly missing: number;
 }
 export type Ruling = { readonly kind: "granted"; readonly amount: Amount } | { readonly kind: "full"; readonly full: Full };
 
@@ -81,11 +84,12 @@ export function rule(
     if (need[unit] === 0) continue;
     let left = Number.POSITIVE_INFINITY;
     for (const scope of SCOPES) {
-      const [limit, here] = [limitOf(limits, scope, unit), counted[scope]];
-      if (limit === undefined || here === undefined) continue;
+      const [configured, here] = [limitOf(limits, scope, unit), counted[scope]];
+      if (configured === undefined || here === undefined) continue;
+      const limit = configured + here.raised[unit];
       const leftHere = limit - here.used[unit] - here.reserved[unit];
       if (leftHere < least[unit] - ROUNDING)
-        return { kind: "full", full: { scope, unit, limit, used: here.used[unit], least: least[unit] } };
+        return { kind: "full", full: { scope, unit, limit, used: here.used[unit], least: least[unit], missing: least[unit] - leftHere } };
       left = Math.min(left, leftHere);
     }
     const ahead = Math.min(CALLS_AHEAD * need[unit], left * LARGEST_SHARE);

@@ -5,7 +5,7 @@
 import type { UsageBy, UsageRow } from "../../../../protocol/gen/types.ts";
 import type { Migration } from "../../platform/sql.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
-import { type Amount, newIn, type SpendReport, type SpendSum } from "../../ports/spend.ts";
+import { type Amount, newIn, type Raise, type SpendReport, type SpendSum } from "../../ports/spend.ts";
 import type { Scope } from "./caps.ts";
 import { monthOf } from "./days.ts";
 
@@ -28,6 +28,14 @@ export const SPEND_MIGRATIONS: readonly Migration[] = [
       sql.exec(
         "CREATE TABLE spend_told(key TEXT PRIMARY KEY, at INTEGER NOT NULL, session TEXT NOT NULL, text TEXT NOT NULL, sent INTEGER NOT NULL) STRICT, WITHOUT ROWID",
       );
+    },
+  },
+  {
+    name: "what the owner has allowed beyond limits",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE spend_raises(
+        id TEXT PRIMARY KEY, scope TEXT NOT NULL, of TEXT NOT NULL, unit TEXT NOT NULL, period TEXT NOT NULL, amount REAL NOT NULL
+      ) STRICT, WITHOUT ROWID`);
     },
   },
 ];
@@ -158,6 +166,31 @@ export class LedgerStore {
       ),
     );
   }
+  /** Once for each answer of the owner, however often it is reported. */
+  raise({ id, scope, unit, period, amount }: Raise, spender: Spender): void {
+    run(
+      this.#db.sql,
+      "INSERT OR IGNORE INTO spend_raises(id, scope, of, unit, period, amount) VALUES(?, ?, ?, ?, ?, ?)",
+      id,
+      scope,
+      ofScope(scope, spender),
+      unit,
+      period,
+      amount,
+    );
+  }
+  /** What the owner has allowed beyond a limit in the period of `today`. */
+  raised(scope: Scope, spender: Spender, today: string): Amount {
+    const rows = all<{ unit: string; amount: number }>(
+      this.#db.sql,
+      "SELECT unit, sum(amount) AS amount FROM spend_raises WHERE scope = ? AND of = ? AND period = ? GROUP BY unit",
+      scope,
+      ofScope(scope, spender),
+      periodOf(scope, today),
+    );
+    const of = (unit: keyof Amount): number => rows.find((row) => row.unit === unit)?.amount ?? 0;
+    return { costUsd: of("costUsd"), tokens: of("tokens") };
+  }
 
   /** Replaces the session's grant. */
   putGrant({ session, serial, agent, guest, costUsd, tokens, until, tries }: Grant): void {
@@ -180,6 +213,7 @@ export class LedgerStore {
   forgetSession(session: string): void {
     this.dropGrant(session);
     run(this.#db.sql, "DELETE FROM spend_reports WHERE session = ?", session);
+    run(this.#db.sql, "DELETE FROM spend_raises WHERE scope = 'session' AND of = ?", session);
   }
   grant(session: string): Grant | undefined {
     const row = one<GrantRow>(this.#db.sql, "SELECT * FROM spend_grants WHERE session = ?", session);
@@ -207,6 +241,7 @@ export class LedgerStore {
   prune(beforeDay: string, toldBefore: number): void {
     run(this.#db.sql, "DELETE FROM spend_usage WHERE day < ?", beforeDay);
     run(this.#db.sql, "DELETE FROM spend_told WHERE at < ?", toldBefore);
+    run(this.#db.sql, "DELETE FROM spend_raises WHERE period < ?", monthOf(beforeDay));
   }
 
   usage(by: UsageBy, from: string, most: number): readonly UsageRow[] {
@@ -246,6 +281,13 @@ export class LedgerStore {
     ).map(({ key, cost, tokens }) => ({ key, used: { costUsd: cost, tokens } }));
   }
 }
+
+/** Of a limit: the session, the agent, the guest, or no one's. */
+function ofScope(scope: Scope, spender: Spender): string {
+  return scope === "session" || scope === "agent" || scope === "guest" ? spender[scope] : "";
+}
+/** YYYY-MM-DD or YYYY-MM. */
+export const periodOf = (scope: Scope, today: string): string => (scope === "month" ? monthOf(today) : today);
 
 function whereOf(scope: Scope, { session, agent, guest }: Spender): readonly [string, readonly string[]] {
   switch (scope) {

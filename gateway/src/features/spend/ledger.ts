@@ -8,12 +8,12 @@ import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { localTime } from "../../prompt/dates.ts";
-import type { Amount, SpendAnswer, SpendAsk, SpendState } from "../../ports/spend.ts";
+import { type Amount, enoughMore, type MoreOffer, type SpendAnswer, type SpendAsk, type SpendState } from "../../ports/spend.ts";
 import type { DeletedSession, SessionsPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
 import { dayOf, daysBefore, nextDay } from "./days.ts";
-import { type Grant, LedgerStore, type Spender } from "./ledger-store.ts";
-import { fullError, warning } from "./texts.ts";
+import { type Grant, LedgerStore, periodOf, type Spender } from "./ledger-store.ts";
+import { fullError, warning, whyFull } from "./texts.ts";
 
 /** How long a session may begin calls under one grant. */
 const LEASE_MS = 120_000;
@@ -69,11 +69,16 @@ export class Ledger {
       const today = dayOf(at, zone);
       if (this.#store.record(spender, ask.report)) this.#warn(spender, today);
       this.#store.dropGrant(spender.session);
+      for (const raise of ask.raises ?? []) this.#store.raise(raise, spender);
       const counted: Partial<Record<Scope, Counted>> = {};
       for (const scope of SCOPES) {
         if ((scope === "guest" || scope === "guests") && spender.guest === "") continue;
         if (UNITS.every((unit) => limitOf(limits, scope, unit) === undefined)) continue;
-        counted[scope] = { used: this.#store.used(scope, spender, today), reserved: this.#store.reserved(scope, spender) };
+        counted[scope] = {
+          used: this.#store.used(scope, spender, today),
+          reserved: this.#store.reserved(scope, spender),
+          raised: this.#store.raised(scope, spender, today),
+        };
       }
       const ruling = rule(limits, counted, ask);
       if (ruling.kind === "full") return { full: ruling.full, reserved: (counted[ruling.full.scope]?.reserved[ruling.full.unit] ?? 0) > 0 };
@@ -85,8 +90,23 @@ export class Ledger {
     this.#ports.arm();
     if ("grant" in result) return { answer: { ok: true, settled, grant: result.grant }, reserved: false };
     const { full, reserved } = result;
-    const error = fullError(full, ask.guest !== undefined || !ask.identity.isOwnersSession, this.#resumes(full.scope, at));
-    return { answer: { ok: false, settled, error }, full, reserved };
+    const forGuest = ask.guest !== undefined || !ask.identity.isOwnersSession;
+    const error = fullError(full, forGuest, this.#resumes(full.scope, at));
+    const offer = forGuest ? undefined : this.#offer(full, dayOf(at, zone));
+    return { answer: { ok: false, settled, error, ...(offer ? { offer } : {}) }, full, reserved };
+  }
+  /** As much as a run may use, or as often that as the refused call needs. */
+  #offer(full: Full, today: string): MoreOffer | undefined {
+    const { scope, unit, missing } = full;
+    if (scope === "guest" || scope === "guests") return undefined;
+    const { runCostUsd, runTokens } = this.#limits;
+    const amount = enoughMore((unit === "costUsd" ? runCostUsd : runTokens) ?? 0, missing);
+    return {
+      of: "period",
+      raise: { scope, unit, period: periodOf(scope, today), amount },
+      why: whyFull(full),
+      setting: settingOf(scope, unit),
+    };
   }
   #resumes(scope: Scope, at: number): string {
     if (scope === "month") return "the next month";
@@ -101,8 +121,9 @@ export class Ledger {
     const limits = this.#limits;
     for (const scope of ["day", "month"] as const)
       for (const unit of UNITS) {
-        const limit = limitOf(limits, scope, unit);
-        if (limit === undefined || limit === 0) continue;
+        const configured = limitOf(limits, scope, unit);
+        if (configured === undefined || configured === 0) continue;
+        const limit = configured + this.#store.raised(scope, spender, today)[unit];
         const used = this.#store.used(scope, spender, today)[unit];
         if (shareOf(used, limit) < WARNED_SHARE) continue;
         const period = scope === "month" ? today.slice(0, 7) : today;
@@ -239,18 +260,22 @@ export class Ledger {
       UNITS.flatMap((unit) => {
         const limit = limitOf(limits, scope, unit);
         if (limit === undefined) return [];
-        const cap = (used: Amount, reserved: Amount, of?: string) => ({
+        const cap = (used: Amount, spender: Spender, of?: string) => ({
           scope,
           unit,
-          cap: { setting: settingOf(scope, unit), used: used[unit], reserved: reserved[unit], limit, ...(of === undefined ? {} : { of }) },
+          cap: {
+            setting: settingOf(scope, unit),
+            used: used[unit],
+            reserved: this.#store.reserved(scope, spender)[unit],
+            limit: limit + this.#store.raised(scope, spender, today)[unit],
+            ...(of === undefined ? {} : { of }),
+          },
         });
         if (scope === "session" || scope === "agent" || scope === "guest")
           return this.#store
             .largest(scope, today, LISTED)
-            .flatMap(({ key, used }) =>
-              used[unit] === 0 ? [] : [cap(used, this.#store.reserved(scope, { ...EVERYONE, [scope]: key }), key)],
-            );
-        return [cap(this.#store.used(scope, EVERYONE, today), this.#store.reserved(scope, EVERYONE))];
+            .flatMap(({ key, used }) => (used[unit] === 0 ? [] : [cap(used, { ...EVERYONE, [scope]: key }, key)]));
+        return [cap(this.#store.used(scope, EVERYONE, today), EVERYONE)];
       }),
     ).slice(0, 200);
   }

@@ -1,7 +1,8 @@
 /** What people are told about limits of money and tokens (rules SP5-SP7). PURE. */
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
+import { amountText } from "../../calls/limit-question.ts";
 import type { GsvError } from "../../ports/result.ts";
-import { type Full, type Scope, settingOf, type Unit } from "./caps.ts";
+import { type Full, type Scope, settingOf } from "./caps.ts";
 
 const REASONS: Readonly<Record<Scope, ErrorReason>> = {
   session: "budget.session",
@@ -19,16 +20,12 @@ const NAMES: Readonly<Record<Scope, string>> = {
   day: "Today's limit",
   month: "This month's limit",
 };
-export function amountText(unit: Unit, value: number): string {
-  if (unit === "tokens") return `${Math.round(value).toLocaleString("en-US")} tokens`;
-  return value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
-}
 /** A limit that leaves room for more: twice as much, and never less than what was used. */
-function raised({ unit, limit, used, least }: Full): string {
+function raised({ unit, limit, used, least }: Omit<Full, "missing">): string {
   const wanted = Math.max(2 * limit, used + 2 * least);
   return unit === "tokens" ? String(Math.ceil(wanted / 1_000) * 1_000) : String(Math.ceil(wanted));
 }
-const raise = (full: Full): string => `\`gsv config set ${settingOf(full.scope, full.unit)} ${raised(full)}\``;
+const raise = (full: Omit<Full, "missing">): string => `\`gsv config set ${settingOf(full.scope, full.unit)} ${raised(full)}\``;
 
 /** `forGuest`: they are told neither money nor settings. `resumes`: when the limit counts from zero again. */
 export function fullError(full: Full, forGuest: boolean, resumes: string): GsvError {
@@ -38,14 +35,12 @@ export function fullError(full: Full, forGuest: boolean, resumes: string): GsvEr
       reason,
       message: `I can't answer any more ${full.scope === "month" ? "this month" : "today"}. Please write again ${full.scope === "month" ? "next month" : "tomorrow"}.`,
     };
-  const { scope, unit, used, limit, least } = full;
-  return {
-    reason,
-    message: `${NAMES[scope]} is reached: ${amountText(unit, used)} of ${amountText(unit, limit)} were used, and the next model call needs ${amountText(unit, least)} or more. Raise it with ${raise(full)}, or wait until ${resumes}.`,
-  };
+  return { reason, message: `${whyFull(full)} Raise it with ${raise(full)}, or wait until ${resumes}.` };
 }
+export const whyFull = ({ scope, unit, used, limit, least }: Full): string =>
+  `${NAMES[scope]} is reached: ${amountText(unit, used)} of ${amountText(unit, limit)} were used, and the next model call needs ${amountText(unit, least)} or more.`;
 /** A word to the owner when most of a limit is used up, or all of it by others. `of`: the guest. */
-export function warning(full: Omit<Full, "least">, isFull: boolean, of?: string): string {
+export function warning(full: Omit<Full, "least" | "missing">, isFull: boolean, of?: string): string {
   const { scope, unit, used, limit } = full;
   const name = scope === "guest" && of !== undefined ? `The limit of the guest ${JSON.stringify(of)} for today` : NAMES[scope];
   const share = limit > 0 ? `, ${Math.floor((100 * used) / limit)} %` : "";

@@ -9,7 +9,7 @@ import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
 import type { GsvError } from "../../ports/result.ts";
-import type { SpendSum } from "../../ports/spend.ts";
+import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
@@ -113,6 +113,7 @@ export class ModelCaller {
         readonly outcome?: ModelOutcome & { kind: "failed" };
         readonly plan?: CutPlan | undefined;
         readonly spent?: SpendSum | undefined;
+        readonly offer?: MoreOffer | undefined;
       } = {},
     ): EventBody => ({
       type: "ModelFailed",
@@ -126,6 +127,7 @@ export class ModelCaller {
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
       ...(more.plan ? { plan: more.plan } : {}),
       ...(more.spent ? { spent: more.spent } : {}),
+      ...(more.offer ? { offer: more.offer } : {}),
     });
     const gathered = await this.#gather(run).catch((error: unknown) => {
       this.#ports.failed("gathering what a model call needs", error);
@@ -166,7 +168,7 @@ export class ModelCaller {
       run,
       ownBudget: true,
     });
-    if (!allowed.ok) return failed(allowed.error, allowed.retryable, { context, models: models.length });
+    if (!allowed.ok) return failed(allowed.error, allowed.retryable, { context, models: models.length, offer: allowed.offer });
     const { call } = allowed;
     if (sized.plan) {
       call.end(undefined, undefined);

@@ -1,4 +1,6 @@
 /** ReportApprovals: tells the gateway which questions of the session wait, as they are now, and how the last ones ended. */
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { moreText } from "../../calls/limit-question.ts";
 import { shownOf, visible } from "../../calls/shown-call.ts";
 import type { AwaitingCall } from "../../calls/open-call.ts";
 import type { ApprovalReport, WaitingQuestion } from "../../ports/approvals.ts";
@@ -7,7 +9,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { isAwaiting } from "../machine/phase/questions.ts";
-import type { State } from "../machine/state.ts";
+import { activeRun, type Paused, type State } from "../machine/state.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface ReportPorts {
@@ -26,14 +28,18 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
   const acting = run.phase === "acting" ? run : undefined;
   const waiting = (acting?.calls ?? []).filter(isAwaiting);
   const row = acting && ports.row(acting.assistantSeq);
+  const asking = run.phase === "paused" || waiting.length > 0 ? activeRun(run) : undefined;
   const report: ApprovalReport = {
     sessionKey: identity.key,
     agentId: identity.agentId,
     revision: effect.revision,
-    ...(acting && waiting.length > 0 ? { origin: acting.origin } : {}),
-    waiting: await Promise.all(
-      waiting.map((call) => question(call, state.sessionId, acting?.runId ?? "", argumentsOf(row, call), ports.sha256)),
-    ),
+    ...(asking ? { origin: asking.origin } : {}),
+    waiting: [
+      ...(run.phase === "paused" ? [limitQuestion(run)] : []),
+      ...(await Promise.all(
+        waiting.map((call) => question(call, state.sessionId, acting?.runId ?? "", argumentsOf(row, call), ports.sha256)),
+      )),
+    ],
     ended: questions.map(({ code, ended, by, again, choice, at }) => ({
       code,
       outcome: ended,
@@ -50,6 +56,25 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
   }
   ports.commit({ type: "EffectDone", effectId: effect.id });
   return "done";
+}
+function limitQuestion({ callId, runId, question, offer }: Paused): WaitingQuestion {
+  const { code, hash, rule, why, createdAt, expiresAt } = question;
+  const text = `Continue with ${moreText(offer)}?`;
+  return {
+    code,
+    callId,
+    runId,
+    name: "limit",
+    target: { kind: "native" },
+    isAboutLimit: true,
+    hash,
+    rule,
+    why: visible(why),
+    text,
+    bytes: utf8Bytes(text),
+    createdAt,
+    expiresAt,
+  };
 }
 async function question(
   call: AwaitingCall,

@@ -10,7 +10,7 @@ import type { GrantChoice } from "../../ports/grants.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
-import type { SpendSum } from "../../ports/spend.ts";
+import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { UserRow } from "./log.ts";
@@ -125,6 +125,8 @@ export type EventBody =
       readonly usage?: Usage;
       readonly spent?: SpendSum;
       readonly budget?: Budget;
+      /** With a limit that is used up: what the owner could allow. */
+      readonly offer?: MoreOffer;
       /** Length of [chosen model, ...fallbacks]. */
       readonly models: number;
       /** The model had sent text, so the run was making progress. */

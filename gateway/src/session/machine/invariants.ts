@@ -81,6 +81,11 @@ export function checkState(state: State): void {
     must(codes.length <= LIMITS.approvalsOpen, () => `${codes.length} questions are open`);
     must(codes.length > 0 === (run.waitingSince !== undefined), () => `${codes.length} questions, and the wait is not counted`);
   }
+  if (run.phase === "paused") {
+    must(Number.isFinite(run.deadline), () => "paused without a deadline");
+    must(!(state.questions ?? []).some(({ code }) => code === run.question.code), () => "the question of a paused run has ended");
+    must(state.held !== true && state.afterRun === undefined, () => "paused while something else was asked for");
+  }
   if (run.phase === "idle") {
     must(queue.count === 0 || state.held === true, () => `idle while ${queue.count} messages wait`);
     must(state.afterRun === undefined || state.held === true, () => "idle while a compaction waits");

@@ -67,8 +67,8 @@ export interface NoticeRow extends RowBase {
   /** With `forModel`, when others may have written it. */
   readonly taint?: TaintLabel;
   readonly usage?: Usage;
-  /** With `paused`: the question, and the call that waits for its answer. */
-  readonly question?: { readonly code: string; readonly callId: string; readonly step: number };
+  /** With `paused`: the question, and the call that waits for its answer; `limit`: the run itself waits. */
+  readonly question?: { readonly code: string; readonly callId: string; readonly step: number; readonly limit?: true };
   /** The archive that the notice reports: its key, and the number of its messages. */
   readonly archive?: { readonly key: string; readonly count: number };
 }

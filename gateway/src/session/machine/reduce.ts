@@ -11,9 +11,10 @@ import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stop
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
+import { limitExpired } from "./phase/limit.ts";
 import { execEnded, startWaiting, takeOff, userMessage } from "./phase/queue.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
-import { archiveEffectId, modelEffectId, type State } from "./state.ts";
+import { archiveEffectId, isRunning, modelEffectId, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
 
@@ -130,8 +131,7 @@ function parked(d: Draft, event: EventOf<"Parked">): void {
 function abort(d: Draft, event: EventOf<"Abort">): void {
   const { state, at } = d;
   const { run } = state;
-  const busy = run.phase === "thinking" || run.phase === "acting";
-  if (busy && (event.runId === undefined || event.runId === run.runId)) {
+  if (isRunning(run) && (event.runId === undefined || event.runId === run.runId)) {
     take(d, "runStopped");
     const cancelled = endByAbort(d, run, "Stopped by the user.");
     d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
@@ -175,7 +175,7 @@ function held(d: Draft, event: EventOf<"Held">): void {
     state.held = true;
     endProcesses(d);
   }
-  if (run.phase === "thinking" || run.phase === "acting") {
+  if (isRunning(run)) {
     take(d, "runStopped");
     const cancelled = endByAbort(d, run, STOPPED);
     d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
@@ -242,5 +242,6 @@ function tick(d: Draft, event: EventOf<"Tick">): void {
   const alive = (effectId: string): boolean => event.inFlight.includes(effectId);
   if (run.phase === "thinking" && now >= run.deadline && !alive(modelEffectId(run))) restartThinking(d, run);
   else if (run.phase === "acting" && now >= run.deadline) actingTick(d, run);
+  else if (run.phase === "paused" && now >= run.deadline) limitExpired(d, run);
   else if (run.phase === "archiving" && now >= run.deadline && !alive(archiveEffectId(run))) restartArchive(d, run);
 }

@@ -7,6 +7,9 @@
  *   thinking  -- ModelReplied, calls -->         acting       (thinking again when every call failed at once)
  *   thinking  -- ModelFailed, lost, retryable--> thinking     (attempt + 1)
  *   thinking, acting -- error, abort, budget --> idle | thinking | archiving (a compaction that waited)
+ *   thinking, acting -- a limit, owner's run --> paused       (the owner is asked for more)
+ *   paused    -- ApprovalAnswered, allowed -->   thinking
+ *   paused    -- denied, deadline, message -->   idle | thinking
  *   acting    -- ApprovalAnswered -->            acting       (the call is handed over, asked again or closed)
  *   acting    -- last ToolResult or deadline --> thinking     (step + 1)
  *   thinking  -- ContextFull, overflow -->       archiving    (the run waits behind it, in `resume`)
@@ -24,7 +27,9 @@ import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOut
 import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
-import type { SpendReport } from "../../ports/spend.ts";
+import type { Amount, MoreOffer, Raise, SpendReport } from "../../ports/spend.ts";
+import type { GsvError } from "../../ports/result.ts";
+import type { Approval } from "../../calls/approval.ts";
 import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { dueAt, type OpenCall } from "../../calls/open-call.ts";
@@ -38,6 +43,21 @@ export interface Budget {
   readonly costUsd: number;
   /** Tokens of models without a known price. Absent: no limit. */
   readonly tokens?: number;
+}
+
+/** What the owner has allowed a run beyond its limits. Absent fields: nothing. */
+export interface Extra extends Partial<Amount> {
+  readonly steps?: number;
+  readonly ms?: number;
+  /** Beyond limits of a day or a month. */
+  readonly raises?: readonly Raise[];
+}
+/** A limit that a run has used up. */
+export interface Shortage {
+  /** How the run ends when it gets no more. */
+  readonly error: GsvError;
+  /** Absent: no answer could help. */
+  readonly offer?: MoreOffer;
 }
 
 export interface RunCore {
@@ -62,6 +82,7 @@ export interface RunCore {
   readonly unpriced?: number;
   /** Absent until the first model call has ended. */
   readonly budget?: Budget;
+  readonly extra?: Extra;
   /** Files that go out with the answer. */
   readonly files?: readonly MediaBlock[];
   /** Absent: no call was made yet. */
@@ -100,6 +121,18 @@ export interface Acting extends RunCore {
   /** Since when at least one call has been waiting for the owner. */
   readonly waitingSince?: number;
 }
+/** The run has used up a limit and waits for the owner's word. Nothing is under way; `waitingSince` is on the session's clock. */
+export interface Paused extends WaitingRun {
+  readonly phase: "paused";
+  readonly question: Approval;
+  /** The answer is about this. */
+  readonly callId: string;
+  readonly offer: MoreOffer;
+  readonly error: GsvError;
+  readonly waitingSince: number;
+  /** The end of the question. */
+  readonly deadline: number;
+}
 export type ArchiveKind = "reset" | "compact";
 export interface ArchiveIntent {
   readonly kind: ArchiveKind;
@@ -123,7 +156,7 @@ export interface CutPlan {
   /** The user's newest message, word for word, when it is archived too (the cut is inside its run). */
   readonly task?: string;
 }
-/** A run that waits until there is headroom for its next model call. */
+/** A run that waits until its next model call can be made. */
 export type WaitingRun = Omit<Thinking, "phase" | "deadline">;
 export interface Archiving extends ArchiveIntent {
   readonly phase: "archiving";
@@ -190,8 +223,8 @@ export interface KnownContext {
   /** `provider/id`: another model counts differently. */
   readonly model: string;
 }
-export type Run = Idle | Thinking | Acting | Archiving;
-export type ActiveRun = Thinking | Acting;
+export type Run = Idle | Thinking | Acting | Paused | Archiving;
+export type ActiveRun = Thinking | Acting | Paused;
 
 /** A call that the session closed itself; a result of the tool that comes later becomes a late note. */
 export interface ClosedCall {
@@ -234,7 +267,7 @@ export interface RunningProcess {
 }
 
 /** Raised when earlier programs can no longer read the state. */
-export const STATE_VERSION = 4;
+export const STATE_VERSION = 5;
 
 export interface State {
   readonly v: typeof STATE_VERSION;
@@ -367,12 +400,17 @@ export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
 export const MEMORY_QUARANTINE = "memory/quarantine/";
 export const memoryPath = (date: string): string => `memory/${date}.md`;
 export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
-/** The phase for clients, which do not know archives with a waiting run. */
-export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" =>
-  run.phase === "archiving" && run.resume ? "thinking" : run.phase;
-/** The run that is under way, or waits for headroom. */
-export const activeRun = (run: Run): Thinking | Acting | WaitingRun | undefined =>
-  run.phase === "thinking" || run.phase === "acting" ? run : run.phase === "archiving" ? run.resume : undefined;
+/** The phase for clients, which know neither archives with a waiting run nor paused runs; a run with a question is `acting` for them. */
+export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" => {
+  if (run.phase === "paused") return "acting";
+  return run.phase === "archiving" && run.resume ? "thinking" : run.phase;
+};
+export const isRunning = (run: Run): run is ActiveRun => run.phase === "thinking" || run.phase === "acting" || run.phase === "paused";
+/** The run that is under way, or waits. */
+export const activeRun = (run: Run): ActiveRun | WaitingRun | undefined => {
+  if (isRunning(run)) return run;
+  return run.phase === "archiving" ? run.resume : undefined;
+};
 /** One per run, because a run ends exactly once. */
 export const replyName = (ref: string, ordinal: number): string => `${ref}/r${ordinal}`;
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
@@ -384,6 +422,9 @@ export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, in
   `${ref}/r${run.ordinal}/${run.step}/${index}`;
 /** The id that providers see; every one of them takes these characters. */
 export const providerCallId = (run: Pick<RunCore, "ordinal" | "step">, index: number): string => `call_${run.ordinal}_${run.step}_${index}`;
+/** Of a question about a run's limit, before this model call. */
+export const limitCallId = (ref: string, run: Pick<WaitingRun, "ordinal" | "step" | "attempt">): string =>
+  `${ref}/r${run.ordinal}/${run.step}/limit${run.attempt}`;
 /** Where the full text of a long result is kept, under the agent's folder (G4). */
 export const resultPath = (callId: string): string => `results/${callId.replaceAll("/", "-")}.txt`;
 

@@ -18,14 +18,14 @@ interface Transition {
   /** Absent: the phase stays as it is. */
   readonly to?: Position;
 }
-const BUSY = ["thinking", "acting", "archiving"] as const;
-const RUNNING = ["thinking", "acting"] as const;
+const BUSY = ["thinking", "acting", "paused", "archiving"] as const;
+const RUNNING = ["thinking", "acting", "paused"] as const;
 const ANY = ["idle", ...BUSY] as const;
 
 export const TRANSITIONS = {
   // Messages.
   quietMessageEnters: { from: ["idle"], on: ["UserMessage"] },
-  messageStartsRun: { from: ["idle"], on: ["UserMessage"], to: "thinking" },
+  messageStartsRun: { from: ["idle", "next"], on: ["UserMessage"], to: "thinking" },
   messageWaits: { from: ANY, on: ["UserMessage"] },
   messageBringsReset: { from: ["idle"], on: ["UserMessage"], to: "archiving" },
   processEndStartsRun: { from: ["idle"], on: ["ExecEnded"], to: "thinking" },
@@ -43,7 +43,14 @@ export const TRANSITIONS = {
   noProgress: { from: ["thinking"], on: ["ModelFailed", "ModelReplied", "Tick", "Woke"], to: "next" },
   recordingTranscribed: { from: ["thinking"], on: ["Transcribed"] },
   callRepeatedTooOften: { from: ["thinking"], on: ["ModelReplied"], to: "next" },
-  budgetUsedUp: { from: [...RUNNING, "next"], to: "next" },
+  budgetUsedUp: { from: ["thinking", "acting", "next"], to: "next" },
+
+  // Questions about limits.
+  runPaused: { from: ["thinking", "acting", "next"], to: "paused" },
+  limitRaised: { from: ["paused"], on: ["ApprovalAnswered"], to: "thinking" },
+  limitKept: { from: ["paused"], on: ["ApprovalAnswered"], to: "next" },
+  limitQuestionExpired: { from: ["paused"], on: ["Tick"], to: "next" },
+  pausedRunGivesWay: { from: ["paused"], on: ["UserMessage", "Compact"], to: "next" },
 
   // Context budget.
   contextCompacts: { from: ["thinking"], on: ["ContextFull", "ModelFailed"], to: "archiving" },
@@ -84,8 +91,8 @@ export const TRANSITIONS = {
   // Reset and compaction.
   resetBegins: { from: ["idle", "next"], on: ["Reset"], to: "archiving" },
   nothingToArchive: { from: ["idle", "next"], on: ["Reset"], to: "next" },
-  compactionBegins: { from: ["idle"], on: ["Compact"], to: "archiving" },
-  compactionWaits: { from: RUNNING, on: ["Compact"] },
+  compactionBegins: { from: ["idle", "next"], on: ["Compact"], to: "archiving" },
+  compactionWaits: { from: ["thinking", "acting"], on: ["Compact"] },
   cutPlanned: { from: ["archiving"], on: ["Planned"], to: "archiving" },
   nothingToCut: { from: ["archiving"], on: ["Planned"], to: "next" },
   chunkSummarized: { from: ["archiving"], on: ["Summarized"], to: "archiving" },

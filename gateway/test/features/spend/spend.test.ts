@@ -55,16 +55,31 @@ const server = (price?: object) =>
 const usage = (params: object = {}) => peer.ok<ResultOf<"usage.get">>("usage.get", params);
 const OWN = "agent:main:cli:dm:spend";
 let serial = 0;
-/** Sends a message and gives the last event of its run. */
-async function say(
-  sessionKey = OWN,
-  message = "go on",
-): Promise<{ readonly state: string; readonly reason?: string; readonly error?: string }> {
+interface End {
+  readonly state: string;
+  readonly reason?: string;
+  readonly error?: string;
+  readonly text?: string;
+  readonly approvalId?: string;
+}
+/** Sends a message and gives the last event of its run. The question about a limit is denied. */
+async function say(sessionKey = OWN, message = "go on"): Promise<End> {
+  const { runId, end } = await asks(sessionKey, message);
+  if (end.state !== "paused") return end;
+  await resolve(end, "deny");
+  return event(runId, ["error"]);
+}
+/** Sends a message and waits for the end of its run, or for its question. */
+async function asks(sessionKey = OWN, message = "go on"): Promise<{ readonly runId: string; readonly end: End }> {
   const runId = `run-${++serial}`;
   await peer.ok("chat.send", { sessionKey, message, messageId: runId, runId });
-  const end = await peer.event("chat", (payload) => payload["runId"] === runId && ["final", "error"].includes(String(payload["state"])));
-  return end.payload as { state: string; reason?: string; error?: string };
+  return { runId, end: await event(runId, ["final", "error", "paused"]) };
 }
+const event = async (runId: string, states: readonly string[]): Promise<End> =>
+  (await peer.event("chat", (payload) => payload["runId"] === runId && states.includes(String(payload["state"]))))
+    .payload as unknown as End;
+const resolve = ({ approvalId }: End, decision: "allow" | "deny") =>
+  until("the answer to be taken", () => peer.ok("approval.resolve", { code: approvalId, decision }).catch(() => undefined));
 const session = (key = OWN) => env.SESSION.getByName(key);
 /** A message of a guest, as a channel's hub hands it over. */
 const guestSays = (senderId: string, key = `agent:main:test:dm:${senderId}`) => {
@@ -304,5 +319,60 @@ describe("[SP8] usage.get", () => {
     await set("model.id", "demo");
     await say();
     expect((await usage()).total.calls).toBe(0);
+  });
+});
+
+describe("[SP10] [K12] the owner allows more than a limit", () => {
+  it("of the day: the run goes on, and the raise counts once, also after the objects died", async () => {
+    await set("limits.dayCostUsd", 0.25);
+    await say();
+    await say();
+    const { runId, end } = await asks();
+    expect(end.text).toMatch(
+      /^The run is paused\. Today's limit is reached: \$0\.20 of \$0\.25 were used.*\(limits\.dayCostUsd\)\n\| Continue with another \$1\.00 today\?/,
+    );
+    expect((await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals).toMatchObject([
+      { code: end.approvalId, limit: true, tool: "limit", rule: "limits.dayCostUsd", text: "Continue with another $1.00 today?" },
+    ]);
+    await abortAllDurableObjects();
+    peer = await client();
+    await peer.ok("session.subscribe", { sessionKey: OWN });
+    await resolve(end, "allow");
+    await event(runId, ["final"]);
+    expect(calls).toHaveLength(3);
+    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 1.25 };
+    expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.3) }));
+    // Another conversation has the same day, and the raise is no one's own.
+    expect((await say("agent:main:cli:dm:other")).state).toBe("final");
+    expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.4) }));
+  });
+  it("once for each answer, and until the period ends", async () => {
+    const spender = { session: "s", agent: "main", guest: "" };
+    const raise = { id: "limit/1", scope: "agent", unit: "costUsd", period: "2026-11-22", amount: 1 } as const;
+    const raised = (today: string, of = spender) =>
+      runInDurableObject(gateway(), (_gateway, { storage }) => {
+        const store = new LedgerStore(storage);
+        store.raise(raise, spender);
+        return store.raised("agent", of, today).costUsd;
+      });
+    expect(await raised("2026-11-22")).toBe(1);
+    expect(await raised("2026-11-22")).toBe(1);
+    expect(await raised("2026-11-23")).toBe(0);
+    expect(await raised("2026-11-22", { ...spender, agent: "other" })).toBe(0);
+  });
+  it("of the run: its own limit once more", async () => {
+    await set("limits.runCostUsd", 0.1);
+    answer = () => used(says("", [{ name: "gsv__Nope", arguments: {} }]), COST);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    answer = () => used(says("done"), COST);
+    await resolve(end, "allow");
+    expect(await event(runId, ["final"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+  });
+  it("never for a guest, whose run ends", async () => {
+    await set("limits.guestDayCostUsd", 0);
+    expect(await guestSays("77")).toMatchObject({ state: "error" });
+    expect((await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals).toEqual([]);
   });
 });

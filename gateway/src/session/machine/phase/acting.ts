@@ -32,7 +32,7 @@ import { cancelOnNodes, closeCall } from "./ending.ts";
 import { endQuestion, isAwaiting } from "./questions.ts";
 import type { TransitionName } from "../transitions.ts";
 import { heardResult } from "./labels.ts";
-import { nextStep } from "./steps.ts";
+import { nextStep } from "./limit.ts";
 
 /** The run with other calls; when none is left, the next step. */
 function withCalls(d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]): void {

@@ -19,6 +19,7 @@ import { type Acting, dispatchEffectId, type EndedQuestion, type RunCore } from 
 import { head } from "../text.ts";
 import type { TransitionName } from "../transitions.ts";
 import { closeCall, endWithError } from "./ending.ts";
+import { limitAnswered } from "./limit.ts";
 import { announce, endQuestion, isAwaiting, newQuestion } from "./questions.ts";
 
 export type Possible = Exclude<CallTarget, { readonly kind: "none" }>;
@@ -53,6 +54,8 @@ export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, 
 /** The first answer to a question counts; a later one gets the result of the first, and an unknown code changes nothing. */
 export function approvalAnswered(d: Draft, event: EventOf<"ApprovalAnswered">, done: Done): void {
   const { run } = d.state;
+  if (run.phase === "paused" && run.question.code === event.code && (event.hash ?? run.question.hash) === run.question.hash)
+    return limitAnswered(d, run, event);
   const call = run.phase === "acting" ? run.calls.find((open) => isAwaiting(open) && open.approval.code === event.code) : undefined;
   if (run.phase !== "acting" || !call || !isAwaiting(call)) {
     const before = d.state.questions?.findLast(({ code }) => code === event.code);

@@ -9,6 +9,7 @@ import { ARCHIVE_ATTEMPTS, AUTO_RESET_PAUSE_MS, LIMITS, WAITING_MEMORIES } from 
 import { type ArchiveIntent, archiveEffectId, type Archiving } from "../state.ts";
 import { backoff, beginArchive, current, nextStage, startStage } from "./archive-stages.ts";
 import { endByAbort, rest } from "./ending.ts";
+import { giveWay } from "./limit.ts";
 import { summarizeLost } from "./summarizing.ts";
 import { archiveOver, compacted, freshStart } from "./turnover.ts";
 
@@ -42,6 +43,7 @@ export function compactAsked(d: Draft, event: EventOf<"Compact">): void {
     cause: "asked",
     ...(event.keep === undefined ? {} : { keep: event.keep }),
   };
+  if (state.run.phase === "paused") giveWay(d, state.run);
   const waits = state.run.phase !== "idle";
   d.answer = { type: "archiving", requestId: at.freshId, waits };
   if (!waits) return beginArchive(d, "compactionBegins", intent);

@@ -1,5 +1,6 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
+import { enoughMore, RUN_LIMITS, type RunLimit } from "../../../ports/spend.ts";
 import { cancelled, withdrawn } from "../../../calls/closings.ts";
 import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
@@ -14,9 +15,11 @@ import {
   modelEffectId,
   providerCallId,
   replyName,
+  type RunCore,
+  type Shortage,
 } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
-import { endQuestion, isAwaiting } from "./questions.ts";
+import { asked, endQuestion, isAwaiting } from "./questions.ts";
 import { openReply } from "./replies.ts";
 
 /** Makes the session idle. The end of the step starts the work that waits (`startWaiting`). */
@@ -56,6 +59,7 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
 /** Returns how many calls were cancelled. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   rest(d);
+  if (run.phase === "paused") endQuestion(d, asked(run), { ended: "withdrawn" });
   const count = closeEffects(d, run, why);
   const { seq } = appendNotice(d, {
     notice: "aborted",
@@ -71,23 +75,32 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
 }
 
 /** Undefined: the run may call the model again. Not checked before the first call, when the limits are not known yet. */
-export function overBudget(d: Draft, run: ActiveRun, nextStep: number): GsvError | undefined {
-  const { budget } = run;
+export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage | undefined {
+  const { budget, extra = {} } = run;
   if (!budget) return undefined;
-  const tell = (reason: ErrorReason, used: string, setting: string): GsvError => ({
-    reason,
-    message: `The run used up ${used}. ${run.origin.kind === "schedule" ? "A job may use no more in one run: let it do less at once." : `Say "continue" to go on, or raise \`${setting}\`.`}`,
-  });
-  if (nextStep > budget.steps) return tell("budget.steps", `its ${budget.steps} steps`, "limits.stepsPerRun");
-  const ms = d.at.now - run.startedAt - (run.waitedMs ?? 0);
-  if (ms > budget.ms)
-    return tell("budget.time", `its time (${Math.round(ms / 1000)} s of ${Math.round(budget.ms / 1000)} s)`, "limits.runMs");
-  const cost = run.spent.costUsd ?? 0;
-  if (cost > budget.costUsd)
-    return tell("budget.cost", `its cost budget ($${cost.toFixed(2)} of $${budget.costUsd.toFixed(2)})`, "limits.runCostUsd");
-  const tokens = run.unpriced ?? 0;
-  if (budget.tokens !== undefined && tokens > budget.tokens)
-    return tell("budget.cost", `its tokens (${tokens} of ${budget.tokens})`, "limits.runTokens");
+  const short = (reason: ErrorReason, used: string, of: RunLimit, limit: number, missing: number): Shortage => {
+    const [why, setting] = [`The run used up ${used}.`, RUN_LIMITS[of]];
+    const advice =
+      run.origin.kind === "schedule"
+        ? "A job may use no more in one run: let it do less at once."
+        : `Say "continue" to go on, or raise \`${setting}\`.`;
+    const error = { reason, message: `${why} ${advice}` };
+    return { error, offer: { of, amount: enoughMore(limit, missing), why, setting } };
+  };
+  const steps = budget.steps + (extra.steps ?? 0);
+  if (nextStep > steps)
+    return short("budget.steps", `its ${steps} ${steps === 1 ? "step" : "steps"}`, "steps", budget.steps, nextStep - steps);
+  const [ms, mostMs] = [d.at.now - run.startedAt - (run.waitedMs ?? 0), budget.ms + (extra.ms ?? 0)];
+  if (ms > mostMs)
+    return short("budget.time", `its time (${Math.round(ms / 1000)} s of ${Math.round(mostMs / 1000)} s)`, "ms", budget.ms, ms - mostMs);
+  const [cost, mostCost] = [run.spent.costUsd ?? 0, budget.costUsd + (extra.costUsd ?? 0)];
+  if (cost > mostCost) {
+    const used = `its cost budget ($${cost.toFixed(2)} of $${mostCost.toFixed(2)})`;
+    return short("budget.cost", used, "costUsd", budget.costUsd, cost - mostCost);
+  }
+  const [tokens, mostTokens] = [run.unpriced ?? 0, (budget.tokens ?? Number.POSITIVE_INFINITY) + (extra.tokens ?? 0)];
+  if (tokens > mostTokens)
+    return short("budget.cost", `its tokens (${tokens} of ${mostTokens})`, "tokens", budget.tokens ?? 0, tokens - mostTokens);
   return undefined;
 }
 export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({
@@ -101,6 +114,7 @@ function closeEffects(d: Draft, run: ActiveRun, why: string): number {
     settle(d, modelEffectId(run));
     return 0;
   }
+  if (run.phase === "paused") return 0;
   cancelOnNodes(
     d,
     run.calls.filter((call) => !isAwaiting(call)),

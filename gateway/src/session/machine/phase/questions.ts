@@ -4,7 +4,7 @@ import { questionText } from "../../../calls/shown-call.ts";
 import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";
 import { type Draft, appendNotice, open, settle } from "../draft.ts";
 import { ENDED_QUESTIONS, LIMITS } from "../limits.ts";
-import { approvalsEffectId, type EndedQuestion, type RunCore } from "../state.ts";
+import { approvalsEffectId, type EndedQuestion, type Paused, type RunCore } from "../state.ts";
 import { openReply } from "./replies.ts";
 
 export const isAwaiting = (call: OpenCall): call is AwaitingCall => call.status === "awaiting_approval";
@@ -27,12 +27,15 @@ export function newQuestion(d: Draft, callId: string, ask: Ask, binding: Binding
  * owner's own direct chat, it is sent there too; to no group and to no guest.
  */
 export function announce(d: Draft, run: Asking, call: AwaitingCall, args: Readonly<Record<string, unknown>>): void {
-  const { callId, approval } = call;
+  ask(d, run, call, questionText(call, args), {});
+}
+/** A question that waits, in the words that people see. */
+export function ask(d: Draft, run: Asking, { callId, approval }: Question, text: string, about: { readonly limit?: true }): void {
   const { seq } = appendNotice(d, {
     notice: "paused",
     runId: run.runId,
-    text: questionText(call, args),
-    question: { code: approval.code, callId, step: run.step },
+    text,
+    question: { code: approval.code, callId, step: run.step, ...about },
   });
   report(d);
   const { reply, origin } = run;
@@ -41,9 +44,13 @@ export function announce(d: Draft, run: Asking, call: AwaitingCall, args: Readon
 }
 type Asking = Pick<RunCore, "runId" | "step" | "origin" | "reply">;
 
+/** The question of a paused run, as that of a call. */
+export const asked = ({ callId, question }: Paused): Question => ({ callId, approval: question });
+type Question = Pick<AwaitingCall, "callId" | "approval">;
+
 export function endQuestion(
   d: Draft,
-  { callId, approval }: AwaitingCall,
+  { callId, approval }: Question,
   end: Pick<EndedQuestion, "ended" | "by" | "again" | "choice">,
 ): EndedQuestion {
   const ended: EndedQuestion = { code: approval.code, callId, ...end, at: d.at.wall };

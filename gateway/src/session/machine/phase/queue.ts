@@ -10,12 +10,21 @@ import type { IncomingMessage, QueuedMessage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { beginArchive } from "./archive-stages.ts";
 import { heard } from "./labels.ts";
+import { giveWay } from "./limit.ts";
 import { think } from "./steps.ts";
 
 export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   const { state } = d;
   if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
   const { incoming } = event;
+  const paused = state.run.phase === "paused" && !incoming.quiet ? state.run : undefined;
+  if (paused && d.at.head === undefined) {
+    giveWay(d, paused);
+    enterQuiet(d);
+    const seq = startRun(d, "messageStartsRun", incoming);
+    d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
+    return;
+  }
   const isFree = state.run.phase === "idle" && !state.held;
   if (incoming.quiet && isFree) {
     take(d, "quietMessageEnters");
@@ -43,8 +52,10 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   }
   d.answer = { type: "accepted", runId: incoming.runId, queued: true };
   // The message that triggers the reset is queued like any other; it starts the new conversation.
-  if (reset === undefined) take(d, "messageWaits");
-  else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
+  if (reset === undefined) {
+    take(d, "messageWaits");
+    if (paused) giveWay(d, paused);
+  } else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
 
 /** A background process ended: the agent is woken, once for each process that a result named. Never refused: no sender would send it again. */
@@ -144,17 +155,22 @@ export function startWaiting(d: Draft): void {
   if (d.atNext) take(d, "nothingWaits");
 }
 function startNext(d: Draft): void {
-  const { state, at } = d;
-  if (at.quiet.length > 0) take(d, "waitingQuietMessagesEnter");
-  for (const message of at.quiet) {
-    takeOff(d, message);
-    enter(d, message.incoming);
-  }
-  const { head } = at;
+  const { state } = d;
+  enterQuiet(d);
+  const { head } = d.at;
   if (head) {
     takeOff(d, head);
     startRun(d, "waitingMessageStartsRun", head.incoming);
   } else if (state.queue.count > 0) throw new Error("messages wait, but the store did not give the first one");
+}
+/** The quiet messages at the front of the queue enter the log. */
+function enterQuiet(d: Draft): void {
+  const { quiet } = d.at;
+  if (quiet.length > 0) take(d, "waitingQuietMessagesEnter");
+  for (const message of quiet) {
+    takeOff(d, message);
+    enter(d, message.incoming);
+  }
 }
 export function takeOff(d: Draft, { id, bytes }: QueuedMessage): void {
   const { queue } = d.state;

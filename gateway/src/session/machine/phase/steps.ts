@@ -1,12 +1,11 @@
 /** Starts the model calls of a run: another attempt at a step, or the next step after the last result. PURE. */
 import { type Draft, open, take } from "../draft.ts";
 import { LIMITS } from "../limits.ts";
-import { type ActiveRun, modelEffectId, type Thinking, type WaitingRun } from "../state.ts";
+import { modelEffectId, type RunCore, type Thinking, type WaitingRun } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
-import { endWithError, overBudget } from "./ending.ts";
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
-export function runBase(run: ActiveRun | WaitingRun): RunBase {
+export function runBase(run: RunCore): RunBase {
   const {
     ordinal,
     runId,
@@ -21,6 +20,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
     spent,
     unpriced,
     budget,
+    extra,
     files,
     repeats,
     waitedMs,
@@ -40,6 +40,7 @@ export function runBase(run: ActiveRun | WaitingRun): RunBase {
     spent,
     ...(unpriced === undefined ? {} : { unpriced }),
     ...(budget ? { budget } : {}),
+    ...(extra ? { extra } : {}),
     ...(files ? { files } : {}),
     ...(repeats ? { repeats } : {}),
     ...(waitedMs === undefined ? {} : { waitedMs }),
@@ -74,11 +75,4 @@ export function think(d: Draft, name: TransitionName, base: RunBase, again: Agai
   };
   d.state.run = run;
   open(d, { type: "CallModel", id: modelEffectId(run), notBefore });
-}
-
-/** All results are there: the model is called again, unless the run has used up its budget. */
-export function nextStep(d: Draft, name: TransitionName, run: ActiveRun): void {
-  const over = overBudget(d, run, run.step + 1);
-  if (over) return endWithError(d, "budgetUsedUp", run, over);
-  think(d, name, { ...runBase(run), step: run.step + 1, progressAt: d.at.now });
 }

@@ -118,7 +118,10 @@ describe("compaction", () => {
     b.summarize({ usage: { input: 100, output: 10, total: 110, costUsd: 2 } });
     assert.equal(b.state.usage.total, before.total + 110);
     b.archive();
-    // The run's budget is used up, so it ends visibly, and the room that was made stays.
+    // The run's budget is used up, so the owner is asked for more, and the headroom that was made stays.
+    assert.deepEqual(b.notices().slice(-1), ["paused:"]);
+    assert.ok(b.state.run.phase === "paused");
+    b.apply({ type: "ApprovalAnswered", code: b.state.run.question.code, answer: "deny", by: "client:me" });
     assert.deepEqual(b.notices().slice(-1), ["error:budget.cost"]);
     assert.equal(b.state.run.phase, "idle");
     assert.equal(b.state.contextFrom, 3);

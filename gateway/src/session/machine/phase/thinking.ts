@@ -9,14 +9,24 @@ import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
 import type { CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
-import { type Acting, type ActiveRun, callIdOf, callsDeadline, modelEffectId, providerCallId, type Thinking } from "../state.ts";
+import {
+  type Acting,
+  type ActiveRun,
+  callIdOf,
+  callsDeadline,
+  modelEffectId,
+  providerCallId,
+  type Thinking,
+  type WaitingRun,
+} from "../state.ts";
 import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
 import { saysNothing } from "../../../prompt/heartbeat.ts";
 import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
-import { nextStep, runBase, sameStep, think } from "./steps.ts";
+import { nextStep, usedUp } from "./limit.ts";
+import { runBase, sameStep, think } from "./steps.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
 function current(d: Draft, effectId: string): Thinking | undefined {
@@ -246,7 +256,7 @@ const withUnpriced = (run: Thinking, spent: SpendSum | undefined): Thinking =>
 
 type Failure = Pick<
   EventOf<"ModelFailed">,
-  "error" | "retryable" | "retryAfterMs" | "usage" | "spent" | "budget" | "models" | "streamed" | "plan"
+  "error" | "retryable" | "retryAfterMs" | "usage" | "spent" | "budget" | "models" | "streamed" | "plan" | "offer"
 >;
 export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   const run = current(d, event.effectId);
@@ -265,10 +275,11 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
     ...(failure.streamed ? { progressAt: d.at.now } : {}),
   };
   if (failure.error.reason === "model.context_overflow") return overflowed(d, run, failure);
-  if (failure.error.reason.startsWith("budget.")) return endWithError(d, "budgetUsedUp", run, failure.error);
+  if (failure.error.reason.startsWith("budget."))
+    return usedUp(d, run, { error: failure.error, ...(failure.offer ? { offer: failure.offer } : {}) }, later(run));
   if (!failure.retryable) return endWithError(d, "modelGaveUp", run, failure.error);
   const over = overBudget(d, run, run.step);
-  if (over) return endWithError(d, "budgetUsedUp", run, over);
+  if (over) return usedUp(d, run, over, later(run));
   if (isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   const tries = run.tries + 1;
   const retryAfter = failure.retryAfterMs ?? 0;
@@ -289,6 +300,8 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   }
   endWithError(d, "modelGaveUp", run, failure.error);
 }
+/** The same step under a new attempt number, for when it can be made. */
+const later = (run: Thinking): WaitingRun => ({ ...runBase(run), ...sameStep(run), attempt: run.attempt + 1, tries: run.tries });
 /** Once per step: compacts the context, or shortens it for this call when nothing can be compacted. */
 function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   const overflows = (run.overflows ?? 0) + 1;
@@ -299,7 +312,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
         "The conversation does not fit the model, although it was made smaller. Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
   const over = overBudget(d, run, run.step);
-  if (over) return endWithError(d, "budgetUsedUp", run, over);
+  if (over) return usedUp(d, run, over, later(run));
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
   shortened(d, again);

@@ -1,6 +1,7 @@
 /** Model calls: answers, failures, retries and budgets. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Origin } from "../../../ports/origin.ts";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
 import type { AssistantMessage } from "../../../ports/messages.ts";
 import type { EventOf } from "../event.ts";
@@ -165,10 +166,12 @@ describe("the model", () => {
   });
 });
 
+/** Not the owner: a run that meets a limit ends, and is not asked about. */
+const GUEST: Origin = { kind: "channel", channel: "whatsapp", accountId: "default", senderId: "7", role: "guest" };
 describe("budgets", () => {
   const run = (budget: typeof BUDGET, usage: Usage = USAGE): Bench => {
     const b = new Bench();
-    b.say("a");
+    b.say("a", { origin: GUEST });
     b.reply("", [call()], { budget, usage });
     return b;
   };
@@ -211,7 +214,7 @@ describe("budgets", () => {
 describe("limits of a run that are not reached yet", () => {
   const going = (more: Partial<typeof BUDGET> & { tokens?: number }, spend?: number): Bench => {
     const b = new Bench();
-    b.say("a");
+    b.say("a", { origin: GUEST });
     const message: AssistantMessage = {
       role: "assistant",
       content: [],

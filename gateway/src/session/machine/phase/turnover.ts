@@ -13,12 +13,14 @@ import {
   NO_USAGE,
   type Summary,
   type Thinking,
+  type WaitingRun,
 } from "../state.ts";
 import { counted, head } from "../text.ts";
 import { isForeign, taintText } from "../../../ports/taint.ts";
 import type { TransitionName } from "../transitions.ts";
-import { endWithError, overBudget, rest } from "./ending.ts";
+import { overBudget, rest } from "./ending.ts";
 import { forget } from "./labels.ts";
+import { usedUp } from "./limit.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
 export function compacted(d: Draft, run: Archiving, key: string): void {
@@ -137,7 +139,8 @@ export function archiveOver(d: Draft, name: TransitionName, run: Archiving): voi
   if (!resume) return;
   const active: Thinking = { ...resume, phase: "thinking", deadline: run.deadline };
   const over = overBudget(d, active, resume.step);
-  if (over) return endWithError(d, "budgetUsedUp", active, over);
-  const { attempt, tries } = resume;
-  think(d, "runResumes", runBase(resume), { ...sameStep(resume), attempt: attempt + 1, tries, compactionTried: true, waitMs: 0 });
+  const next: WaitingRun = { ...resume, attempt: resume.attempt + 1, compactionTried: true };
+  if (over) return usedUp(d, active, over, next);
+  const { attempt, tries } = next;
+  think(d, "runResumes", runBase(next), { ...sameStep(next), attempt, tries, waitMs: 0 });
 }

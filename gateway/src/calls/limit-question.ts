@@ -1,0 +1,32 @@
+/** PURE. The texts of the question whether a run may use more than a limit allows. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Amount, MoreOffer } from "../ports/spend.ts";
+import type { Approval } from "./approval.ts";
+
+/** What an answer allows. */
+export function moreText(offer: MoreOffer): string {
+  switch (offer.of) {
+    case "steps":
+      return `${offer.amount} more ${offer.amount === 1 ? "step" : "steps"}`;
+    case "ms":
+      return `${minutes(offer.amount)} more ${minutes(offer.amount) === 1 ? "minute" : "minutes"}`;
+    case "period": {
+      const { unit, amount, scope } = offer.raise;
+      return `another ${amountText(unit, amount)} ${scope === "month" ? "this month" : "today"}`;
+    }
+    default:
+      return `another ${amountText(offer.of, offer.amount)}`;
+  }
+}
+const minutes = (ms: number): number => Math.ceil(ms / 60_000);
+export function amountText(unit: keyof Amount, value: number): string {
+  if (unit === "tokens") return `${Math.round(value).toLocaleString("en-US")} tokens`;
+  return value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+}
+/** The whole question, for a chat. */
+export const limitText = ({ code, why, rule }: Pick<Approval, "code" | "why" | "rule">, offer: MoreOffer): string =>
+  [
+    `The run is paused. ${why} (${rule})`,
+    `| Continue with ${moreText(offer)}?`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}", or with \`gsv approval allow ${code}\`. Your next message ends the run instead.`,
+  ].join("\n");

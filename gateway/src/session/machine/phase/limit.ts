@@ -1,0 +1,76 @@
+/**
+ * The step after a step, and the phase `paused`: a run of the owner has used up a limit, and the owner is asked for more of it (rule SP10). Elsewhere, and without
+ * an answer, the run ends as if it had not been asked about. Pure.
+ */
+import { limitText } from "../../../calls/limit-question.ts";
+import { isPlainlyOwner } from "../../../ports/origin.ts";
+import type { MoreOffer } from "../../../ports/spend.ts";
+import { type Draft, take } from "../draft.ts";
+import type { EventOf } from "../event.ts";
+import { LIMITS } from "../limits.ts";
+import {
+  type Acting,
+  type Extra,
+  limitCallId,
+  type Paused,
+  type RunCore,
+  type Shortage,
+  type Thinking,
+  type WaitingRun,
+} from "../state.ts";
+import type { TransitionName } from "../transitions.ts";
+import { endWithError, overBudget } from "./ending.ts";
+import { ask, asked, endQuestion, newQuestion } from "./questions.ts";
+import { runBase, sameStep, think } from "./steps.ts";
+
+/** All results are there: the model is called again, unless the run has used up a limit. */
+export function nextStep(d: Draft, name: TransitionName, run: Thinking | Acting): void {
+  const next = { ...runBase(run), step: run.step + 1, progressAt: d.at.now };
+  const over = overBudget(d, run, next.step);
+  if (over) return usedUp(d, run, over, { ...next, attempt: 0, tries: 0, restarts: 0 });
+  think(d, name, next);
+}
+/** The run pauses where the owner can answer, and else ends. `next`: the model call that it continues with. */
+export function usedUp(d: Draft, run: Thinking | Acting, { error, offer }: Shortage, next: WaitingRun): void {
+  if (offer === undefined || !mayAsk(d, run)) return endWithError(d, "budgetUsedUp", run, error);
+  take(d, "runPaused");
+  const callId = limitCallId(d.state.identity.ref, next);
+  const { why, setting } = offer;
+  const question = newQuestion(d, callId, { why, rule: setting }, { hash: `limit/${d.at.freshId}`, argsHash: "", policy: "" }, []);
+  const deadline = d.at.now + LIMITS.approvalMs;
+  const paused: Paused = { ...next, phase: "paused", question, callId, offer, error, waitingSince: d.at.now, deadline };
+  d.state.run = paused;
+  ask(d, paused, asked(paused), limitText(question, offer), { limit: true });
+}
+/** Where messages wait, the next one begins instead: its sender says what to do. */
+function mayAsk({ state }: Draft, { origin }: RunCore): boolean {
+  return state.identity.isOwnersSession && isPlainlyOwner(origin) && state.queue.count === 0 && state.afterRun === undefined && !state.held;
+}
+
+/** The owner's answer to the question of a paused run. */
+export function limitAnswered(d: Draft, run: Paused, { answer, by }: EventOf<"ApprovalAnswered">): void {
+  const { question, error } = run;
+  const ended = answer === "allow" ? "allowed" : "denied";
+  endQuestion(d, asked(run), { ended, by });
+  d.answer = { type: "approval", ended, by };
+  if (answer === "deny") return endWithError(d, "limitKept", run, error);
+  const { attempt, tries } = run;
+  const waitedMs = (run.waitedMs ?? 0) + d.at.now - run.waitingSince;
+  const extra = withMore(run.extra, run.offer, question.hash);
+  think(d, "limitRaised", { ...runBase(run), extra, waitedMs, progressAt: d.at.now }, { ...sameStep(run), attempt, tries, waitMs: 0 });
+}
+function withMore(extra: Extra = {}, offer: MoreOffer, id: string): Extra {
+  if (offer.of === "period") return { ...extra, raises: [...(extra.raises ?? []), { ...offer.raise, id }] };
+  return { ...extra, [offer.of]: (extra[offer.of] ?? 0) + offer.amount };
+}
+
+/** No one has answered in time. */
+export function limitExpired(d: Draft, run: Paused): void {
+  endQuestion(d, asked(run), { ended: "expired" });
+  endWithError(d, "limitQuestionExpired", run, run.error);
+}
+/** The owner goes on with something else: what the run has done stays, and its question is over. */
+export function giveWay(d: Draft, run: Paused): void {
+  endQuestion(d, asked(run), { ended: "withdrawn" });
+  endWithError(d, "pausedRunGivesWay", run, run.error);
+}
