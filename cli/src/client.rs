@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
-use gsv_protocol::Method;
 use gsv_protocol::types::ConnectResult;
+use gsv_protocol::{HIDDEN, Method};
 
 use crate::args::Global;
 use crate::config::{self, Config, Key};
@@ -77,11 +77,21 @@ pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
     let Some(url) = url else { return Ok(local_url()) };
     config::check_url(url).map_err(|problem| {
         Failure::usage(
-            format!("`{url}` is not an address: {problem}."),
+            format!("`{}` is not an address: {problem}.", without_login(url)),
             "Write it like ws://127.0.0.1:8787 or https://gsv.example.workers.dev.",
         )
     })?;
     Ok(url.to_owned())
+}
+
+/// An address without the name and the password that may stand in it.
+fn without_login(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    match rest.rsplit_once('@') {
+        Some((_, host)) if scheme.is_empty() => format!("{HIDDEN}@{host}"),
+        Some((_, host)) => format!("{scheme}://{HIDDEN}@{host}"),
+        None => url.to_owned(),
+    }
 }
 
 /// The gateway on this machine, at its present port.
