@@ -71,6 +71,8 @@ struct Writer {
     space: bool,
     /// A blank line is due before the next block.
     gap: bool,
+    /// Length of `out` before and after the blank line of the open block.
+    opened: (usize, usize),
     frames: Vec<Frame>,
     /// The text of an open code block.
     code: Option<String>,
@@ -90,6 +92,7 @@ impl Writer {
             style_on: String::new(),
             space: false,
             gap: false,
+            opened: (0, 0),
             frames: Vec::new(),
             code: None,
             links: Vec::new(),
@@ -186,8 +189,7 @@ impl Writer {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::MetadataBlock(_) | TagEnd::FootnoteDefinition => {
-                self.flush();
-                self.gap = true;
+                self.close_block();
             }
             TagEnd::Heading(_) => {
                 self.flush();
@@ -288,10 +290,22 @@ impl Writer {
 
     fn open_block(&mut self) {
         self.flush();
+        let before = self.out.len();
         if self.gap && !self.out.is_empty() {
             self.write_line("");
         }
+        self.opened = (before, self.out.len());
         self.gap = false;
+    }
+
+    /// A block without a visible character leaves no blank line either.
+    fn close_block(&mut self) {
+        self.flush();
+        let (before, after) = self.opened;
+        if self.out.len() == after {
+            self.out.truncate(before);
+        }
+        self.gap = true;
     }
 
     fn text(&mut self, text: &str) {

@@ -179,6 +179,23 @@ proptest! {
 }
 
 #[test]
+fn a_paragraph_without_a_visible_character_leaves_no_blank_line() {
+    let source = "```\na\n```\n\n\n` `\n\n*";
+    let (mut live, mut terminal) = (Live::default(), Terminal::new(LOOK.width));
+    for piece in source.as_bytes().chunks(1) {
+        terminal.write(&live.text(std::str::from_utf8(piece).unwrap(), SCREEN));
+    }
+    terminal.write(&live.end(SCREEN));
+    let (mut once, mut reference) = (Live::default(), Terminal::new(LOOK.width));
+    reference.write(&once.text(source, SCREEN));
+    reference.write(&once.end(SCREEN));
+    assert_eq!(
+        (terminal.text(), reference.text()),
+        ("  a\n\n•".to_owned(), "  a\n\n•".to_owned())
+    );
+}
+
+#[test]
 fn a_line_that_only_resembles_a_fence_opens_no_code_block() {
     let source = "``` `\n\n```\na\n```\n";
     let (mut live, mut terminal) = (Live::default(), Terminal::new(LOOK.width));
