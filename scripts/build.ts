@@ -40,7 +40,7 @@ interface Worker {
   /** What a cold start on the edge may have to load, gzipped. */
   readonly budgetBytes: number;
 }
-/** Of this budget, the clients of Anthropic and OpenAI take about 100 KiB, the YAML parser 30 KiB and the catalogue of models 17 KiB. */
+/** Of this budget, the YAML parser takes about 30 KiB and the catalogue of models 17 KiB. */
 const GATEWAY: Worker = {
   name: "gateway",
   config: "gateway/wrangler.jsonc",

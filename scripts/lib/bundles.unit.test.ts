@@ -91,16 +91,18 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and the rarer model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
       const modules = [
+        "anthropic.mjs",
         "bedrock.mjs",
         "documents.mjs",
         "google.mjs",
         "images.mjs",
         "mistral.mjs",
+        "openai.mjs",
         "pdf.mjs",
         "photon_rs_bg.wasm",
         "regex.mjs",
@@ -111,8 +113,10 @@ describe("bundles", () => {
       const text = (name: string): string => readFileSync(join(folder, name), "utf8");
       const start = text("worker.js");
       for (const name of modules.filter((module) => module.endsWith(".mjs"))) assert.ok(start.includes(`("./${name}")`), name);
-      // Words of PDF.js, fflate, Photon, RE2JS, ts-rest and croner.
+      // Words of the clients, PDF.js, fflate, Photon, RE2JS, ts-rest and croner.
       for (const [name, word] of [
+        ["anthropic.mjs", "anthropic-version"],
+        ["openai.mjs", "OpenAI-Organization"],
         ["pdf.mjs", "PasswordException"],
         ["documents.mjs", "invalid zip data"],
         ["images.mjs", "photonimage_new"],

@@ -1,17 +1,17 @@
-/** The adapters of the wires. Each is evaluated on first use; the rarer ones are modules of their own, which are loaded then. */
+/** The adapters of the wires. Each is a module of its own, which is loaded with the first call of a model that speaks it. */
 import type { ModelWire } from "../../../../protocol/gen/types.ts";
 import type { Stream } from "./wire.ts";
 
 export async function loadWire(wire: ModelWire): Promise<Stream> {
   switch (wire) {
     case "anthropic-messages":
-      return (await import("./anthropic.ts")).messages;
+      return (await import("./anthropic.lazy.ts")).messages;
     case "openai-completions":
-      return (await import("./openai.ts")).completions;
+      return (await import("./openai.lazy.ts")).completions;
     case "openai-responses":
-      return (await import("./openai.ts")).responses;
+      return (await import("./openai.lazy.ts")).responses;
     case "azure-openai-responses":
-      return (await import("./openai.ts")).azure;
+      return (await import("./openai.lazy.ts")).azure;
     case "google-generative-ai":
     case "google-vertex":
       return (await import("./google.lazy.ts")).gemini;
