@@ -31,7 +31,7 @@ export const flag: Field<boolean> = (name, value) => {
   return typeof meant === "boolean" ? { ok: true, value: meant } : bad(`\`${name}\` must be true or false.`);
 };
 /** For the description of an argument that `fileNames` reads. */
-export const FILE_NAMES = "Paths in your workspace (`report.md`) or ids of files of this conversation (`media:3`).";
+export const FILE_NAMES = "Workspace paths (`report.md`), or files of this conversation (`media:3`).";
 /** A list of files to send. */
 export const fileNames: Field<readonly string[]> = (name, value) => {
   const given: readonly unknown[] = Array.isArray(value) ? value : [value];

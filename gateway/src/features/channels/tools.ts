@@ -32,12 +32,11 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__Channels",
-      description:
-        "Lists the people and groups on WhatsApp, Discord and other channels that gsv__Message may write to, the last active first. They chose their names themselves.",
+      description: "Lists the people and groups that gsv__Message may write to, the last active first. They chose their names themselves.",
       policyClass: "read_private",
       properties: {
         query: { type: "string", description: "Part of a name, id or channel." },
-        limit: { type: "integer", description: `Up to ${MAX_PLACES}; default ${PLACES}.` },
+        limit: { type: "integer" },
       },
     },
     { query: optional(text(MAX_ID_CHARS)), limit: optional(integer(1, MAX_PLACES)) },
@@ -54,7 +53,7 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Message",
       description:
-        "Sends a message to one person or group on a channel, when your human asks for it or has agreed to it. `queued` means that it is on its way; you are told if it cannot be delivered. Not for answers in this conversation; gsv__Attach sends files there.",
+        "Sends a message to a person or group, when your human asks for it or has agreed. You are told if it cannot be delivered. Not for answers in this conversation; gsv__Attach sends files there.",
       policyClass: "egress",
       properties: {
         to: { type: "string", description: "As gsv__Channels shows it." },

@@ -24,7 +24,7 @@ export const MEDIA_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__Attach",
-      description: "Attaches files to your answer in this conversation: they are sent with the text that you write next.",
+      description: "Attaches files to the answer that you write next.",
       policyClass: "read_private",
       properties: { files: { type: "array", items: { type: "string" }, description: FILE_NAMES } },
     },

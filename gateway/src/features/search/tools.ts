@@ -26,9 +26,9 @@ const MEMORY = "MEMORY.md";
 const SEARCH_TIMEOUT_MS = 2 * LIMITS.searchIndexMs + 40_000;
 const QUERY = {
   type: "string",
-  description: 'A question or some words, of which any may occur. `"a phrase"` and `+word` must occur exactly, `-word` must not.',
+  description: 'A question or some words. `"a phrase"` and `+word` must occur, `-word` must not.',
 } as const;
-const LIMIT = { type: "integer", description: `Maximum number of hits, up to ${MAX_HITS}; default ${HITS}.` } as const;
+const LIMIT = { type: "integer" } as const;
 const isSource = (value: unknown): value is SearchSource => SearchSourceValues.some((source) => source === value);
 
 function sources(name: string, value: unknown): Result<readonly SearchSource[]> {
@@ -153,7 +153,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
       description:
         "Searches MEMORY.md, daily files, and archived conversations with your human. Use it before you say that you don't know something.",
       policyClass: "read_private",
-      properties: { query: QUERY, limit: LIMIT },
+      properties: { query: { type: "string", description: "As for gsv__Search." }, limit: LIMIT },
       timeoutMs: SEARCH_TIMEOUT_MS,
     },
     { query: text(MAX_QUERY_CHARS), limit: optional(integer(1, MAX_HITS)) },

@@ -30,8 +30,7 @@ export const SESSION_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__SessionSend",
-      description:
-        "Sends a message from you to another conversation of yours, which answers it there. With `waitSeconds` the call returns the answer.",
+      description: "Sends a message to another conversation of yours, which answers it there. With `waitSeconds` you get the answer.",
       policyClass: "egress",
       properties: {
         sessionKey: { type: "string", description: "As gsv__SessionsList shows it." },

@@ -21,14 +21,14 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__ReadFile",
-      description: "Reads a text file of your own workspace, or the text of a file of this conversation (`media:3`), not of a machine.",
+      description: "Reads a text file of your own workspace, or the text of a file of this conversation (`media:3`).",
       policyClass: "read_private",
       // access.ts limits what a guest's session can read.
       guests: "always",
       properties: {
         path: PATH,
         offset: { type: "integer", description: "First line, from 1." },
-        limit: { type: "integer", description: "Maximum number of lines." },
+        limit: { type: "integer", description: "Number of lines." },
         column: { type: "integer", description: "First character of that line, from 0." },
       },
     },
@@ -62,7 +62,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__WriteFile",
-      description: "Writes a text file of your own workspace: replaces its content, or adds to its end with `append`.",
+      description: "Writes a text file of your own workspace, or adds to its end with `append`.",
       policyClass: "write_workspace",
       properties: { path: PATH, content: { type: "string" }, append: { type: "boolean" } },
     },
@@ -85,7 +85,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__EditFile",
-      description: "Replaces exact text in a file of your own workspace. `oldString` must occur exactly once, unless `replaceAll` is set.",
+      description: "Replaces exact text in a file of your own workspace. `oldString` must occur once, unless `replaceAll` is set.",
       policyClass: "write_workspace",
       properties: {
         path: PATH,
