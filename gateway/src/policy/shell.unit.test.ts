@@ -78,7 +78,7 @@ function simple(texts: readonly string[]): readonly { readonly source: string; r
   });
 }
 
-test("[PO2] bash sees the same arguments in every spelling that is not complex", () => {
+test("[PO2] [TH11] bash sees the same arguments in every spelling that is not complex", () => {
   const found = simple(cases.map(({ text }) => text));
   assert.ok(found.length > 300, String(found.length));
   assert.deepEqual(

@@ -39,7 +39,7 @@ async function stillWaits(on: Stage, s: TestSession, { code }: WaitingQuestion):
   expect(on.dispatches).toEqual([]);
 }
 
-describe("[AP4] [S14] no answer is", () => {
+describe("[AP4] [S14] [TH12] no answer is", () => {
   const words: readonly (readonly [string, Partial<SessionSend>])[] = [
     ["[P-10] a message of another conversation", { verbatim: true, origin: { kind: "session", sessionKey: "agent:main:x", hops: 1 } }],
     ["[P-23] a message in the conversation itself", {}],

@@ -59,7 +59,7 @@ async function ended(s: TestSession): Promise<void> {
   await until("the end", async () => value(await s.port.stats()).state === "idle");
 }
 
-describe("[TA12] [TA13] [S9] a page makes the model remember a rule", () => {
+describe("[TA12] [TA13] [S9] [TH4] a page makes the model remember a rule", () => {
   it("waits: the next conversation has it neither in its prompt nor in its memory files, and nothing happens", async () => {
     const on = open();
     on.toolApproval = { mode: "auto", rules: [{ id: "page", tool: "*__Fetch", decision: "allow" }] };

@@ -46,7 +46,7 @@ async function message(text: string, taint?: typeof WORLD): Promise<{ readonly k
   return { key, runId };
 }
 
-describe("[SC11] [TA1] [TA9] who may keep jobs", () => {
+describe("[SC11] [TA1] [TA9] [TH4] who may keep jobs", () => {
   it("the owner's own words make a job without a question", async () => {
     stage.answer = callsOnce("gsv__Cron", WISH);
     const { key, runId } = await message("tell me the weather each day");
