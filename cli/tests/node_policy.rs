@@ -12,6 +12,8 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::fake_gateway::{Connection, FakeGateway};
 use common::{Home, signal};
@@ -196,11 +198,14 @@ fn sb13_a_command_leaves_the_sandbox_only_when_its_call_says_so() {
     assert!(refused.to_string().contains("outside the sandbox"), "{refused}");
     let sent = call(&mut node, "a/3", "Process", &submit(json!({"sandbox": "off"})));
     assert!(sent["result"]["written"].as_u64().is_some(), "{sent}");
+    // The input is in the pipe: the command may not have begun to read it.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let elsewhere = machine.home.root().join("elsewhere");
+    while !fs::read_to_string(&elsewhere).is_ok_and(|text| text == "typed\n") {
+        assert!(Instant::now() < deadline, "the command has not written what was typed");
+        thread::sleep(Duration::from_millis(10));
+    }
     call(&mut node, "a/4", "Process", &json!({"action": "kill", "sessionId": id}));
-    assert_eq!(
-        fs::read_to_string(machine.home.root().join("elsewhere")).unwrap(),
-        "typed\n"
-    );
     end(child, node);
 }
 
