@@ -2,6 +2,7 @@
  * Looks whether a heartbeat has something to do, before any model is asked (rules HB3, HB4, HB7). Reads files of the agent's workspace,
  * and changes nothing.
  */
+import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
@@ -11,19 +12,19 @@ import { check, type Condition, type Instructions, type Marks, readInstructions 
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
-import type { BeatBody, SkipReason } from "./job-store.ts";
+import type { BeatBody } from "./job.ts";
 
 export interface LookPorts extends SessionsPort, SpendPort, Pick<KernelPorts, "config" | "now"> {
   readonly bucket: Pick<Bucket, "get" | "head">;
 }
 export type Look =
-  | { readonly kind: "skip"; readonly reason: SkipReason; readonly text: string; readonly marks?: Marks }
+  | { readonly kind: "skip"; readonly reason: HeartbeatSkip; readonly text: string; readonly marks?: Marks }
   /** `because`: conditions that are true; none, when the file has none or the owner has asked. */
   | { readonly kind: "wake"; readonly because: readonly string[]; readonly marks: Marks };
 
 const FILE = "HEARTBEAT.md";
 const MAX_BYTES = 65_536;
-const skip = (reason: SkipReason, text: string, marks?: Marks): Look => ({
+const skip = (reason: HeartbeatSkip, text: string, marks?: Marks): Look => ({
   kind: "skip",
   reason,
   text,

@@ -5,7 +5,8 @@
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type BeatSettings, beatLine, beatSettings } from "../../schedule/beat.ts";
-import { beatId, type Job, type JobStore } from "./job-store.ts";
+import { beatId, type Job } from "./job.ts";
+import type { JobStore } from "./job-store.ts";
 
 const DEFAULT_PROMPT =
   "Read HEARTBEAT.md, which is among your instructions, and do what is due now. If there is nothing to tell your human, answer HEARTBEAT_OK and nothing else.";

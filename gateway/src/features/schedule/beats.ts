@@ -6,7 +6,8 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type LookPorts, readFile } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
-import { beatId, type JobRun, type JobStore } from "./job-store.ts";
+import { beatId, type JobRun } from "./job.ts";
+import type { JobStore } from "./job-store.ts";
 import type { Runner } from "./runner.ts";
 
 export interface BeatsPorts extends Pick<KernelPorts, "arm" | "config" | "now">, Pick<LookPorts, "bucket"> {
@@ -116,6 +117,6 @@ export class Beats {
   }
 }
 const NONE: HeartbeatState = { enabled: false, runs: 0, costUsd: 0, skipped: {} };
-/** GSV was stopped, or the heartbeat before went on: the scheduler itself has skipped it. */
-const reasonOf = ({ body }: JobRun): HeartbeatSkip => body.reason ?? (body.error === "GSV is stopped." ? "stopped" : "busy");
+/** Rows of earlier versions may have no reason. */
+const reasonOf = ({ body }: JobRun): HeartbeatSkip => body.reason ?? "busy";
 const clock = (minutes: number): string => `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;

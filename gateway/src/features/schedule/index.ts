@@ -1,6 +1,7 @@
 /** Jobs that the agent does by itself, and heartbeats (gateway/spec/schedule.md, heartbeat.md). */
 import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
@@ -12,7 +13,8 @@ import { higher, type Taint } from "../../ports/taint.ts";
 import type { LookPorts } from "./beat-look.ts";
 import { BeatRows } from "./beat-rows.ts";
 import type { Beats } from "./beats.ts";
-import { type JobRun, JobStore } from "./job-store.ts";
+import type { JobRun } from "./job.ts";
+import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
 import type { Runner } from "./runner.ts";
@@ -127,22 +129,27 @@ const ownOf = (taints: readonly (Taint | undefined)[]): { readonly taint?: Taint
   return first === undefined ? {} : { taint: rest.reduce(higher, first) };
 };
 async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work): Promise<Result<CronTold>> {
+  const { agentId } = call;
+  const named = "id" in call && call.id !== undefined ? call.id : call.kind === "update" ? call.params.id : undefined;
+  const job = named === undefined ? undefined : store.find(named);
+  // Another agent's job, or a heartbeat, which is the owner's setting. The runs of a job that was removed may still be asked for.
+  if (job !== undefined && (job.agentId !== agentId || job.body.beat !== undefined)) return fail("cron.not_found");
   switch (call.kind) {
     case "list": {
-      const own = store.list().filter(({ agentId }) => agentId === call.agentId);
+      const own = store.list().filter((each) => each.agentId === agentId);
       const last = own.map(({ id }) => store.lastEnded(id)?.body.taint);
-      return succeed({ value: { jobs: own.map((job) => jobs.shown(job)) }, ...ownOf([...own.map(({ body }) => body.taint), ...last]) });
+      return succeed({ value: { jobs: own.map((each) => jobs.shown(each)) }, ...ownOf([...own.map(({ body }) => body.taint), ...last]) });
     }
     case "runs": {
-      const runs = store.runs(call.id, Number.MAX_SAFE_INTEGER, TOLD_RUNS);
+      const runs = store.runs(call.id, Number.MAX_SAFE_INTEGER, TOLD_RUNS, agentId);
       return succeed({ value: { runs: runs.map(shownRun) }, ...ownOf(runs.map(({ body }) => body.taint)) });
     }
     case "add":
     case "update": {
       const done = call.kind === "add" ? await jobs.add(call.params, call.taint) : await jobs.update(call.params, call.taint);
       if (!done.ok) return done;
-      const { job, times } = done.value;
-      return succeed({ value: { job, nextTimes: times.map((time) => new Date(time).toISOString()) } });
+      const { job: stored, times } = done.value;
+      return succeed({ value: { job: stored, nextTimes: times.map((time) => new Date(time).toISOString()) } });
     }
     case "remove":
       return succeed({ value: { removed: store.remove(call.id) } });

@@ -2,80 +2,15 @@
  * Jobs, and a row for each of their times that came (rule SC1). A row is written before anything is done for it, in one transaction with
  * the job's next time; it is unique by job and time, so that a time is never taken twice.
  */
-import type { CronOutcome, CronSpec } from "../../../../protocol/gen/types.ts";
+import type { CronOutcome } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
-import type { Taint } from "../../ports/taint.ts";
-import type { BeatSettings } from "../../schedule/beat.ts";
 import type { Marks } from "../../schedule/precheck.ts";
-import type { Beat, Due, Schedule } from "../../schedule/schedule.ts";
+import type { Due } from "../../schedule/schedule.ts";
+import type { Job, JobBody, JobRun, RunBody } from "./job.ts";
 
-export interface BeatBody {
-  readonly settings: BeatSettings;
-  /** Of the conditions of HEARTBEAT.md. */
-  readonly marks: Marks;
-}
-/** What the owner or the agent has said about a job. */
-export interface JobBody {
-  readonly name: string;
-  readonly description?: string;
-  readonly deleteAfterRun?: boolean;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly schedule: Schedule | Beat;
-  readonly spec: CronSpec;
-  /** The job is an agent's heartbeat. */
-  readonly beat?: BeatBody;
-  /** What the conversation that wrote the job had read. Absent: the owner wrote it. */
-  readonly taint?: Taint;
-}
-export interface Job {
-  readonly id: string;
-  readonly agentId: string;
-  readonly body: JobBody;
-  readonly enabled: boolean;
-  /** The first time that was not handled yet. Absent: there is none. */
-  readonly nextAt?: number;
-  /** When `nextAt` was worked out. */
-  readonly lookedAt: number;
-  /** Runs in a row that failed. */
-  readonly failures: number;
-  readonly paused?: string;
-}
-export type SkipReason = "empty" | "not_due" | "wrong" | "busy" | "hours" | "budget";
-export interface RunBody {
-  readonly startedAt?: number;
-  readonly endedAt?: number;
-  readonly error?: string;
-  readonly summary?: string;
-  readonly sessionKey?: string;
-  readonly runId?: string;
-  /** With `missed`: the times that the row stands for. */
-  readonly count?: number;
-  /** What the run had read when it ended. Absent: nothing of others. */
-  readonly taint?: Taint;
-  /** The owner asked for it, beside the schedule. */
-  readonly byHand?: true;
-  /** Why a heartbeat asked no model. */
-  readonly reason?: SkipReason;
-  /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
-  readonly because?: readonly string[];
-  readonly costUsd?: number;
-  /** Codes of the run's questions that the owner was told of. */
-  readonly asked?: readonly string[];
-}
-/** One time of a job. */
-export interface JobRun {
-  readonly id: number;
-  readonly jobId: string;
-  /** The scheduled time. */
-  readonly ts: number;
-  readonly status: CronOutcome;
-  readonly body: RunBody;
-  /** When it is looked at again; absent once it has ended. */
-  readonly checkAt?: number;
-  /** Times that its begin failed. */
-  readonly tries: number;
-}
+/** Why a time is not begun. */
+export const STOPPED = { reason: "stopped", error: "GSV is stopped." } as const;
+const GOES_ON = { reason: "busy", error: "The run before still goes on." } as const;
 type JobRow = {
   id: string;
   agent: string;
@@ -89,11 +24,11 @@ type JobRow = {
 type RunRow = { id: number; job: string; ts: number; status: string; body: string; check_at: number | null; tries: number };
 
 export const MAX_JOBS = 200;
+/** Of each job, and of all jobs that were removed after their run. */
 const RUNS_KEPT = 200;
 /** The jobs of one pass of the alarm. */
 const DUE_AT_ONCE = 50;
-/** No id of a job has a colon. */
-export const beatId = (agentId: string): string => `heartbeat:${agentId}`;
+/** As beatId makes them. */
 const IS_BEAT = "(id >= 'heartbeat:' AND id < 'heartbeat;')";
 const DUE = "enabled = 1 AND next_at IS NOT NULL AND (? = 0 OR json_extract(body, '$.schedule.kind') <> 'at')";
 
@@ -188,7 +123,7 @@ export class JobStore {
    * Takes the times of a job that have come: a row for the time that runs, or that is skipped, and rows for those that are missed; and
    * the job's next time. Undefined: the job has changed meanwhile, or nothing runs.
    */
-  take(job: Job, came: Due, next: number | undefined, now: number, skip: string | undefined): JobRun | undefined {
+  take(job: Job, came: Due, next: number | undefined, now: number, isStopped: boolean): JobRun | undefined {
     return this.#db.transactionSync(() => {
       const current = this.find(job.id);
       if (current?.nextAt !== job.nextAt || !current?.enabled) return undefined;
@@ -199,17 +134,11 @@ export class JobStore {
       if (missedCount > missed.length && oldest !== undefined)
         this.#insert(job.id, oldest - 1, "missed", { count: missedCount - missed.length }, undefined);
       if (came.start === undefined) return undefined;
-      const goesOn = this.open(job.id);
-      const reason = skip ?? (goesOn === undefined ? undefined : "The run before still goes on.");
-      const taken = this.#insert(
-        job.id,
-        came.start,
-        reason === undefined ? "waiting" : "skipped",
-        reason === undefined ? {} : { error: reason, endedAt: now },
-        reason === undefined ? now : undefined,
-      );
+      const skip = isStopped ? STOPPED : this.open(job.id) === undefined ? undefined : GOES_ON;
+      if (skip !== undefined) this.#insert(job.id, came.start, "skipped", { ...skip, endedAt: now }, undefined);
+      const taken = skip === undefined ? this.#insert(job.id, came.start, "waiting", {}, now) : undefined;
       this.#prune(job.id);
-      return reason === undefined ? taken : undefined;
+      return taken;
     });
   }
   /** A run beside the schedule. Undefined: one goes on. */
@@ -243,6 +172,16 @@ export class JobStore {
          AND id <= (SELECT id FROM cron_runs WHERE job = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
       jobId,
       jobId,
+      RUNS_KEPT,
+    );
+  }
+
+  /** The rows of a job that was removed after its run stay, so that the owner can look at them. */
+  #pruneRemoved(): void {
+    const removed = "check_at IS NULL AND job NOT IN (SELECT id FROM cron_jobs)";
+    run(
+      this.#db.sql,
+      `DELETE FROM cron_runs WHERE ${removed} AND id <= (SELECT id FROM cron_runs WHERE ${removed} ORDER BY id DESC LIMIT 1 OFFSET ?)`,
       RUNS_KEPT,
     );
   }
@@ -281,14 +220,17 @@ export class JobStore {
     const current = this.find(jobId);
     if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, marks } } });
   }
-  /** The newest first; without a job those of all jobs, and no heartbeats. */
-  runs(jobId: string | undefined, beforeId: number, limit: number): readonly JobRun[] {
+  /** The newest first; without a job those of all jobs, and no heartbeats. `agentId`: none of other agents' jobs. */
+  runs(jobId: string | undefined, beforeId: number, limit: number, agentId?: string): readonly JobRun[] {
     return all<RunRow>(
       this.#db.sql,
-      "SELECT * FROM cron_runs WHERE ((? = '' AND instr(job, ':') = 0) OR job = ?) AND id < ? ORDER BY id DESC LIMIT ?",
+      `SELECT * FROM cron_runs WHERE ((? = '' AND instr(job, ':') = 0) OR job = ?) AND id < ?
+         AND (? = '' OR job NOT IN (SELECT id FROM cron_jobs WHERE agent <> ?)) ORDER BY id DESC LIMIT ?`,
       jobId ?? "",
       jobId ?? "",
       beforeId,
+      agentId ?? "",
+      agentId ?? "",
       limit,
     ).map(runOf);
   }
@@ -339,6 +281,7 @@ export class JobStore {
       const removes = job.body.deleteAfterRun ?? (job.body.schedule.kind === "at" && status === "ok");
       if (removes && job.nextAt === undefined && current.body.byHand === undefined) {
         run(this.#db.sql, "DELETE FROM cron_jobs WHERE id = ?", job.id);
+        this.#pruneRemoved();
         return { job, pausedNow: false };
       }
       if (status === "skipped" || uncounted) return { job, pausedNow: false };

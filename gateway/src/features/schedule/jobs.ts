@@ -20,7 +20,8 @@ import { higher, type Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
 import { type Beat, type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
-import { type Job, type JobBody, type JobStore, MAX_JOBS } from "./job-store.ts";
+import { type Job, type JobBody, slugOf } from "./job.ts";
+import { type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
 export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions"> {
@@ -33,7 +34,6 @@ export interface JobAnswer {
   readonly times: number[];
 }
 const PREVIEWED = 5;
-const ID_CHARS = 32;
 
 export class Jobs {
   readonly #ports: JobsPorts;
@@ -192,10 +192,3 @@ function labelAfter(
   if (earlier === undefined || isNew) return taint;
   return taint === undefined ? earlier : higher(earlier, taint);
 }
-const slugOf = (name: string): string =>
-  name
-    .toLowerCase()
-    .normalize("NFKD")
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, ID_CHARS) || "job";

@@ -19,7 +19,8 @@ import { isForeign } from "../../ports/taint.ts";
 import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { look, type LookPorts, readFile } from "./beat-look.ts";
-import type { Job, JobRun, JobStore, RunBody } from "./job-store.ts";
+import type { Job, JobRun, RunBody } from "./job.ts";
+import { type JobStore, STOPPED } from "./job-store.ts";
 import { verbatim } from "../../calls/shown-call.ts";
 import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
 import { beatLine, LAST, NONE } from "../../schedule/beat.ts";
@@ -93,16 +94,15 @@ export class Runner {
     const { schedule } = job.body;
     const line = this.#lineOf(job);
     const at = now();
-    const isStopped = stopped() !== undefined;
     if (job.lookedAt > at) {
       // The clock was set back: times that have a row are not taken again.
       const next = schedule.kind === "at" ? job.nextAt : nextTime(schedule, at, line);
-      store.take(job, { missed: [], missedCount: 0 }, next, at, undefined);
+      store.take(job, { missed: [], missedCount: 0 }, next, at, false);
       return;
     }
     const came = due(schedule, job.nextAt ?? at, at, line);
     const next = nextTime(schedule, Math.max(at, job.nextAt ?? at), line);
-    store.take(job, came, next, at, isStopped ? "GSV is stopped." : undefined);
+    store.take(job, came, next, at, stopped() !== undefined);
   }
   #lineOf({ body: { schedule, beat } }: Job): CronLine | undefined {
     if (beat !== undefined) return beatLine(beat.settings);
@@ -148,7 +148,7 @@ export class Runner {
     if (job === undefined) return this.#end(run, "skipped", { error: "The job was removed before the run began." });
     if (stopped() !== undefined) {
       if (job.body.schedule.kind === "at") store.change(run.id, { checkAt: now() + STOPPED_MS });
-      else this.#end(run, "skipped", { error: "GSV is stopped." });
+      else this.#end(run, "skipped", STOPPED);
       return;
     }
     const named = this.#sessionOf(job);

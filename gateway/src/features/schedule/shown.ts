@@ -1,6 +1,6 @@
 /** Jobs and their runs as callers see them. PURE. */
 import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
-import type { Job, JobRun } from "./job-store.ts";
+import type { Job, JobRun } from "./job.ts";
 
 export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId}`;
 

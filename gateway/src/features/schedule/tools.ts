@@ -10,6 +10,7 @@ import type { CronCall } from "../../ports/schedule.ts";
 import { isForeign } from "../../ports/taint.ts";
 import { bad, type Field, flag, optional, text } from "../../tools/arguments.ts";
 import { denied, type Tool, tool } from "../../tools/tool.ts";
+import { slugOf } from "./job.ts";
 
 const ACTIONS = ["list", "runs", "add", "update", "remove", "run"] as const;
 const MODES = ["task", "systemEvent"] as const;
@@ -58,12 +59,7 @@ const specOf = (
 async function idOf(name: string, callId: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(callId));
   const suffix = [...new Uint8Array(digest).slice(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const slug = name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, 24);
-  return `${slug === "" ? "job" : slug}-${suffix}`;
+  return `${slugOf(name)}-${suffix}`;
 }
 
 export const CRON_TOOLS: readonly Tool[] = [
@@ -124,8 +120,9 @@ type Args = When & {
 };
 async function callOf(args: Args, { identity, callId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
   const { action, id, name, message, mode, to, model, enabled } = args;
-  if (action === "list") return { ok: true, value: { kind: "list", agentId: identity.agentId } };
-  if (action === "runs") return { ok: true, value: { kind: "runs", id } };
+  const { agentId } = identity;
+  if (action === "list") return { ok: true, value: { kind: "list", agentId } };
+  if (action === "runs") return { ok: true, value: { kind: "runs", agentId, id } };
   const schedule = scheduleOf(args);
   if (!schedule.ok) return schedule;
   // What the owner's own texts say needs no label.
@@ -134,11 +131,14 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
     if (name === undefined || message === undefined || schedule.value === undefined)
       return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
     const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, here: identity.key });
-    const params = { id: await idOf(name, callId), name, agentId: asAgentId(identity.agentId), schedule: schedule.value, spec };
-    return { ok: true, value: { kind: "add", params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label } };
+    const params = { id: await idOf(name, callId), name, agentId: asAgentId(agentId), schedule: schedule.value, spec };
+    return {
+      ok: true,
+      value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label },
+    };
   }
   if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
-  if (action === "remove" || action === "run") return { ok: true, value: { kind: action, id } };
+  if (action === "remove" || action === "run") return { ok: true, value: { kind: action, agentId, id } };
   if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined))
     return bad("To change what a job does, give `message` too: it replaces the whole.");
   const spec =
@@ -149,5 +149,5 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
     ...(schedule.value === undefined ? {} : { schedule: schedule.value }),
     ...spec,
   };
-  return { ok: true, value: { kind: "update", params: { id, patch }, taint: label } };
+  return { ok: true, value: { kind: "update", agentId, params: { id, patch }, taint: label } };
 }

@@ -243,7 +243,7 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
     await inside((store) => {
       const job = store.find(BEAT);
       if (job === undefined) throw new Error("no heartbeat");
-      const run = store.take(job, { start: FAR + HALF, missed: [], missedCount: 0 }, FAR + HOUR, stage.now, undefined);
+      const run = store.take(job, { start: FAR + HALF, missed: [], missedCount: 0 }, FAR + HOUR, stage.now, false);
       if (run === undefined) throw new Error("not taken");
     });
     await restart();

@@ -50,7 +50,7 @@ describe("[SC1] [P16] a time of a job", () => {
     await inside((store) => {
       const job = store.find("report");
       if (job === undefined) throw new Error("no job");
-      store.take(job, { start: FAR + HOUR, missed: [], missedCount: 0 }, FAR + 2 * HOUR, stage.now, undefined);
+      store.take(job, { start: FAR + HOUR, missed: [], missedCount: 0 }, FAR + 2 * HOUR, stage.now, false);
     });
     await abortAllDurableObjects();
     stage.peer = await client();
@@ -280,6 +280,23 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
       if (job !== undefined) for (let n = 1; n < 200; n++) store.add({ ...job, id: `job-${n}` });
     });
     expect(await stage.peer.refused("cron.add", task({ id: "one-more" }))).toMatchObject({ reason: "cron.too_many" });
+  });
+  it("keeps 200 rows of jobs that were removed after their run", async () => {
+    await add(task({ enabled: false }));
+    const kept = await inside((store) => {
+      const job = store.find("report");
+      if (job === undefined) throw new Error("no job");
+      for (let n = 0; n < 205; n++) {
+        const once = { ...job, id: `once-${n}`, enabled: true, nextAt: FAR, body: { ...job.body, deleteAfterRun: true } };
+        store.add(once);
+        const run = store.take(once, { start: FAR, missed: [], missedCount: 0 }, undefined, FAR, false);
+        if (run === undefined) throw new Error("not taken");
+        store.end(run.id, "ok", {}, FAR, { failures: 5, reason: String });
+      }
+      return store.runs(undefined, Number.MAX_SAFE_INTEGER, 300).map(({ jobId }) => jobId);
+    });
+    expect(kept).toHaveLength(200);
+    expect(kept.at(-1)).toBe("once-5");
   });
   it("runs by hand, once at a time, and removes a job with its rows", async () => {
     await add();

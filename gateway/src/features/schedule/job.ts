@@ -1,0 +1,84 @@
+/** A job, and one time of it, as they are stored; and how jobs are named. PURE. */
+import type { CronOutcome, CronSpec, HeartbeatSkip } from "../../../../protocol/gen/types.ts";
+import type { Taint } from "../../ports/taint.ts";
+import type { BeatSettings } from "../../schedule/beat.ts";
+import type { Marks } from "../../schedule/precheck.ts";
+import type { Beat, Schedule } from "../../schedule/schedule.ts";
+
+export interface BeatBody {
+  readonly settings: BeatSettings;
+  /** Of the conditions of HEARTBEAT.md. */
+  readonly marks: Marks;
+}
+/** What the owner or the agent has said about a job. */
+export interface JobBody {
+  readonly name: string;
+  readonly description?: string;
+  readonly deleteAfterRun?: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly schedule: Schedule | Beat;
+  readonly spec: CronSpec;
+  /** The job is an agent's heartbeat. */
+  readonly beat?: BeatBody;
+  /** What the conversation that wrote the job had read. Absent: the owner wrote it. */
+  readonly taint?: Taint;
+}
+export interface Job {
+  readonly id: string;
+  readonly agentId: string;
+  readonly body: JobBody;
+  readonly enabled: boolean;
+  /** The first time that was not handled yet. Absent: there is none. */
+  readonly nextAt?: number;
+  /** When `nextAt` was worked out. */
+  readonly lookedAt: number;
+  /** Runs in a row that failed. */
+  readonly failures: number;
+  readonly paused?: string;
+}
+export interface RunBody {
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly error?: string;
+  readonly summary?: string;
+  readonly sessionKey?: string;
+  readonly runId?: string;
+  /** With `missed`: the times that the row stands for. */
+  readonly count?: number;
+  /** What the run had read when it ended. Absent: nothing of others. */
+  readonly taint?: Taint;
+  /** The owner asked for it, beside the schedule. */
+  readonly byHand?: true;
+  /** Why a heartbeat was skipped. */
+  readonly reason?: HeartbeatSkip;
+  /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
+  readonly because?: readonly string[];
+  readonly costUsd?: number;
+  /** Codes of the run's questions that the owner was told of. */
+  readonly asked?: readonly string[];
+}
+/** One time of a job. */
+export interface JobRun {
+  readonly id: number;
+  readonly jobId: string;
+  /** The scheduled time. */
+  readonly ts: number;
+  readonly status: CronOutcome;
+  readonly body: RunBody;
+  /** When it is looked at again; absent once it has ended. */
+  readonly checkAt?: number;
+  /** Times that its begin failed. */
+  readonly tries: number;
+}
+/** The id of an agent's heartbeat. No id of a job has a colon. */
+export const beatId = (agentId: string): string => `heartbeat:${agentId}`;
+/** The beginning of a job's id; the caller adds a suffix. */
+export const slugOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .normalize("NFKD")
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, SLUG_CHARS) || "job";
+const SLUG_CHARS = 32;
