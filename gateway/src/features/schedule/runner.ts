@@ -1,31 +1,26 @@
 /**
  * Takes the times of jobs that have come, begins their runs, and sees them to their end (rules SC1-SC8). Everything that it does has a row
- * first, and every step can be made again: messages, notes and deliveries have ids that are made from the row. Nothing is kept in memory
- * but the engine for lines of cron.
+ * first, and every step can be made again: messages, notes and deliveries have ids that are made from the row. Only what is subscribed to
+ * is in memory, and the next look subscribes again.
  */
 import type { Directives } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import { parseModel } from "../../models/choose.ts";
-import type { ApprovalsPort } from "../../ports/approvals.ts";
-import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { Origin } from "../../ports/origin.ts";
-import { type Result, sentence } from "../../ports/result.ts";
-import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
-import type { NamedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
+import { sentence } from "../../ports/result.ts";
+import type { RunEnd } from "../../ports/session.ts";
+import type { StopPort } from "../../ports/sessions.ts";
 import { isForeign } from "../../ports/taint.ts";
-import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
-import { parseTarget } from "../../tools/message-target.ts";
-import { look, type LookPorts, readFile } from "./beat-look.ts";
-import type { Job, JobRun, RunBody } from "./job.ts";
-import { type JobStore, STOPPED } from "./job-store.ts";
-import { verbatim } from "../../calls/shown-call.ts";
 import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
 import { beatLine, LAST, NONE } from "../../schedule/beat.ts";
-import { askedText } from "./asking.ts";
-import { lateText, taskSessionKey } from "./shown.ts";
+import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
+import { look, type LookPorts, readFile } from "./beat-look.ts";
+import { Delivery, type DeliveryPorts, type Final } from "./delivery.ts";
+import type { Job, JobRun, RunBody } from "./job.ts";
+import { type JobStore, STOPPED } from "./job-store.ts";
+import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
 const AT_ONCE = 4;
@@ -43,30 +38,29 @@ const WAITS_MS = 35 * 60_000;
 /** While GSV is stopped, jobs are looked at this often. */
 const STOPPED_MS = 30_000;
 const SUMMARY_CHARS = 2_000;
-const NOTE_CHARS = 16_000;
 /** What an unattended run may use, beside the other limits. */
 const BUDGET = { steps: 12, costUsd: 0.25 } as const;
 
 export interface RunnerPorts
-  extends SessionsPort,
-    StopPort,
-    ChannelsOutPort,
-    ApprovalsPort,
+  extends StopPort,
+    DeliveryPorts,
     LookPorts,
     Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "scrub" | "subscriptions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
 }
 const ENDS: ReadonlySet<string> = new Set(["final", "error", "aborted"]);
-type Final = Extract<RunEnd, { readonly state: "final" }>;
 type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
 
 export class Runner {
   readonly #ports: RunnerPorts;
+  readonly #delivery: Delivery;
+  /** Runs whose end is noticed at once. */
   readonly #followed = new Map<string, Sink>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
+    this.#delivery = new Delivery(ports);
   }
 
   /** Never fails for one job's sake. */
@@ -116,11 +110,11 @@ export class Runner {
   async #advance(): Promise<void> {
     const { store, now, log } = this.#ports;
     const open = store.allOpen();
-    let places = AT_ONCE - open.filter(({ status }) => status === "running").length;
+    let slots = AT_ONCE - open.filter(({ status }) => status === "running").length;
     const work: Promise<void>[] = [];
     for (const run of open) {
       if ((run.checkAt ?? 0) > now()) continue;
-      const step = run.status === "running" ? this.#look(run) : places-- > 0 ? this.#begin(run) : this.#wait(run);
+      const step = run.status === "running" ? this.#look(run) : slots-- > 0 ? this.#begin(run) : this.#wait(run);
       work.push(step.catch((error: unknown) => this.#failed(run, error instanceof Error ? error.message : String(error), log)));
     }
     await Promise.all(work);
@@ -132,7 +126,7 @@ export class Runner {
     const { store, now } = this.#ports;
     const tries = run.tries + 1;
     log.error("job_step_failed", { job: run.jobId, run: run.id, tries, error: message });
-    if (tries >= MAX_TRIES) this.#end(run, "error", { error: `It did not work ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
+    if (tries >= MAX_TRIES) this.#end(run, "error", { error: `It failed ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
     else store.change(run.id, { checkAt: now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS), tries });
   }
 
@@ -151,7 +145,7 @@ export class Runner {
       else this.#end(run, "skipped", STOPPED);
       return;
     }
-    const named = this.#sessionOf(job);
+    const named = this.#delivery.sessionOf(job);
     if (named === undefined) return this.#end(run, "error", { error: `There is no agent ${job.agentId}.` });
     const because = await this.#looked(job, run, named.key);
     if (because === undefined) return;
@@ -216,21 +210,6 @@ export class Runner {
     this.#end(run, "skipped", { reason: found.reason, error: found.text });
     return undefined;
   }
-  #sessionOf(job: Job): NamedSession | undefined {
-    if (!this.#ports.config.hasAgent(job.agentId)) return undefined;
-    return job.body.spec.mode === "task" ? this.#named(taskSessionKey(job.agentId, job.id)) : this.#ownersOf(job);
-  }
-  /** The conversation that the job writes to: the one that it names, while that is the owner's, or the agent's main conversation. */
-  #ownersOf({ agentId, body: { spec } }: Job): NamedSession | undefined {
-    const named = spec.sessionKey === undefined ? undefined : this.#named(spec.sessionKey);
-    const isRight = named !== undefined && named.address.agentId === agentId && this.#ports.sessions.isOwners(named);
-    return isRight ? named : this.#named(`agent:${agentId}:${this.#ports.config.mainKey()}`);
-  }
-  #named(key: string): NamedSession | undefined {
-    const named = canonicalKey(key, this.#ports.config.mainKey());
-    return named.ok ? named : undefined;
-  }
-
   /** The end of the run is noticed at once; without the event, the next look finds it. */
   #follow(sessionKey: string, runId: string, id: number): void {
     if (this.#followed.has(runId)) return;
@@ -266,11 +245,11 @@ export class Runner {
         if (now() - startedAt > 1000 * seconds + WAITS_MS) {
           await ask(sessionKey, (session) => session.abort(runId));
           return this.#end(run, "error", {
-            error: `The run had not ended ${Math.round((now() - startedAt) / 60_000)} minutes after its begin, and was ended.`,
+            error: `The run had not ended ${Math.round((now() - startedAt) / 60_000)} minutes after it began, so it was ended.`,
           });
         }
         this.#follow(sessionKey, runId, run.id);
-        const asked = job === undefined ? [] : await this.#tellOfQuestions(job, run, sessionKey, runId);
+        const asked = job === undefined ? [] : await this.#delivery.tellQuestions(job, run, sessionKey, runId);
         store.change(run.id, { checkAt: now() + LOOK_MS, ...(asked.length === 0 ? {} : { body: { asked } }) });
         return;
       }
@@ -295,7 +274,7 @@ export class Runner {
     const spec = job?.body.spec;
     if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
       return this.#end(run, "ok", { summary, ...label });
-    const delivered = await this.#deliver(job, run, spec.to, end);
+    const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
     if (delivered.ok || spec.bestEffortDeliver === true)
       return this.#end(run, "ok", {
         summary,
@@ -314,57 +293,11 @@ export class Runner {
     const text = withoutWord(end.text);
     const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
     const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
-    const delivered = to === undefined || text === "" ? undefined : await this.#deliver(job, run, to, { ...end, text });
+    const delivered = to === undefined || text === "" ? undefined : await this.#delivery.sendAnswer(job, run, to, { ...end, text });
     if (delivered?.ok !== false) return this.#end(run, "ok", body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
     return this.#end(run, "error", { ...body, error });
   }
-  async #deliver(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
-    if (to === undefined) {
-      await this.#tell(job, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
-      return { ok: true, value: undefined };
-    }
-    const from = this.#identityOf(job);
-    if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
-    const target = parseTarget(to);
-    if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is no place.` } };
-    const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
-    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
-  }
-  /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of. */
-  async #tellOfQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<readonly string[]> {
-    const { approvals, channelsOut } = this.#ports;
-    const told = run.body.asked ?? [];
-    const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
-    for (const entry of waiting) {
-      const text = askedText(job.body.name, entry);
-      // The conversation of a reminder shows its questions itself.
-      if (job.body.spec.mode === "task") await this.#tell(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
-      const from = this.#identityOf(job);
-      const own = channelsOut.lastOwn();
-      const target = own === undefined ? undefined : parseTarget(own);
-      if (from === undefined || target === undefined) continue;
-      const callId = `cron/${job.id}/${run.id}/${entry.code}`;
-      const sent = await channelsOut.message({ from, callId, target, text: verbatim(text), media: [], question: entry.code });
-      // A client shows the question too, so that a channel that is down holds nothing up.
-      if (!sent.ok) this.#ports.log.warn("question_of_job_not_sent", { job: job.id, error: sent.error });
-    }
-    return waiting.length === 0 ? [] : [...told, ...waiting.map(({ code }) => code)];
-  }
-  #identityOf(job: Job): SessionIdentity | undefined {
-    const named = this.#sessionOf(job);
-    return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
-  }
-  /** `forModel`: never what others may have written, because a note has no label. */
-  async #tell(job: Job, key: string, text: string, forModel: boolean): Promise<void> {
-    const { sessions, ask, now } = this.#ports;
-    const named = this.#ownersOf(job);
-    if (named === undefined) return;
-    const identity = sessions.takeUp(named, now());
-    const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...(forModel ? { forModel } : {}) };
-    await ask(named.key, (session) => session.note(note));
-  }
-
   #end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
     const { store, now, background, scrub } = this.#ports;
     // An error of a provider may have the key in it.
@@ -382,7 +315,7 @@ export class Runner {
     const { id, body: about } = ended.job;
     background(
       "tell of a paused job",
-      this.#tell(
+      this.#delivery.addNote(
         ended.job,
         `cron:${id}:paused:${run.id}`,
         about.beat === undefined

@@ -188,7 +188,7 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     pass(50 * 60_000);
     const run = await becomes("error");
     isHeld = false;
-    expect(run.error).toMatch(/had not ended 50 minutes after its begin/);
+    expect(run.error).toMatch(/had not ended 50 minutes after it began/);
   });
   it("a job that fails five times in a row is paused, says so once, and goes on when it is enabled", async () => {
     stage.answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });

@@ -1,0 +1,93 @@
+/**
+ * The conversations of a job, and what its runs bring to the owner: answers, questions and notes (rules SC8, SC12). Everything is sent
+ * under an id that is made from the row of the run, so that it can be sent again. It decides nothing about the rows.
+ */
+import { verbatim } from "../../calls/shown-call.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
+import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { Result } from "../../ports/result.ts";
+import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
+import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
+import { isForeign } from "../../ports/taint.ts";
+import { parseTarget } from "../../tools/message-target.ts";
+import { askedText } from "./asking.ts";
+import type { Job, JobRun } from "./job.ts";
+import { taskSessionKey } from "./shown.ts";
+
+const NOTE_CHARS = 16_000;
+
+export interface DeliveryPorts extends SessionsPort, ChannelsOutPort, ApprovalsPort, Pick<KernelPorts, "config" | "log" | "now"> {}
+export type Final = Extract<RunEnd, { readonly state: "final" }>;
+
+export class Delivery {
+  readonly #ports: DeliveryPorts;
+
+  constructor(ports: DeliveryPorts) {
+    this.#ports = ports;
+  }
+
+  /** The conversation that the job's runs are in. */
+  sessionOf(job: Job): NamedSession | undefined {
+    if (!this.#ports.config.hasAgent(job.agentId)) return undefined;
+    return job.body.spec.mode === "task" ? this.#named(taskSessionKey(job.agentId, job.id)) : this.#ownersOf(job);
+  }
+  /** The conversation that the job writes to: the one that it names, while that is the owner's, or the agent's main conversation. */
+  #ownersOf({ agentId, body: { spec } }: Job): NamedSession | undefined {
+    const named = spec.sessionKey === undefined ? undefined : this.#named(spec.sessionKey);
+    const isRight = named !== undefined && named.address.agentId === agentId && this.#ports.sessions.isOwners(named);
+    return isRight ? named : this.#named(`agent:${agentId}:${this.#ports.config.mainKey()}`);
+  }
+  #named(key: string): NamedSession | undefined {
+    const named = canonicalKey(key, this.#ports.config.mainKey());
+    return named.ok ? named : undefined;
+  }
+
+  /** `to`: a full place. Absent: the answer is a note in a conversation of the owner. */
+  async sendAnswer(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
+    if (to === undefined) {
+      await this.addNote(job, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
+      return { ok: true, value: undefined };
+    }
+    const from = this.#identityOf(job);
+    if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
+    const target = parseTarget(to);
+    if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is not a place.` } };
+    const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
+    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
+  }
+  /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of. */
+  async tellQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<readonly string[]> {
+    const { approvals, channelsOut } = this.#ports;
+    const told = run.body.asked ?? [];
+    const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
+    for (const entry of waiting) {
+      const text = askedText(job.body.name, entry);
+      // The conversation of a reminder shows its questions itself.
+      if (job.body.spec.mode === "task") await this.addNote(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
+      const from = this.#identityOf(job);
+      const own = channelsOut.lastOwn();
+      const target = own === undefined ? undefined : parseTarget(own);
+      if (from === undefined || target === undefined) continue;
+      const callId = `cron/${job.id}/${run.id}/${entry.code}`;
+      const sent = await channelsOut.message({ from, callId, target, text: verbatim(text), media: [], question: entry.code });
+      // A client shows the question too, so that a channel that is down holds nothing up.
+      if (!sent.ok) this.#ports.log.warn("question_of_job_not_sent", { job: job.id, error: sent.error });
+    }
+    return waiting.length === 0 ? [] : [...told, ...waiting.map(({ code }) => code)];
+  }
+  #identityOf(job: Job): SessionIdentity | undefined {
+    const named = this.sessionOf(job);
+    return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
+  }
+  /** Adds a note to the conversation that the job writes to. `forModel`: never what others may have written, because a note has no label. */
+  async addNote(job: Job, key: string, text: string, forModel: boolean): Promise<void> {
+    const { sessions, ask, now } = this.#ports;
+    const named = this.#ownersOf(job);
+    if (named === undefined) return;
+    const identity = sessions.takeUp(named, now());
+    const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...(forModel ? { forModel } : {}) };
+    await ask(named.key, (session) => session.note(note));
+  }
+}
