@@ -1,8 +1,15 @@
-/** PURE. The texts of the question whether a run may use more than a limit allows. */
+/** PURE. The texts about a limit that a run has used up: the question for more, and the advice when it ends. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Origin } from "../ports/origin.ts";
 import type { Amount, MoreOffer } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
 
+/** What can be done when a run has used up a limit of its own. `isFirst`: its first model call needs too much. */
+export function limitAdvice({ kind }: Origin, setting: string, isFirst = false): string {
+  if (kind === "schedule") return "A job may use no more in one run: let it do less at once.";
+  const act = isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
+  return `${act}, or raise \`${setting}\`.`;
+}
 /** What an answer allows. */
 export function moreText(offer: MoreOffer): string {
   switch (offer.of) {

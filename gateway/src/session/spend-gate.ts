@@ -4,7 +4,7 @@
  * it, and the ledger's lease ends it.
  */
 import type { ModelRef, Usage } from "../../../protocol/gen/types.ts";
-import { amountText } from "../calls/limit-question.ts";
+import { amountText, limitAdvice } from "../calls/limit-question.ts";
 import { tokensOfChars } from "../models/estimate.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { CallTerms, TermsAsk } from "../ports/model.ts";
@@ -217,10 +217,9 @@ function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, leas
   for (const unit of ["costUsd", "tokens"] as const) {
     if (least[unit] <= left[unit]) continue;
     const why = `The run has used ${amountText(unit, used[unit])} of its ${amountText(unit, most[unit])}, and its next model call may need ${amountText(unit, Math.ceil(least[unit] * 100) / 100)} or more.`;
-    const advice = used[unit] === 0 ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
     const setting = RUN_LIMITS[unit];
     return {
-      error: { reason: "budget.cost", message: `${why} ${advice}, or raise \`${setting}\`.` },
+      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, setting, used[unit] === 0)}` },
       offer: { of: unit, amount: enoughMore(budgetOf(config, run.origin)[unit] ?? 0, least[unit] - left[unit]), why, setting },
     };
   }

@@ -91,6 +91,10 @@ describe("a model call", () => {
     assert.ok(!refused.ok && !refused.retryable);
     assert.equal(refused.error.reason, "budget.cost");
     assert.match(refused.error.message, /used \$0\.96 of its \$1\.00.*Say "continue".*limits\.runCostUsd/);
+    const origin = { kind: "schedule", jobId: "report", budget: { steps: 12, ms: 600_000, costUsd: 0.01 } } as const;
+    const ofJob = await far.gate().begin(ask({ run: { ...RUN, origin } }));
+    assert.ok(!ofJob.ok);
+    assert.match(ofJob.error.message, /its \$0\.01, .*A job may use no more in one run: let it do less at once\.$/);
     const near = allowed(await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.9 } } })));
     assert.equal(near.maxTokens, 9_000);
     assert.equal(far.asks.length, 1);

@@ -223,11 +223,13 @@ export class Ledger {
   /** The setting of a limit that is used up for an agent's work. */
   full(agentId: string): string | undefined {
     const today = dayOf(this.#ports.now(), this.#zone);
+    const spender = { ...EVERYONE, agent: agentId };
     for (const scope of ["day", "month", "agent"] as const)
       for (const unit of UNITS) {
-        const limit = limitOf(this.#limits, scope, unit);
-        if (limit !== undefined && this.#store.used(scope, { ...EVERYONE, agent: agentId }, today)[unit] >= limit)
-          return settingOf(scope, unit);
+        const configured = limitOf(this.#limits, scope, unit);
+        if (configured === undefined) continue;
+        const limit = configured + this.#store.raised(scope, spender, today)[unit];
+        if (this.#store.used(scope, spender, today)[unit] >= limit) return settingOf(scope, unit);
       }
     return undefined;
   }

@@ -7,6 +7,7 @@ import type { HeartbeatState, OutboundMessage } from "../../../../protocol/gen/t
 import { parts } from "../../../src/app/compose.ts";
 import { Gateway } from "../../../src/app/gateway-do.ts";
 import { sessionPort } from "../../../src/platform/stubs.ts";
+import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
 import { says, value } from "../../session/support.ts";
 import { channelEntrypoint, client, eventually, FAR, gateway } from "../../support/gateway.ts";
@@ -17,6 +18,7 @@ const { calls } = stage;
 const MAIN = "agent:main:main";
 const BEAT = "heartbeat:main";
 const HALF = HOUR / 2;
+const OWNER = { session: MAIN, agent: "main", guest: "" };
 const workspace = createWorkspaceStore(env.STORAGE);
 const instructions = async (text: string): Promise<void> => void value(await workspace.write("main", "HEARTBEAT.md", text));
 const on = (more: object = {}) => stage.peer.ok<ResultOf<"heartbeat.set">>("heartbeat.set", { every: "30m", ...more });
@@ -32,7 +34,7 @@ const becomes = (wanted: string) =>
     await alarm();
     expect((await newest())?.status).toBe(wanted);
   });
-const says_ = (text: string): Promise<unknown> =>
+const write = (text: string): Promise<unknown> =>
   stage.peer.ok("chat.send", { sessionKey: MAIN, message: text, messageId: crypto.randomUUID() });
 const idle = () => eventually(async () => expect((await sessionPort(env, MAIN).resume()).busy).toBe(false));
 
@@ -157,7 +159,7 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
 describe("[HB5] [HB6] the answer of a heartbeat", () => {
   it("that says nothing is shown to no one, and later runs do not read it", async () => {
     stage.answer = () => says("hello to you");
-    await says_("hello");
+    await write("hello");
     await eventually(() => expect(calls).toHaveLength(1));
     await idle();
     const before = JSON.stringify(calls[0]?.messages[0]);
@@ -175,7 +177,7 @@ describe("[HB5] [HB6] the answer of a heartbeat", () => {
       if (evict) await abortAllDurableObjects();
       if (evict) stage.peer = await client();
       stage.answer = () => says("well");
-      await says_("how are you");
+      await write("how are you");
       const count = evict ? 4 : 3;
       await eventually(() => expect(calls).toHaveLength(count));
       await idle();
@@ -285,7 +287,7 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
   });
 });
 
-describe("[HB7] a heartbeat that finds no place", () => {
+describe("[HB7] a heartbeat that may not run now", () => {
   it("while a run goes on is skipped, with the reason; the one after it runs", async () => {
     let isOpen = true;
     stage.answer = async () => {
@@ -294,7 +296,7 @@ describe("[HB7] a heartbeat that finds no place", () => {
     };
     await instructions("- look at the mail");
     await on();
-    await says_("a long task");
+    await write("a long task");
     await eventually(() => expect(calls).toHaveLength(1));
     pass(stage, HALF);
     await becomes("skipped");
@@ -321,6 +323,18 @@ describe("[HB7] a heartbeat that finds no place", () => {
     });
     expect((await status()).skipped).toEqual({ stopped: 1, budget: 1 });
     expect(calls).toEqual([]);
+  });
+  it("[SP10] calls the model again when the owner has allowed more than the limit", async () => {
+    await instructions("- look at the mail");
+    await on();
+    await stage.peer.ok("config.set", { path: "limits.dayCostUsd", value: 0 });
+    await runInDurableObject(gateway(), (_gateway, { storage }) => {
+      const period = new Date(stage.now).toISOString().slice(0, 10);
+      new LedgerStore(storage).raise({ id: "limit/1", scope: "day", unit: "costUsd", period, amount: 1 }, OWNER);
+    });
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(calls).toHaveLength(1);
   });
 });
 

@@ -236,9 +236,20 @@ describe("[SC5] [SC7] jobs beside each other", () => {
 });
 
 describe("[SC6] [SC8] [SC9] what a job may do", () => {
-  it("a run has its own limits: steps and money", async () => {
+  it("a run has its own limit of money", async () => {
+    stage.answer = () => {
+      const step = says("", [{ name: "gsv__ReadFile", arguments: { path: "SOUL.md" } }]);
+      return step.kind === "replied" ? { ...step, usage: { input: 1, output: 1, total: 2, costUsd: 0.3 } } : step;
+    };
+    await add();
+    pass(HOUR);
+    const run = await becomes("error");
+    expect(run.error).toMatch(/\$0\.30 of \$0\.25\)\. A job may use no more in one run/);
+    expect(calls).toHaveLength(1);
+  });
+  it("a run has its own limit of steps", async () => {
     let n = 0;
-    stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: `SOUL.md`, n: n++ } }]);
+    stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: "SOUL.md", n: n++ } }]);
     await add();
     pass(HOUR);
     const run = await becomes("error");

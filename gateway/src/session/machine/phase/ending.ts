@@ -2,6 +2,7 @@
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { enoughMore, RUN_LIMITS, type RunLimit } from "../../../ports/spend.ts";
 import { cancelled, withdrawn } from "../../../calls/closings.ts";
+import { limitAdvice } from "../../../calls/limit-question.ts";
 import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
@@ -80,11 +81,7 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
   if (!budget) return undefined;
   const short = (reason: ErrorReason, used: string, of: RunLimit, limit: number, missing: number): Shortage => {
     const [why, setting] = [`The run used up ${used}.`, RUN_LIMITS[of]];
-    const advice =
-      run.origin.kind === "schedule"
-        ? "A job may use no more in one run: let it do less at once."
-        : `Say "continue" to go on, or raise \`${setting}\`.`;
-    const error = { reason, message: `${why} ${advice}` };
+    const error = { reason, message: `${why} ${limitAdvice(run.origin, setting)}` };
     return { error, offer: { of, amount: enoughMore(limit, missing), why, setting } };
   };
   const steps = budget.steps + (extra.steps ?? 0);

@@ -1,6 +1,6 @@
 /**
- * The step after a step, and the phase `paused`: a run of the owner has used up a limit, and the owner is asked for more of it (rule SP10). Elsewhere, and without
- * an answer, the run ends as if it had not been asked about. Pure.
+ * What follows a step, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
+ * not asked about, or gets no answer, ends. Pure.
  */
 import { limitText } from "../../../calls/limit-question.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
