@@ -1,14 +1,28 @@
 /** What jobs may do, and who decides: labels, questions, stop, deletion and secrets. */
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
-import type { CronJob, OutboundMessage } from "../../../../protocol/gen/types.ts";
-import { parts } from "../../../src/app/compose.ts";
+import type { CronJob } from "../../../../protocol/gen/types.ts";
 import { sessionPort } from "../../../src/platform/stubs.ts";
 import type { ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
-import { channelEntrypoint, eventually, FAR } from "../../support/gateway.ts";
-import { add, alarm, asked, becomes, channelService, HOUR, inside, jobStage, pass, runs, shownIn, task } from "./support.ts";
+import { eventually, FAR } from "../../support/gateway.ts";
+import {
+  add,
+  alarm,
+  annAndBobWrite,
+  asked,
+  becomes,
+  HOUR,
+  hold,
+  inside,
+  jobStage,
+  pass,
+  runs,
+  shownIn,
+  task,
+  useWhatsapp,
+} from "./support.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -163,24 +177,8 @@ describe("[SC12] [SC6] a question of a job's run", () => {
     expect(asked(calls.at(-1))).toMatch(/denied/i);
   });
   it("goes to the owner's own direct chat, with its buttons, and to no one who wrote later", async () => {
-    const sent: OutboundMessage[] = [];
-    vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
-    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
-    await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { owners: ["ann"], allowFrom: ["bob"] } });
-    for (const id of ["ann", "bob"]) {
-      pass(stage, 1_000);
-      await channelEntrypoint("whatsapp").inbound({
-        account: { channel: "whatsapp", accountId: "default" },
-        inbound: {
-          peer: { kind: "dm", id },
-          sender: { id },
-          message: { id: `m-${id}`, text: "hello", timestamp: stage.now },
-          receivedAt: stage.now,
-        },
-      });
-    }
-    await eventually(() => expect(sent).toHaveLength(2));
-    sent.length = 0;
+    const sent = useWhatsapp();
+    await annAndBobWrite(stage, sent);
     stage.answer = callsOnce("gsv__WriteFile", { path: "SOUL.md", content: "x" });
     await add(stage);
     pass(stage, HOUR);
@@ -215,18 +213,14 @@ describe("[SC13] what ends with others", () => {
     expect(calls).toEqual([]);
   });
   it("[SD1] a run whose conversation is deleted ends; the next time begins a new conversation", async () => {
-    let isHeld = true;
-    stage.answer = async () => {
-      while (isHeld) await scheduler.wait(2);
-      return says("late");
-    };
+    const release = hold(stage, "late");
     await add(stage);
     pass(stage, HOUR);
     await becomes(stage, "running");
     const sessionKey = "agent:main:cron:report";
     expect((await stage.peer.refused("session.delete", { sessionKey })).reason).toBe("session.running");
     await stage.peer.ok("session.delete", { sessionKey, stop: true });
-    isHeld = false;
+    release();
     pass(stage, 20_000);
     await becomes(stage, "error");
     stage.answer = () => says("the report");
@@ -235,16 +229,12 @@ describe("[SC13] what ends with others", () => {
     expect(run.summary).toBe("the report");
   });
   it("[ST1] [SC10] a run that the owner stops is no failure of the job, and the job goes on after the resume", async () => {
-    let isHeld = true;
-    stage.answer = async () => {
-      while (isHeld) await scheduler.wait(2);
-      return says("late");
-    };
+    const release = hold(stage, "late");
     await add(stage);
     pass(stage, HOUR);
     await becomes(stage, "running");
     await stage.peer.ok("gateway.stop", {});
-    isHeld = false;
+    release();
     pass(stage, 20_000);
     await becomes(stage, "error");
     expect((await jobs())[0]?.state.failures).toBeUndefined();

@@ -4,14 +4,13 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { HeartbeatState, OutboundMessage } from "../../../../protocol/gen/types.ts";
-import { parts } from "../../../src/app/compose.ts";
 import { Gateway } from "../../../src/app/gateway-do.ts";
 import { sessionPort } from "../../../src/platform/stubs.ts";
 import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
 import { says, value } from "../../session/support.ts";
-import { channelEntrypoint, client, eventually, FAR, gateway } from "../../support/gateway.ts";
-import { add, alarm, asked, channelService, HOUR, inside, jobStage, pass, shownIn } from "./support.ts";
+import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
+import { add, alarm, annAndBobWrite, asked, HOUR, hold, inside, jobStage, pass, shownIn, useWhatsapp } from "./support.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -188,25 +187,9 @@ describe("[HB5] [HB6] the answer of a heartbeat", () => {
     }
   });
   it("that says something stays in the conversation and goes to the owner's last direct chat, not to who wrote later", async () => {
-    const sent: OutboundMessage[] = [];
-    vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
-    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
-    await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { owners: ["ann"], allowFrom: ["bob"] } });
-    for (const id of ["ann", "bob"]) {
-      pass(stage, 1_000);
-      await channelEntrypoint("whatsapp").inbound({
-        account: { channel: "whatsapp", accountId: "default" },
-        inbound: {
-          peer: { kind: "dm", id },
-          sender: { id },
-          message: { id: `m-${id}`, text: "hello", timestamp: stage.now },
-          receivedAt: stage.now,
-        },
-      });
-    }
-    await eventually(() => expect(sent).toHaveLength(2));
+    const sent = useWhatsapp();
+    await annAndBobWrite(stage, sent);
     await idle();
-    sent.length = 0;
     await instructions("- look at the mail");
     await on();
     stage.answer = () => says("The mail server is down.");
@@ -227,9 +210,7 @@ describe("[HB5] [HB6] the answer of a heartbeat", () => {
 
 describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
   const prepared = async (): Promise<OutboundMessage[]> => {
-    const sent: OutboundMessage[] = [];
-    vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
-    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
+    const sent = useWhatsapp();
     await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { allowFrom: ["bob"] } });
     await instructions("- look at the mail");
     await on({ target: "whatsapp/default/dm/bob" });
@@ -262,16 +243,12 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
   });
   it("in the run, and between the delivery and its row: one run, one delivery", async () => {
     const sent = await prepared();
-    let isOpen = true;
-    stage.answer = async () => {
-      while (isOpen) await scheduler.wait(2);
-      return says("the mail is down");
-    };
+    const release = hold(stage, "the mail is down");
     pass(stage, HALF);
     await becomes("running");
     await evictDurableObject(gateway());
     stage.peer = await client();
-    isOpen = false;
+    release();
     pass(stage, 20_000);
     await becomes("ok");
     expect(sent).toHaveLength(1);
@@ -289,11 +266,7 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
 
 describe("[HB7] a heartbeat that may not run now", () => {
   it("while a run goes on is skipped, with the reason; the one after it runs", async () => {
-    let isOpen = true;
-    stage.answer = async () => {
-      while (isOpen) await scheduler.wait(2);
-      return says("done");
-    };
+    const release = hold(stage, "done");
     await instructions("- look at the mail");
     await on();
     await write("a long task");
@@ -301,7 +274,7 @@ describe("[HB7] a heartbeat that may not run now", () => {
     pass(stage, HALF);
     await becomes("skipped");
     expect((await newest())?.body).toMatchObject({ reason: "busy", error: "A run goes on in the main conversation." });
-    isOpen = false;
+    release();
     await idle();
     pass(stage, HALF);
     await becomes("ok");

@@ -6,7 +6,7 @@ import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import * as support from "./support.ts";
-import { alarm, asked, HOUR, inside, jobStage, task } from "./support.ts";
+import { alarm, asked, HOUR, hold, inside, jobStage, task } from "./support.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -58,18 +58,14 @@ describe("[SC1] [P16] a time of a job", () => {
     expect(calls).toHaveLength(1);
   });
   it("[K28] killed in the run, and after it: one answer, delivered once", async () => {
-    let isOpen = true;
-    stage.answer = async () => {
-      while (isOpen) await scheduler.wait(2);
-      return says("the report");
-    };
+    const release = hold(stage, "the report");
     await add();
     pass(HOUR);
     await becomes("running");
     await evictDurableObject(gateway());
     stage.peer = await client();
     await eventually(() => expect(calls).toHaveLength(1));
-    isOpen = false;
+    release();
     pass(20_000);
     await becomes("ok");
     // As if the row had not been written when the note was.
@@ -177,17 +173,13 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     expect(most).toBe(4);
   });
   it("[SC6] a run that does not end is ended, and says so", async () => {
-    let isHeld = true;
-    stage.answer = async () => {
-      while (isHeld) await scheduler.wait(2);
-      return says("late");
-    };
+    const release = hold(stage, "late");
     await add();
     pass(HOUR);
     await becomes("running");
     pass(50 * 60_000);
     const run = await becomes("error");
-    isHeld = false;
+    release();
     expect(run.error).toMatch(/had not ended 50 minutes after it began/);
   });
   it("a job that fails five times in a row is paused, says so once, and goes on when it is enabled", async () => {

@@ -4,11 +4,12 @@ import { afterEach, beforeEach, expect, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { CronAddParams, CronRun, OutboundMessage } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
 import { wiring } from "../../../src/app/session-wiring.ts";
 import { JobStore } from "../../../src/features/schedule/job-store.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
-import { client, eventually, FAR, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, eventually, FAR, gateway, type Peer, seed } from "../../support/gateway.ts";
 
 export const HOUR = 3_600_000;
 export interface JobStage {
@@ -84,7 +85,7 @@ export async function shownIn({ peer }: JobStage, sessionKey = "agent:main:main"
 export const asked = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages.at(-1) ?? "");
 
 /** A channel that notes what it is to send. */
-export const channelService = (sent: OutboundMessage[]): ChannelService => ({
+const channelService = (sent: OutboundMessage[]): ChannelService => ({
   describe: async () => ({
     peerKinds: ["dm", "group"],
     media: true,
@@ -108,3 +109,39 @@ export const channelService = (sent: OutboundMessage[]): ChannelService => ({
   login: async () => ({ state: "connected" as const, message: "" }),
   logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
 });
+/** The channel `whatsapp`. Its messages go to `sent`. */
+export function useWhatsapp(): OutboundMessage[] {
+  const sent: OutboundMessage[] = [];
+  vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channelService(sent) : undefined));
+  vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
+  return sent;
+}
+/** Ann, the owner, writes, and then Bob, a guest. Both are answered. */
+export async function annAndBobWrite(stage: JobStage, sent: OutboundMessage[]): Promise<void> {
+  await stage.peer.ok("config.set", { path: "channels.whatsapp", value: { owners: ["ann"], allowFrom: ["bob"] } });
+  for (const id of ["ann", "bob"]) {
+    pass(stage, 1_000);
+    await channelEntrypoint("whatsapp").inbound({
+      account: { channel: "whatsapp", accountId: "default" },
+      inbound: {
+        peer: { kind: "dm", id },
+        sender: { id },
+        message: { id: `m-${id}`, text: "hello", timestamp: stage.now },
+        receivedAt: stage.now,
+      },
+    });
+  }
+  await eventually(() => expect(sent).toHaveLength(2));
+  sent.length = 0;
+}
+/** The model answers when the returned function is called. */
+export function hold(stage: JobStage, text: string): () => void {
+  let isHeld = true;
+  stage.answer = async () => {
+    while (isHeld) await scheduler.wait(2);
+    return says(text);
+  };
+  return () => {
+    isHeld = false;
+  };
+}
