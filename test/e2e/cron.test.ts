@@ -67,7 +67,7 @@ describe("jobs", () => {
     await machine.ok("cron", "remove", id);
     const bad = await machine.gsv(["cron", "add", "x", "--at", "someday"]);
     assert.equal(bad.code, 2);
-    assert.match(bad.stderr, /`someday` is no time/);
+    assert.match(bad.stderr, /`someday` is not a time/);
     assert.equal((await machine.gsv(["cron", "show", id])).code, 1);
   });
 

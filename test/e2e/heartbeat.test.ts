@@ -59,7 +59,7 @@ describe("heartbeats", () => {
     assert.deepEqual((await state()).skipped, { empty: 1 });
     const bad = await machine.gsv(["heartbeat", "on", "--every", "often"]);
     assert.notEqual(bad.code, 0);
-    assert.match(bad.stderr, /`often` is no interval of a heartbeat/);
+    assert.match(bad.stderr, /`often` is not an interval of a heartbeat/);
   });
 
   it("[K28] [HB6] killed when it has begun: one run, and its answer is there once", async () => {

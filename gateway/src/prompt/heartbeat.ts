@@ -1,6 +1,6 @@
 /**
- * What a heartbeat reads and answers: whether HEARTBEAT.md has content, and whether an answer says nothing. White space, headings without text under them, HTML comments and horizontal rules
- * don't count (storage layout). PURE.
+ * What a heartbeat reads and answers: whether HEARTBEAT.md has content, and whether an answer says nothing. White space, headings without
+ * text under them, HTML comments and horizontal rules are no content. PURE.
  */
 const HEADING = /^#{1,6}(\s|$)/;
 const RULE = /^(?:-(?:\s*-){2,}|\*(?:\s*\*){2,}|_(?:\s*_){2,})$/;

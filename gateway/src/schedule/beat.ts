@@ -39,9 +39,9 @@ export function beatSettings(
   if (every === undefined || every.trim() === "0") return succeed(undefined);
   const everyMs = readLength(every);
   if (everyMs === undefined || everyMs < MIN_EVERY_MS || everyMs > MAX_EVERY_MS)
-    return bad(`\`${every}\` is no interval of a heartbeat. Intervals are such as \`30m\` or \`2h30m\`, at least \`1m\`; \`0\` is off.`);
+    return bad(`\`${every}\` is not an interval of a heartbeat. Intervals are such as \`30m\` or \`2h30m\`, at least \`1m\`; \`0\` is off.`);
   if (target !== LAST && target !== NONE && parseTarget(target)?.accountId === undefined)
-    return bad(`\`${target}\` is no target of a heartbeat. Targets are \`last\`, \`none\`, and places such as \`whatsapp/default/dm/ID\`.`);
+    return bad(`\`${target}\` is not a target of a heartbeat. Targets are \`last\`, \`none\`, and places such as \`whatsapp/default/dm/ID\`.`);
   const hours = hoursOf(activeHours, userTimezone);
   if (!hours.ok) return hours;
   return succeed({
@@ -56,7 +56,7 @@ function hoursOf(given: HeartbeatConfig["activeHours"], userTimezone: string): R
   const { start = "00:00", end = "24:00", timezone = userTimezone } = given;
   const [from, to] = [minutesOf(start), minutesOf(end)];
   if (from === undefined || to === undefined || from === DAY_MINUTES)
-    return bad(`\`${start}\` to \`${end}\` are no hours. Hours are such as \`08:00\` and \`22:30\`.`);
+    return bad(`\`${start}\` to \`${end}\` are not hours of a day. Hours are such as \`08:00\` and \`22:30\`.`);
   if (from === to) return bad(`The hours \`${start}\` to \`${end}\` are empty. Leave them out for the whole day.`);
   if (!isZone(timezone)) return bad(`There is no time zone \`${timezone}\`. Zones have names such as \`Europe/Amsterdam\`.`);
   return succeed({ start: from, end: to, tz: timezone });

@@ -1,6 +1,6 @@
 /**
- * Lines of cron, with their time zone, by the library croner. A local time that the change
- * of clocks skips runs at the next minute that exists; one that comes twice runs once (rule SC3).
+ * Cron expressions, with their time zone, by the library croner. A local time that the change of clocks skips runs at the next minute
+ * that exists; one that comes twice runs once (rule SC3).
  */
 import { Cron } from "croner";
 import type { CronEngine, CronLine } from "./schedule.ts";

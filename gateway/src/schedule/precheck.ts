@@ -35,7 +35,7 @@ export function readInstructions(text: string): Instructions {
     if (condition === undefined)
       return {
         kind: "wrong",
-        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is no condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\` and \`file_changed: notes/inbox.md\`.`,
+        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\` and \`file_changed: notes/inbox.md\`.`,
       };
     conditions.push(condition);
   }

@@ -22,7 +22,7 @@ export function readSchedule(given: CronSchedule, { now, tz, engine }: ReadConte
       const atMs = given.atMs ?? readTime(given.at ?? "", now, zone);
       if (atMs === undefined)
         return bad(
-          `\`${given.at}\` is no time. Times are such as \`in 2 hours\`, \`tomorrow 9am\`, \`friday 17:30\` or \`2026-11-23 09:00\`.`,
+          `\`${given.at}\` is not a time. Times are such as \`in 2 hours\`, \`tomorrow 9am\`, \`friday 17:30\` or \`2026-11-23 09:00\`.`,
         );
       if (atMs <= now) return bad(`This time is over: ${new Date(atMs).toISOString()}.`);
       if (atMs > now + MAX_AHEAD_MS) return bad("This time is more than ten years ahead.");
@@ -31,14 +31,14 @@ export function readSchedule(given: CronSchedule, { now, tz, engine }: ReadConte
     case "every": {
       if ((given.everyMs === undefined) === (given.every === undefined)) return bad("Name the interval once: either `every` or `everyMs`.");
       const everyMs = given.everyMs ?? readLength(given.every ?? "");
-      if (everyMs === undefined) return bad(`\`${given.every}\` is no interval. Intervals are such as \`30m\`, \`2h30m\` or \`1d\`.`);
+      if (everyMs === undefined) return bad(`\`${given.every}\` is not an interval. Intervals are such as \`30m\`, \`2h30m\` or \`1d\`.`);
       if (everyMs < MIN_EVERY_MS) return bad("A job runs once a minute at most.");
       if (everyMs > MAX_EVERY_MS) return bad("A job runs once a year at least.");
       return succeed({ kind: "every", everyMs, anchorMs: given.anchorMs ?? now });
     }
     case "cron": {
       const line = engine(given.expr.trim(), zone);
-      if (!line.ok) return bad(`\`${given.expr}\` is no line of cron: ${line.error.message}`);
+      if (!line.ok) return bad(`\`${given.expr}\` is not a cron expression: ${line.error.message}`);
       if (line.value.after(now) === undefined) return bad(`\`${given.expr}\` never comes.`);
       return succeed({ kind: "cron", expr: given.expr.trim(), tz: zone });
     }

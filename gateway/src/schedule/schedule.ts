@@ -1,6 +1,6 @@
 /**
- * When a job runs. PURE. Times are epoch ms; the clock of the gateway decides, and no client's or machine's (promise P20). The lines of
- * cron need a library, which is loaded when it is needed and comes in as an argument.
+ * When a job runs. PURE. Times are epoch ms; the clock of the gateway decides, and no client's or machine's (promise P20). Cron
+ * expressions need a library, which is loaded when it is needed and comes in as an argument.
  */
 import type { Result } from "../ports/result.ts";
 
@@ -13,7 +13,7 @@ export type Schedule =
 /** The times of a heartbeat, which its line knows (beat.ts). */
 export type Beat = { readonly kind: "beat" };
 
-/** The times of a line of cron in one time zone, or of a heartbeat. */
+/** The times of a cron expression in one time zone, or of a heartbeat. */
 export interface CronLine {
   /** The first time after a moment. Undefined: there is none. */
   after(at: number): number | undefined;
@@ -69,7 +69,7 @@ export function due(schedule: Schedule | Beat, from: number, now: number, line: 
   const missed = runs ? times.slice(1) : times;
   return { ...(runs ? { start: latest } : {}), missed: missed.slice(0, MISSED_NAMED), missedCount: missed.length };
 }
-/** Lines of cron are asked for few times first: a thousand times of a yearly job take as long as a thousand years. */
+/** Cron expressions are asked for few times first: a thousand times of a yearly job take as long as a thousand years. */
 const ASKED: readonly number[] = [2, 32, MISSED_COUNTED + 1];
 /** The latest first. */
 function timesUpTo(

@@ -42,7 +42,7 @@ const changesNear = (day: Temporal.PlainDate, tz: string): boolean => {
   return offsets[0] !== offsets[1];
 };
 
-describe("[SC3] a line of cron across changes of clocks, in ten zones over ten years", () => {
+describe("[SC3] a cron expression across changes of clocks, in ten zones over ten years", () => {
   for (const tz of ZONES)
     test(tz, () => {
       const first = Temporal.PlainDate.from("2026-01-01");
@@ -188,8 +188,8 @@ describe("[SC9] what a schedule may be", () => {
     });
   });
   const bad: readonly (readonly [given: Parameters<typeof readSchedule>[0], says: RegExp])[] = [
-    [{ kind: "at", at: "someday" }, /is no time/],
-    [{ kind: "at", at: "2026-02-30 09:00" }, /is no time/],
+    [{ kind: "at", at: "someday" }, /is not a time/],
+    [{ kind: "at", at: "2026-02-30 09:00" }, /is not a time/],
     [{ kind: "at", atMs: now }, /is over/],
     [{ kind: "at", atMs: now + 11 * 366 * 24 * HOUR }, /ten years/],
     [{ kind: "at" }, /once/],
@@ -197,11 +197,11 @@ describe("[SC9] what a schedule may be", () => {
     [{ kind: "at", at: "noon", tz: "Mars/Phobos" }, /no time zone `Mars\/Phobos`/],
     [{ kind: "every", every: "59s" }, /once a minute/],
     [{ kind: "every", every: "400d" }, /once a year/],
-    [{ kind: "every", every: "often" }, /no interval/],
+    [{ kind: "every", every: "often" }, /not an interval/],
     [{ kind: "every" }, /once/],
-    [{ kind: "cron", expr: "61 * * * *" }, /no line of cron/],
-    [{ kind: "cron", expr: "* * * *" }, /no line of cron/],
-    [{ kind: "cron", expr: "* * * * * *" }, /no line of cron/],
+    [{ kind: "cron", expr: "61 * * * *" }, /not a cron expression/],
+    [{ kind: "cron", expr: "* * * *" }, /not a cron expression/],
+    [{ kind: "cron", expr: "* * * * * *" }, /not a cron expression/],
     [{ kind: "cron", expr: "0 0 31 2 *" }, /never comes/],
     [{ kind: "cron", expr: "0 9 * * *", tz: "Nowhere/At_All" }, /no time zone/],
   ];

@@ -172,11 +172,11 @@ export class Jobs {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode !== "task") return own;
     if (spec.model !== undefined && parseModel(spec.model) === undefined)
-      return fail("protocol.invalid_params", `\`${spec.model}\` is no model.`, "Name it as provider/id. `gsv models` lists them.");
+      return fail("protocol.invalid_params", `\`${spec.model}\` is not a model.`, "Name it as provider/id. `gsv models` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
     return fail(
       "channel.unknown",
-      `\`${spec.to.slice(0, 100)}\` is no place.`,
+      `\`${spec.to.slice(0, 100)}\` is not a place.`,
       "Places are such as `whatsapp/default/dm/ID`: a channel, an account, a kind and an id.",
     );
   }

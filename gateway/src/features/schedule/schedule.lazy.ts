@@ -1,4 +1,4 @@
-/** What works on jobs, with the library for lines of cron. A file of its own, which is loaded when the first job is used. */
+/** What works on jobs, with the library for cron expressions. A file of its own, which is loaded when the first job is used. */
 export { cronLines } from "../../schedule/cron-lines.ts";
 export { Beats } from "./beats.ts";
 export { Jobs } from "./jobs.ts";
