@@ -182,16 +182,16 @@ fn has_none(machine: &mut Machine) {
         "env -u GSV -u GSV_COMMAND HOME='{}' GSV_CONFIG_DIR='{config}' GSV_HOME='{state}' '{GSV}'",
         machine.home.root().display()
     );
-    for (words, stopped_by) in [
-        ("local-config get token", ""),
-        ("status", ""),
-        ("token create --scope admin", ""),
-        ("chat hello", ""),
+    for words in [
+        "local-config get token",
+        "status",
+        "token create --scope admin",
+        "chat hello",
     ] {
         let said = machine.bash(&format!("{free} {words} 2>&1; echo \"status $?\""));
         assert!(!said.contains(SENTENCE), "the mark was removed: {said}");
         assert!(
-            !said.contains("5ec7e7") && !said.contains("status 0") && said.contains(stopped_by),
+            !said.contains("5ec7e7") && !said.contains("status 0"),
             "{words}: {said}"
         );
     }

@@ -66,8 +66,8 @@ pub struct WhenOne {
     /// Again and again: `30m`, `2h30m`, `1d`
     #[arg(long, value_name = "LENGTH")]
     pub every: Option<String>,
-    /// By a line of cron, five fields: `0 9 * * mon-fri`
-    #[arg(long, value_name = "LINE")]
+    /// By a cron expression of five fields: `0 9 * * mon-fri`
+    #[arg(long, value_name = "EXPRESSION")]
     pub cron: Option<String>,
 }
 

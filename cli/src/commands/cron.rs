@@ -5,17 +5,17 @@ use gsv_protocol::methods::{
     CronRuns as Runs, CronUpdate as Update,
 };
 use gsv_protocol::types::{
-    CronAddParams, CronJob, CronListParams, CronOutcome, CronPatch, CronPreviewParams, CronRemoveParams, CronRun,
-    CronRunParams, CronRunsParams, CronSchedule, CronSpec, CronUpdateParams, SessionKey,
+    CronAddParams, CronListParams, CronPatch, CronPreviewParams, CronRemoveParams, CronRunParams, CronRunsParams,
+    CronSchedule, CronSpec, CronUpdateParams, SessionKey,
 };
 
 use super::context::Context;
+use super::cron_view::{next, rhythm, runs, standing, table, work};
 use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::table::Table;
-use crate::units::{ago, duration, now_ms, time};
+use crate::units::{now_ms, time};
 
 const NAME_CHARS: usize = 48;
 
@@ -220,7 +220,7 @@ fn spec(message: String, how: CronHow, session: Option<SessionKey>) -> CronSpec 
 fn no_schedule() -> Failure {
     Failure::usage(
         "When is it to run?",
-        "Name one of `--at TIME`, `--every LENGTH` and `--cron LINE`.",
+        "Name one of `--at TIME`, `--every LENGTH` and `--cron EXPRESSION`.",
     )
 }
 
@@ -288,138 +288,4 @@ async fn show(context: &Context, id: &str) -> Outcome {
         }
     });
     Ok(())
-}
-
-fn work(spec: &CronSpec) -> String {
-    match spec {
-        CronSpec::SystemEvent { text, .. } => format!("says in your conversation: {}", one_line(text, 400)),
-        CronSpec::Task { message, to, .. } => {
-            let place = to
-                .as_deref()
-                .map(|to| format!(" (answer to {})", one_line(to, 200)))
-                .unwrap_or_default();
-            format!("{}{place}", one_line(message, 400))
-        }
-    }
-}
-
-fn rhythm(schedule: &CronSchedule) -> String {
-    match schedule {
-        CronSchedule::At { at_ms, at, .. } => match (at_ms, at) {
-            (Some(ms), _) => format!("once, {}", time(*ms)),
-            (None, at) => format!("once, {}", one_line(at.as_deref().unwrap_or_default(), 64)),
-        },
-        CronSchedule::Every { every_ms, every, .. } => match every_ms {
-            Some(ms) => format!("every {}", duration(*ms)),
-            None => format!("every {}", one_line(every.as_deref().unwrap_or_default(), 64)),
-        },
-        CronSchedule::Cron { expr, tz } => {
-            format!(
-                "{} ({})",
-                one_line(expr, 64),
-                one_line(tz.as_deref().unwrap_or("UTC"), 64)
-            )
-        }
-    }
-}
-
-fn next(at: u64, now: u64) -> String {
-    format!("{}, {}", ago(at, now), time(at))
-}
-
-fn standing(job: &CronJob) -> String {
-    let state = &job.state;
-    if let Some(why) = &state.paused {
-        return format!("paused: {}", one_line(why, 300));
-    }
-    if !job.enabled {
-        return "paused".to_owned();
-    }
-    if state.running_at_ms.is_some() {
-        return "runs now".to_owned();
-    }
-    match state.next_run_at_ms {
-        Some(at) => next(at, now_ms()),
-        None => "over".to_owned(),
-    }
-}
-
-fn table(jobs: &[CronJob], now: u64) -> Table<5> {
-    Table::new(
-        ["id", "next", "last", "when", "name"],
-        jobs.iter().map(|job| {
-            let state = &job.state;
-            let next = match state.next_run_at_ms {
-                _ if !job.enabled => "paused".to_owned(),
-                _ if state.running_at_ms.is_some() => "runs now".to_owned(),
-                Some(at) => ago(at, now),
-                None => "over".to_owned(),
-            };
-            let last = match (state.last_status, state.last_run_at_ms) {
-                (Some(status), Some(at)) => format!("{} {}", status.as_str(), ago(at, now)),
-                _ => "never".to_owned(),
-            };
-            [job.id.clone(), next, last, rhythm(&job.schedule), job.name.clone()]
-        }),
-    )
-}
-
-fn runs(runs: &[CronRun], now: u64) -> Table<5> {
-    Table::new(
-        ["job", "time", "became", "took", "what"],
-        runs.iter().map(|run| {
-            let became = match (run.status, run.count) {
-                (CronOutcome::Missed, Some(count)) => format!("missed ({count} times)"),
-                (status, _) => status.as_str().to_owned(),
-            };
-            let what = run.error.as_deref().or(run.summary.as_deref()).unwrap_or_default();
-            [
-                run.job_id.clone(),
-                ago(run.ts, now),
-                became,
-                run.duration_ms.map(duration).unwrap_or_default(),
-                one_line(what, 300),
-            ]
-        }),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
-
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn sc4_missed_times_and_failures_are_shown_with_what_became_of_them() {
-        let rows: Vec<CronRun> = serde_json::from_value(json!([
-            {"id": 2, "jobId": "report", "ts": 3_600_000, "status": "error", "durationMs": 1500, "error": "The key\nis wrong."},
-            {"id": 1, "jobId": "report", "ts": 0, "status": "missed", "count": 29}
-        ]))
-        .unwrap();
-        assert_eq!(
-            runs(&rows, 7_200_000).lines(None).join("\n"),
-            "job     time     became             took   what\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
-        );
-    }
-
-    #[test]
-    fn a_job_says_when_it_runs_and_why_it_does_not() {
-        let jobs: Vec<CronJob> = serde_json::from_value(json!([
-            {"id": "a", "agentId": "main", "name": "A", "enabled": true, "createdAtMs": 0, "updatedAtMs": 0,
-             "schedule": {"kind": "every", "everyMs": 9_000_000}, "spec": {"mode": "task", "message": "x"},
-             "state": {"nextRunAtMs": 3_600_000, "lastRunAtMs": 0, "lastStatus": "ok"}},
-            {"id": "b", "agentId": "main", "name": "B", "enabled": false, "createdAtMs": 0, "updatedAtMs": 0,
-             "schedule": {"kind": "cron", "expr": "0 9 * * *", "tz": "Europe/Amsterdam"}, "spec": {"mode": "systemEvent", "text": "x"},
-             "state": {"failures": 5, "paused": "It failed 5 times in a row."}}
-        ]))
-        .unwrap();
-        assert_eq!(
-            table(&jobs, 0).lines(None).join("\n"),
-            "id  next    last         when                          name\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
-        );
-        assert_eq!(standing(&jobs[1]), "paused: It failed 5 times in a row.");
-    }
 }

@@ -106,8 +106,8 @@ fn hours(given: Option<&str>, timezone: Option<String>) -> Outcome<Option<Heartb
     };
     let Some((start, end)) = given.split_once('-') else {
         return Err(Failure::usage(
-            format!("`{}` are no hours.", one_line(given, 40)),
-            "Hours are such as `08:00-22:00`.",
+            format!("`{}` is not a range of hours.", one_line(given, 40)),
+            "Give a range such as `08:00-22:00`.",
         ));
     };
     Ok(Some(HeartbeatHours {

@@ -15,6 +15,7 @@ pub mod config;
 mod config_edit;
 pub mod context;
 pub mod cron;
+mod cron_view;
 pub mod doctor;
 pub mod gateway;
 pub mod heartbeat;
