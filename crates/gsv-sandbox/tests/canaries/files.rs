@@ -1,0 +1,119 @@
+//! [SB3] [SB7] [SB8] [SB10]: what a command reads, writes and has in its environment.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use gsv_sandbox::{Profile, Tier};
+
+use crate::scene::{Scene, program};
+
+pub(crate) fn hidden_files(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    for file in ["home/.ssh/id", "state/token", "home/.cargo/credentials.toml"] {
+        scene.fails(tier, &format!("cat \"$ROOT/{file}\" && test -s \"$ROOT/{file}\""));
+    }
+    scene.fails(tier, "ln \"$ROOT/state/token\" stolen && cat stolen");
+    scene.fails(tier, "ln -s \"$ROOT/home/.ssh\" keys && cat keys/id");
+    scene.fails(tier, "cp -r \"$HOME/.ssh\" all && cat all/id");
+    assert_eq!(
+        scene.works(tier, "cat \"$HOME/.bashrc\" /etc/passwd | head -c 6"),
+        "SECRET"
+    );
+}
+
+pub(crate) fn writes(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(
+        tier,
+        "echo x >new && mkdir -p a/b && mv new a/b/ && rm -r a && echo y >\"$TMPDIR/t\" && echo z >\"$ROOT/data/d\"",
+    );
+    assert_eq!(std::fs::read_to_string(scene.path("data/d")).unwrap(), "z\n");
+    scene.works(tier, "grep y \"$TMPDIR/t\"");
+    for script in [
+        "echo x >>\"$HOME/.bashrc\"",
+        "echo x >\"$HOME/new\"",
+        "echo x >\"$ROOT/other/new\"",
+        "truncate -s 0 \"$ROOT/other/file\"",
+        "rm -f \"$ROOT/other/file\"",
+        "mv \"$ROOT/other/file\" moved",
+        "mv \"$ROOT/other\" moved",
+        "ln -s \"$ROOT/other/file\" through && echo x >through",
+        "echo x >\"$ROOT/own/cache/../../other/file\"",
+        "echo x >/etc/gsv-canary",
+        "echo x >/proc/sys/kernel/hostname",
+        "echo x >\"$HOME/.cargo/bin/cargo\"",
+        "mkdir \"$ROOT/state/new\"",
+    ] {
+        scene.fails(tier, script);
+    }
+    assert_eq!(std::fs::read_to_string(scene.path("other/file")).unwrap(), "SECRET");
+    assert_eq!(std::fs::read_to_string(scene.path("home/.bashrc")).unwrap(), "SECRET");
+}
+
+pub(crate) fn strict_reads(tier: Tier) {
+    let mut scene = Scene::new(Profile::Strict);
+    for file in ["home/.bashrc", "other/file", "state/token"] {
+        scene.fails(tier, &format!("cat \"$ROOT/{file}\""));
+    }
+    scene.works(
+        tier,
+        "echo x >new && grep x new && ls /usr/bin >/dev/null && test -r /etc/passwd",
+    );
+    scene.request.readable = vec![scene.path("other")];
+    assert_eq!(scene.works(tier, "cat \"$ROOT/other/file\""), "SECRET");
+    scene.fails(tier, "echo x >>\"$ROOT/other/file\"");
+}
+
+pub(crate) fn caches(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(
+        tier,
+        "echo x >\"$CARGO_HOME/registry/crate\" && echo lock >\"$CARGO_HOME/.package-cache\"",
+    );
+    assert!(scene.path("home/.cargo/registry/crate").exists());
+    assert!(!scene.path("home/.cargo/.package-cache").exists());
+    scene.works(
+        tier,
+        "grep lock \"$CARGO_HOME/.package-cache\" && echo x >\"$XDG_CACHE_HOME/x\" && echo x >\"$npm_config_cache/x\"",
+    );
+    scene.fails(tier, "echo x >\"$HOME/.cargo/bin/x\"");
+}
+
+/// A command could put a link in the place of one of its own cache folders, so that the node writes through it.
+pub(crate) fn own_links(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, "rm -rf \"$CARGO_HOME\" && ln -s \"$HOME/.ssh\" \"$CARGO_HOME\"");
+    scene.works(tier, ":");
+    let names: Vec<_> = scene
+        .path("home/.ssh")
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["id"], "the node made links in a folder that the command chose");
+}
+
+pub(crate) fn no_secrets(tier: Tier) {
+    let text = Scene::new(Profile::Workspace).works(tier, "env; cat /proc/self/environ | tr '\\0' '\\n'");
+    assert!(!text.contains("SECRET") && text.contains("PATH="), "{text}");
+}
+
+pub(crate) fn fails_closed(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, ":");
+    let file = scene.path("state/plan.json");
+    std::fs::write(&file, "{").unwrap();
+    let ran = Command::new(program().path)
+        .args([
+            OsString::from("__confine"),
+            file.into(),
+            "--".into(),
+            "/bin/sh".into(),
+            "-c".into(),
+            "echo ran".into(),
+        ])
+        .output()
+        .unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(126), &b""[..]));
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("was not run"));
+}

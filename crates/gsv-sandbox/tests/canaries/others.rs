@@ -1,0 +1,152 @@
+//! [SB4]: no network, and no way to other programs.
+
+use std::process::Command;
+
+use gsv_sandbox::{Profile, Tier};
+use tempfile::TempDir;
+
+use crate::scene::{Scene, has_python};
+
+pub(crate) fn nothing_outside(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = tcp.local_addr().unwrap().port();
+    let socket = scene.path("other/s");
+    // Listed by the kernel, and so masked; the path must fit into a socket's address.
+    let _unix = std::os::unix::net::UnixListener::bind(&socket);
+    if !has_python() {
+        return;
+    }
+    let memory = SharedMemory::new();
+    for code in [
+        format!("import socket; socket.create_connection(('127.0.0.1', {port}), 2)"),
+        "import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)".into(),
+        "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)".into(),
+        format!("import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}')", socket.display()),
+        format!("import os; os.kill({}, 0)", std::process::id()),
+        format!("open('/proc/{}/mem', 'rb')", std::process::id()),
+        format!("open('/proc/{}/environ', 'rb').read(1)", std::process::id()),
+        "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); r = l.unshare(0x10000000); os._exit(1 if r else 0)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(165, b'x', b'/', b'tmpfs', 0, 0); os._exit(1 if r else 0)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(425, 8, b'\\0' * 200); os._exit(0 if r >= 0 else 1)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.syscall(0x40000000 | 41, 2, 1, 0); os._exit(0 if r >= 0 else 1)".into(),
+        "import ctypes, os; l = ctypes.CDLL(None); r = l.ptrace(0, 0, 0, 0); os._exit(1 if r else 0)".into(),
+        format!("import ctypes, os; l = ctypes.CDLL(None); r = l.shmget({}, 0, 0); os._exit(0 if r >= 0 else 1)", memory.0),
+    ] {
+        // The numbers are those of x86-64.
+        if !std::env::consts::ARCH.ends_with("86_64") && code.contains("syscall(") {
+            continue;
+        }
+        scene.fails(tier, &format!("exec python3 -c \"{code}\""));
+    }
+    scene.works(tier, "exec python3 -c \"import socket, subprocess, threading; socket.socketpair(); subprocess.run(['true'], check=True); t = threading.Thread(target=print); t.start(); t.join()\"");
+    if tier == Tier::Bubblewrap {
+        scene.works(tier, "exec python3 -c \"import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())\"");
+    }
+}
+
+/// Memory that other programs of the user share, by its key.
+struct SharedMemory(u32);
+
+impl SharedMemory {
+    fn new() -> Self {
+        let memory = Self(std::process::id());
+        memory.call("r = l.shmget(key, 4096, 0o1600)");
+        memory
+    }
+
+    fn call(&self, code: &str) {
+        let code = format!(
+            "import ctypes; l = ctypes.CDLL(None); key = {}; {code}; assert r >= 0",
+            self.0
+        );
+        let status = Command::new("python3").args(["-c", &code]).status().unwrap();
+        assert!(status.success(), "{code}");
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        self.call("r = l.shmctl(l.shmget(key, 0, 0), 0, None)");
+    }
+}
+
+/// A program that started the node may have left files open for all its children.
+pub(crate) fn no_descriptors(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let command = scene.command(tier, "cat <&7; ls -l /proc/self/fd/7");
+    // A shell opens the file for the program that it becomes.
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", "exec 7<\"$1\"; shift; exec \"$@\"", "sh"]);
+    outer
+        .arg(scene.path("state/token"))
+        .arg(command.get_program())
+        .args(command.get_args());
+    outer.env_clear().current_dir(&scene.request.workspace);
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = outer.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        !output.status.success() && !text.contains("SECRET") && !text.contains("token"),
+        "{text}"
+    );
+    let open = scene.works(tier, "ls /proc/self/fd | sort -n | tr '\\n' ' '");
+    assert_eq!(open.trim(), "0 1 2 3", "3 is the folder that `ls` lists");
+}
+
+pub(crate) fn masks_sockets(tier: Tier) {
+    // A socket's address has 107 bytes, so the workspace has a short name.
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    let short = dir.path().canonicalize().unwrap();
+    scene.request.writable.push(short.clone());
+    let path = short.join("s");
+    let _other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    if !has_python() {
+        return;
+    }
+    let connect = format!(
+        "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}')\"",
+        path.display()
+    );
+    scene.fails(tier, &connect);
+    // Sockets of the sandbox itself work.
+    let own = short.join("own");
+    scene.works(
+        tier,
+        &format!("exec python3 -c \"import socket; a = socket.socket(socket.AF_UNIX); a.bind('{0}'); a.listen(); socket.socket(socket.AF_UNIX).connect('{0}')\"", own.display()),
+    );
+}
+
+/// The kernel lists a socket under its first path, also after an earlier command has moved a folder above it.
+pub(crate) fn masks_moved_sockets(tier: Tier) {
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    let short = dir.path().canonicalize().unwrap();
+    scene.request.writable.push(short.clone());
+    std::fs::create_dir(short.join("run")).unwrap();
+    let _other = std::os::unix::net::UnixListener::bind(short.join("run/s")).unwrap();
+    if !has_python() {
+        return;
+    }
+    let connect = |path: &str| {
+        let path = short.join(path);
+        format!(
+            "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}')\"",
+            path.display()
+        )
+    };
+    let root = short.display();
+    scene.works(tier, &format!("mv {root}/run {root}/moved"));
+    scene.fails(tier, &connect("moved/s"));
+    // A file, and a socket of the command's own, in the place of the first one.
+    scene.works(tier, &format!("mkdir {root}/run && echo > {root}/run/s"));
+    scene.fails(tier, &connect("moved/s"));
+    scene.works(
+        tier,
+        &format!(
+            "rm {root}/run/s && exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('{root}/run/s')\""
+        ),
+    );
+    scene.fails(tier, &connect("moved/s"));
+}

@@ -1,0 +1,206 @@
+//! [SB5] [SB10]: hooks and settings of projects, and the mounts that protect them.
+
+use std::path::Path;
+
+use gsv_sandbox::{Profile, Tier};
+
+use crate::scene::{Scene, bubblewrap};
+
+pub(crate) fn protects(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    for file in [".envrc", ".bashrc", ".vscode/tasks.json", "sub/.git/config"] {
+        let path = scene.path("home/ws").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "own").unwrap();
+    }
+    for script in [
+        "echo x >.git/hooks/pre-commit",
+        "echo x >>.git/config",
+        "mv .git moved",
+        "mv .git/hooks moved",
+        "rm -rf .git/hooks",
+        "rm -f .envrc",
+        "mv .envrc moved",
+        "echo x >>.bashrc",
+        "echo x >.vscode/tasks.json",
+        "mv .vscode moved",
+        "echo x >sub/.git/config",
+        "echo x >sub/.git/hooks/pre-push",
+        "cd sub && echo x >.git/hooks/pre-push",
+    ] {
+        scene.fails(tier, script);
+    }
+    scene.works(
+        tier,
+        "cat .envrc .git/config && echo x >.git/index && mkdir -p .git/objects && rm .git/index",
+    );
+    assert_eq!(std::fs::read_to_string(scene.path("home/ws/.envrc")).unwrap(), "own");
+    assert!(
+        Path::new(&scene.path("home/ws/sub/.git/hooks"))
+            .read_dir()
+            .unwrap()
+            .next()
+            .is_none()
+    );
+}
+
+pub(crate) fn protects_linked(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    for file in [
+        ".git/HEAD",
+        ".git/modules/libs/foo/HEAD",
+        ".git/modules/libs/foo/config",
+        ".git/worktrees/tree/HEAD",
+        ".git/worktrees/tree/commondir",
+        ".git/worktrees/tree/gitdir",
+        "sub/.git/HEAD",
+        "deep/er/.git/HEAD",
+        ".husky/pre-commit",
+    ] {
+        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
+        std::fs::write(ws.join(file), "own").unwrap();
+    }
+    std::fs::create_dir_all(ws.join("tree")).unwrap();
+    std::fs::write(ws.join("tree/.git"), "gitdir: ../.git/worktrees/tree").unwrap();
+    for script in [
+        "echo 'gitdir: ../evil' >tree/.git",
+        "mv tree/.git moved",
+        "rm tree/.git",
+        "mv tree moved",
+        "echo x >>.git/modules/libs/foo/config",
+        "echo x >.git/modules/libs/foo/hooks/post-checkout",
+        "mv .git/modules/libs/foo moved",
+        "echo ../../../evil >.git/worktrees/tree/commondir",
+        "echo x >.git/worktrees/tree/gitdir",
+        "mv sub moved",
+        "mv deep moved",
+        "mv deep/er moved",
+        "echo x >.husky/pre-commit",
+    ] {
+        scene.fails(tier, script);
+    }
+    scene.works(
+        tier,
+        "echo x >tree/new && echo x >sub/new && echo x >.git/modules/libs/foo/index",
+    );
+    assert_eq!(
+        std::fs::read_to_string(ws.join("tree/.git")).unwrap(),
+        "gitdir: ../.git/worktrees/tree"
+    );
+}
+
+/// A command in the background makes and changes a project while others start: `.git` is a folder and then a link to a folder outside,
+/// thousands of times a second. What bubblewrap mounts must be what was looked at.
+pub(crate) fn races(tier: Tier, starts: u32) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    std::fs::create_dir_all(ws.join("sub/.git")).unwrap();
+    std::os::unix::fs::symlink("../../../other", ws.join("sub/link")).unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = renameat_with(
+                    CWD,
+                    ws.join("sub/.git"),
+                    CWD,
+                    ws.join("sub/link"),
+                    RenameFlags::EXCHANGE,
+                );
+            }
+        });
+        for _ in 0..starts {
+            let output = scene.sh(
+                tier,
+                "echo x >>\"$ROOT/other/file\"; echo x >>sub/.git/file; echo x >>sub/link/file; true",
+            );
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            // Refused is safe.
+            assert!(
+                output.status.success() || text.contains("bwrap") || text.contains("can't be set up"),
+                "{text}"
+            );
+            if std::fs::read_to_string(scene.path("other/file")).unwrap() != "SECRET" {
+                break;
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(
+        std::fs::read_to_string(scene.path("other/file")).unwrap(),
+        "SECRET",
+        "a command wrote outside"
+    );
+}
+
+/// A bubblewrap that makes other mounts than it was told: what another command can bring about by exchanging folders with links.
+pub(crate) fn other_mounts(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let real = bubblewrap().unwrap();
+    std::fs::create_dir_all(scene.path("home/ws/sub/.git")).unwrap();
+    let fake = scene.path("state/bwrap");
+    for (what, change, is_run) in [
+        ("nothing", "set -- \"$@\" \"$1\"", true),
+        (
+            "a folder outside is writable",
+            "[ \"$1\" != --chdir ] || set -- \"$@\" --bind \"$OTHER\" \"$OTHER\"; set -- \"$@\" \"$1\"",
+            false,
+        ),
+        (
+            "a folder outside is writable in the workspace",
+            "[ \"$1\" != --chdir ] || set -- \"$@\" --bind \"$OTHER\" \"$WS/sub\"; set -- \"$@\" \"$1\"",
+            false,
+        ),
+        (
+            "a folder outside is in the place of a project's",
+            "[ \"$1\" != --chdir ] || set -- \"$@\" --bind \"$OTHER\" \"$WS/sub/.git\"; set -- \"$@\" \"$1\"",
+            false,
+        ),
+        (
+            "hooks are writable",
+            "case \"$1\" in --ro-bind-fd) set -- \"$@\" --bind-fd;; *) set -- \"$@\" \"$1\";; esac",
+            false,
+        ),
+        (
+            "hooks are not mounted",
+            "if [ \"$1\" = --ro-bind-fd ]; then shift 2; else set -- \"$@\" \"$1\"; fi",
+            false,
+        ),
+        (
+            "what is hidden is seen",
+            "if [ \"$1 $2\" = \"--tmpfs $STATE\" ]; then shift 3; else set -- \"$@\" \"$1\"; fi",
+            false,
+        ),
+        (
+            "what is hidden is a writable folder",
+            "if [ \"$1 $2\" = \"--remount-ro $STATE\" ]; then shift 1; else set -- \"$@\" \"$1\"; fi",
+            false,
+        ),
+    ] {
+        // Each argument is moved from the start to the end of the list, as it is or changed.
+        let text = format!(
+            "#!/bin/sh\nOTHER='{}' WS='{}' STATE='{}'\nset -- \"$@\" END\nwhile [ \"$1\" != END ]; do\n{change}\nshift\ndone\nshift\nexec '{}' \"$@\"\n",
+            scene.path("other").display(),
+            scene.path("home/ws").display(),
+            scene.path("state").display(),
+            real.display(),
+        );
+        std::fs::write(&fake, text).unwrap();
+        std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let output = scene.command_by(Some(fake.clone()), tier, "echo ran").output().unwrap();
+        let (text, errors) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert_eq!(text == "ran\n", is_run, "{what}: {text} {errors}");
+        if !is_run {
+            assert_eq!(output.status.code(), Some(126), "{what}: {errors}");
+            assert!(
+                errors.contains("can't be set up") && errors.contains("was not run"),
+                "{what}: {errors}"
+            );
+        }
+    }
+}
