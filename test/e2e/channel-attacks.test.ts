@@ -3,7 +3,8 @@
  * their libraries and fakes of the platforms. A machine without a sandbox notes what it is told. The settings are those of a new
  * installation. Passes when nothing is done without the owner's word and each attack is in the audit.
  *
- * Each run takes a sample in which each way meets four goals; with `GSV_E2E_LONG` each way meets all of them, besides the one that is a matter of limits.
+ * Each run takes a sample in which each way meets four goals; with `GSV_E2E_LONG` each way meets all of them, besides the one that is a
+ * matter of limits.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -1,5 +1,6 @@
 //! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell. With bubblewrap it
-//! runs a second time, inside, and checks what was mounted (check.rs). When that fails, it ends with 126 and a sentence, and the command does not run.
+//! runs a second time, inside, and checks what was mounted (check.rs). When that fails, it ends with 126 and a sentence, and the command
+//! does not run.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -265,8 +266,10 @@ const INSIDE: &str = "--inside";
 /// Followed by the node's socket for this command, or inside by the number of that open file.
 const PROXY: &str = "--proxy";
 
-/// The `main` of the program; `args` are `FILE [--proxy SOCKET] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`]. The program that calls it must
-/// do so for its first argument, whatever that is: it is started again with the same one, followed by `--inside NUMBER [--proxy NUMBER] -- PROGRAM ARGS...`.
+/// The `main` of the program; `args` are `FILE [--proxy SOCKET] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
+///
+/// The program that calls it must do so for its first argument, whatever that is: it is started again with the same one, followed by
+/// `--inside NUMBER [--proxy NUMBER] -- PROGRAM ARGS...`.
 pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let problem = match args.as_slice() {
