@@ -39,9 +39,13 @@ export function beatSettings(
   if (every === undefined || every.trim() === "0") return succeed(undefined);
   const everyMs = readLength(every);
   if (everyMs === undefined || everyMs < MIN_EVERY_MS || everyMs > MAX_EVERY_MS)
-    return bad(`\`${every}\` is not an interval of a heartbeat. Intervals are such as \`30m\` or \`2h30m\`, at least \`1m\`; \`0\` is off.`);
+    return bad(
+      `\`${every}\` is not an interval of a heartbeat. Intervals are such as \`30m\` or \`2h30m\`, at least \`1m\`; \`0\` is off.`,
+    );
   if (target !== LAST && target !== NONE && parseTarget(target)?.accountId === undefined)
-    return bad(`\`${target}\` is not a target of a heartbeat. Targets are \`last\`, \`none\`, and places such as \`whatsapp/default/dm/ID\`.`);
+    return bad(
+      `\`${target}\` is not a target of a heartbeat. Targets are \`last\`, \`none\`, and places such as \`whatsapp/default/dm/ID\`.`,
+    );
   const hours = hoursOf(activeHours, userTimezone);
   if (!hours.ok) return hours;
   return succeed({
