@@ -62,7 +62,7 @@ ensure_node() {
   mkdir -p "$tools"
   # A separate folder, so that npm ignores this project's package.json and lock file.
   [ -f "$tools/package.json" ] || printf '{ "private": true }\n' >"$tools/package.json"
-  step "Installing Node $NODE_MIN_MAJOR into .tools (this machine has $(node --version 2>/dev/null || echo none)) ..." \
+  step "Installing Node $NODE_MIN_MAJOR into .tools (this machine has $(node --version 2>/dev/null || echo none); this can take a minute) ..." \
     npm install --prefix "$tools" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "$package@$NODE_MIN_MAJOR"
   found="$tools/node_modules/$package/bin/node"
   node_is_new_enough "$found" || die "The Node that npm installed does not run ($found). Install Node $NODE_MIN_MAJOR.$NODE_MIN_MINOR or newer and run this again."
@@ -78,7 +78,7 @@ ensure_packages() {
   want=$(checksum "$ROOT/package-lock.json")
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then return; fi
   command -v npm >/dev/null 2>&1 || die "npm was not found. Install Node with npm from https://nodejs.org and run this again."
-  step "Installing npm packages ..." npm --prefix "$ROOT" ci --no-audit --no-fund --loglevel=error
+  step "Installing the npm packages that the build needs, from package-lock.json (this can take minutes) ..." npm --prefix "$ROOT" ci --no-audit --no-fund --loglevel=error
   printf '%s\n' "$want" >"$stamp"
 }
 
@@ -100,13 +100,18 @@ ensure_gsv() {
   GSV="$(target_dir)/release/gsv"
   local flags=""
   [ -t 2 ] || flags=--quiet
-  if [ -x "$GSV" ]; then say "Checking the gsv program ..."; else say "Building the gsv program (the first time takes some minutes) ..."; fi
+  if [ -x "$GSV" ]; then
+    say "Checking that the gsv program is up to date (it is built again after a change) ..."
+  else
+    say "Building the gsv program with Rust, into $(target_dir) (the first time takes many minutes, later ones seconds) ..."
+  fi
   # shellcheck disable=SC2086
   (cd "$ROOT" && cargo build --release --locked --package gsv $flags >&2) || die "The build failed. Fix the problem above and run this again."
 }
 
 # dist/runtime: what `gsv up` runs.
 ensure_runtime() {
+  say "Bundling the gateway into dist ..."
   node "$ROOT/scripts/build.ts" --quiet || die "The gateway could not be bundled. Fix the problem above and run this again."
   GSV_RUNTIME_DIR="$ROOT/dist/runtime"
   export GSV_RUNTIME_DIR

@@ -12,6 +12,7 @@ mod cli;
 mod cron;
 mod gateway;
 mod heartbeat;
+mod hook;
 mod memory;
 mod nodes;
 mod parse;
@@ -32,6 +33,7 @@ pub use self::gateway::{
     ToolsCommand, Up,
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
+pub use self::hook::{HookAdd, HookCommand, HookTest};
 pub use self::memory::{MemoryCommand, MemoryReview};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::parse::try_parse_from;

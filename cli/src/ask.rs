@@ -36,9 +36,9 @@ pub fn confirm(out: Output, question: &str, purpose: &str, unchanged: &str) -> O
     }
 }
 
-/// The person has said no.
+/// The person has said no, which is an answer and no interrupt.
 pub fn declined(unchanged: &str) -> Failure {
-    Failure::new(Exit::Interrupted, unchanged, "Run it again when you are ready.")
+    Failure::new(Exit::Failed, unchanged, "Run it again when you are ready.")
 }
 
 /// Whether a setting of this name is a secret.

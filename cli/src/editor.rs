@@ -23,7 +23,7 @@ pub fn open(file: &Path) -> Outcome {
         Ok(())
     } else {
         Err(Failure::failed(
-            format!("The editor `{editor}` failed; nothing was written."),
+            format!("The editor `{editor}` failed, so nothing was stored."),
             next,
         ))
     }

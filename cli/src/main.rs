@@ -127,6 +127,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Pair(command) => block_on(commands::pair::run(&context, command)),
         Command::Cron(command) => block_on(commands::cron::run(&context, command)),
         Command::Heartbeat(command) => block_on(commands::heartbeat::run(&context, command)),
+        Command::Hook(command) => block_on(commands::hook::run(&context, command)),
         Command::Approval(command) => block_on(commands::approval::run(&context, command)),
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),

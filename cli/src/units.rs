@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 /// Epoch milliseconds by this machine's clock.
@@ -80,6 +81,22 @@ pub fn date(ms: u64) -> String {
 /// `2026-11-21 08:42:04 CET`, in the user's time zone.
 pub fn time(ms: u64) -> String {
     written(ms, &zone(), "%Y-%m-%d %H:%M:%S %Z")
+}
+
+/// `08:42`, in the user's time zone.
+pub fn clock(ms: u64) -> String {
+    written(ms, &zone(), "%H:%M")
+}
+
+/// `Sat 21 Nov`, in the user's time zone.
+pub fn short_day(ms: u64) -> String {
+    written(ms, &zone(), "%a %-d %b")
+}
+
+/// `Saturday 21 November 2026`, of `2026-11-21`. None: it is no date.
+pub fn weekday(date: &str) -> Option<String> {
+    let date: Date = date.parse().ok()?;
+    Some(date.strftime("%A %-d %B %Y").to_string())
 }
 
 /// The zone that the gateway's settings name. The first one counts; a process speaks with one gateway.
@@ -182,6 +199,12 @@ mod tests {
         assert_eq!(date(0), "1970-01-01");
         assert_eq!(time(951_782_399_000), "2000-02-28 23:59:59 UTC");
         assert_eq!(date(951_782_400_000), "2000-02-29");
+        assert_eq!(
+            (clock(951_782_399_000), short_day(951_782_399_000)),
+            ("23:59".to_owned(), "Mon 28 Feb".to_owned())
+        );
+        assert_eq!(weekday("2026-11-21").as_deref(), Some("Saturday 21 November 2026"));
+        assert_eq!((weekday("2026-02-30"), weekday("soon")), (None, None));
         assert_eq!(timestamp(1_795_246_924_123), "2026-11-21T07:42:04.123Z");
     }
 

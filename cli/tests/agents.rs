@@ -300,7 +300,7 @@ fn at_a_terminal_what_differs_is_asked_about() {
     for (key, written, code) in [
         ("y\r", &["SOUL.md", "USER.md", "skills/mail/SKILL.md"][..], 0),
         ("n\r", &["USER.md", "skills/mail/SKILL.md"][..], 0),
-        ("\r", &[][..], 130),
+        ("\r", &[][..], 1),
     ] {
         let mut terminal = Terminal::gsv(&home, &import(&dir, &[]));
         let mut connection = gateway.accept();

@@ -200,7 +200,7 @@ fn f4_a_key_that_is_typed_is_not_shown() {
 fn asks(args: &[&str], question: &str, look: (&str, &Value), act: (&str, &Value, &str)) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    for (key, code) in [("\r", 130), ("n\r", 130), ("y\r", 0)] {
+    for (key, code) in [("\r", 1), ("n\r", 1), ("y\r", 0)] {
         let mut terminal = Terminal::gsv(&home, args);
         let mut connection = gateway.accept();
         answers(&mut connection, look.0, look.1);

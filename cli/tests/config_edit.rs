@@ -12,14 +12,22 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::thread;
 
 use common::fake_gateway::FakeGateway;
+use common::terminal::pair;
 use common::{Home, Run, finish, mode, start};
 use serde_json::{Value, json};
 
-/// Runs it with an editor that runs these lines of shell on the file, one at each opening. The play gets what follows the reading.
+/// Runs it at a terminal, with an editor that runs these lines of shell on the file, one at each opening. The play gets what follows the
+/// reading.
 fn edited(scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
+    let (_keyboard, terminal) = pair();
+    edited_at(terminal.into(), scripts, play)
+}
+
+fn edited_at(stdin: Stdio, scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let editor = home.root().join("editor");
@@ -38,7 +46,8 @@ fn edited(scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
             command
                 .args(["config", "edit"])
                 .env_remove("VISUAL")
-                .env("EDITOR", &editor);
+                .env("EDITOR", &editor)
+                .stdin(stdin);
             finish(start(&mut command))
         });
         let mut connection = gateway.accept();
@@ -120,6 +129,22 @@ fn cf1_cf3_an_error_reopens_the_file_with_the_reason_and_what_was_typed() {
 }
 
 #[test]
+fn cf3_without_a_terminal_the_first_refusal_ends_it_and_keeps_the_file() {
+    for broken in ["echo '}' >>\"$1\"", TO_OPENAI] {
+        let (run, home) = edited_at(Stdio::null(), &[broken, broken], |gateway| {
+            if broken == TO_OPENAI {
+                answer(gateway, &config("openai"), Err((511, "config.invalid", "model: no.")));
+            }
+        });
+        let run = run.failed(2);
+        let kept = drafts(&home);
+        assert_eq!(kept.len(), 1, "{run:?}");
+        assert!(run.stderr.contains(kept[0].to_str().unwrap()), "{run:?}");
+        assert!(!home.root().join("seen2").exists(), "it was opened again");
+    }
+}
+
+#[test]
 fn cf3_closing_it_unchanged_after_an_error_gives_up_and_keeps_the_file() {
     let (run, home) = edited(&[TO_OPENAI, "true"], |gateway| {
         answer(gateway, &config("openai"), Err((511, "config.invalid", "model: no.")));
@@ -157,8 +182,12 @@ fn cf3_an_unchanged_file_sends_nothing() {
 
 #[test]
 fn cf3_an_editor_that_fails_and_an_older_gateway_are_said() {
-    let (run, _) = edited(&["exit 3"], |_| {});
+    let (run, home) = edited(&["exit 3"], |_| {});
     assert!(run.failed(1).stderr.contains("editor"));
+    assert_eq!(drafts(&home), Vec::<PathBuf>::new(), "nothing was typed");
+    let (run, home) = edited(&[&format!("{TO_OPENAI}; exit 3")], |_| {});
+    assert!(run.failed(1).stderr.contains("kept in"));
+    assert_eq!(drafts(&home).len(), 1);
     let run = common::play::asked(
         &["config", "edit"],
         "config.get",

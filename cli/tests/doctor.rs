@@ -8,6 +8,10 @@
 
 mod common;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use common::Home;
 use common::channels::overview;
 use common::fake_gateway::Connection;
 use common::play::{played, played_all, serve};
@@ -190,6 +194,41 @@ fn lists_models(connection: &mut Connection, ready: bool, ids: &[&str]) {
         &json!({"provider": "anthropic"}),
         &json!({"models": models}),
     );
+}
+
+#[test]
+fn sb12_the_doctor_tests_the_sandbox_of_the_folder_that_the_node_works_in() {
+    // The home of the test is in the folder for temporary files, so that one can't be a workspace.
+    let home = Home::new();
+    let (workspace, node) = (home.root().join("work"), home.state().join("node/lap"));
+    for dir in [&workspace, &node] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    for dir in [&node, &home.state().join("node"), &home.state()] {
+        fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+    }
+    let stored = node.join("workspace");
+    fs::write(&stored, workspace.to_str().unwrap()).unwrap();
+    fs::set_permissions(&stored, Permissions::from_mode(0o600)).unwrap();
+    let tier = home
+        .gsv(["node", "sandbox", "--json", "--workspace", workspace.to_str().unwrap()])
+        .json()["tier"]
+        .clone();
+    let found = |home: &Home| {
+        let report = home.gsv(["doctor", "--json", "--offline"]).json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == "sandbox").unwrap()
+    };
+    let is_right = |check: &Value| match tier.as_str() {
+        Some(tier) => check["level"] == "ok" && check["found"].as_str().unwrap().contains(tier),
+        None => check["level"] == "warn",
+    };
+    let check = found(&home);
+    assert!(is_right(&check), "{check}, and the node has {tier}");
+    // A node that was started before the folder was noted.
+    fs::remove_file(&stored).unwrap();
+    let check = found(&home);
+    assert!(is_right(&check), "{check}, and the node has {tier}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 59] = [
+    let commands: [&[&str]; 63] = [
         &[],
         &["chat"],
         &["up"],
@@ -46,10 +46,14 @@ fn help_texts() {
         &["approval", "allow"],
         &["approval", "deny"],
         &["cron"],
+        &["cron", "calendar"],
         &["cron", "add"],
         &["cron", "edit"],
         &["heartbeat"],
         &["heartbeat", "on"],
+        &["hook"],
+        &["hook", "add"],
+        &["hook", "test"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

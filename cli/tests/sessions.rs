@@ -10,8 +10,46 @@ mod common;
 
 use common::Home;
 use common::fake_gateway::{FakeGateway, TOKEN};
-use common::play::{asked, played_in, refused};
+use common::play::{asked, played, played_in, refused, serve};
 use serde_json::json;
+
+#[test]
+fn ap16_a_conversation_that_waits_for_its_owner_is_listed_with_the_code() {
+    let entry = json!({
+        "code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "r", "callId": "c", "tool": "limit", "limit": true,
+        "text": "Continue?", "textBytes": 9, "why": "w", "rule": "limits.stepsPerRun", "hash": "h", "createdAt": 0, "expiresAt": 1
+    });
+    let session = |key: &str| json!({"sessionKey": key, "createdAt": 1, "lastActiveAt": 2});
+    let sessions = json!({"sessions": [session("agent:main:main"), session("agent:main:other")], "count": 2});
+    let list = |args: &[&str]| {
+        played(args, |connection| {
+            serve(connection, "sessions.list", &json!({}), &sessions);
+            serve(connection, "approval.list", &json!({}), &json!({"approvals": [entry]}));
+        })
+        .ok()
+    };
+    let shown = list(&["session", "list"]).stdout;
+    assert!(shown.contains("waits for your answer (K7Q2A)"), "{shown}");
+    assert_eq!(shown.matches("waits").count(), 1, "{shown}");
+    let document = list(&["session", "list", "--json"]).json();
+    assert_eq!(
+        (
+            &document["sessions"][0]["questions"],
+            &document["sessions"][1]["questions"]
+        ),
+        (&json!(["K7Q2A"]), &json!(null))
+    );
+    let stats = json!({"sessionKey": "agent:main:main", "sessionId": "s", "messageCount": 1, "tokens": {"input": 1, "output": 1, "total": 2},
+        "createdAt": 1, "updatedAt": 2, "uptime": 1, "isProcessing": true, "queueSize": 0, "state": "acting", "questions": ["K7Q2A"]});
+    let run = asked(
+        &["session", "stats", "main"],
+        "session.stats",
+        &json!({"sessionKey": "main"}),
+        &stats,
+    )
+    .ok();
+    assert!(run.stdout.contains("waits for your answer (K7Q2A)"), "{}", run.stdout);
+}
 
 #[test]
 fn sessions_are_listed_and_described() {

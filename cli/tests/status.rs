@@ -91,6 +91,89 @@ fn sp6_status_has_a_line_for_a_limit_that_is_nearly_used_up() {
     );
 }
 
+fn coming() -> Value {
+    let report =
+        json!({"jobId": "report", "agentId": "main", "name": "Weather", "atMs": 4_102_509_600_000_u64, "count": 1});
+    let beat = json!({
+        "agentId": "main", "name": "Heartbeat", "atMs": 4_102_444_800_000_u64, "lastAtMs": 4_102_506_000_000_u64, "count": 35,
+        "everyMs": 1_800_000
+    });
+    json!({
+        "tz": "UTC", "nowMs": 4_102_440_000_000_u64, "stopped": false, "jobs": 1, "heartbeats": 1, "next": [report],
+        "days": [{"date": "2100-01-01", "times": [beat, report]}], "leftOut": 0, "daysLeftOut": 2,
+        "failed": [{"jobId": "news", "agentId": "main", "name": "News", "failures": 2, "error": "The key is wrong."}], "failedCount": 1,
+    })
+}
+
+#[test]
+fn sc15_status_shows_what_comes_next_and_what_failed() {
+    let plays = |connection: &mut Connection| {
+        serve_empty(connection);
+        serve(connection, "approval.list", &json!({}), &json!({"approvals": []}));
+        serve(connection, "usage.get", &json!({"days": 1}), &usage());
+        serve(connection, "cron.upcoming", &json!({"days": 0}), &coming());
+    };
+    let shown = played(&["status"], plays).ok().stdout;
+    assert!(shown.contains("Weather (report)"), "{shown}");
+    assert!(
+        shown.contains("News (news) failed 2 times in a row: The key is wrong. Look: `gsv cron runs news`"),
+        "{shown}"
+    );
+    assert_eq!(played(&["status", "--json"], plays).ok().json()["coming"], coming());
+}
+
+#[test]
+fn sc14_the_calendar_shows_what_the_gateway_worked_out_and_says_what_is_left_out() {
+    let params = json!({"days": 3});
+    let args = ["cron", "calendar", "--days", "3"];
+    let run = asked(&args, "cron.upcoming", &params, &coming()).ok();
+    assert!(run.stdout.starts_with("Friday 1 January 2100\n"), "{}", run.stdout);
+    for part in ["every 30 min, ", "(35 times)", "heartbeat of main", "Weather (report)"] {
+        assert!(run.stdout.contains(part), "{part} is not in\n{}", run.stdout);
+    }
+    assert!(run.stderr.contains("the last 2 days"), "{}", run.stderr);
+    let run = asked(
+        &["cron", "calendar", "--json"],
+        "cron.upcoming",
+        &json!({"days": 7}),
+        &coming(),
+    )
+    .ok();
+    assert_eq!(run.json(), coming());
+}
+
+#[test]
+fn ap16_status_names_the_question_and_the_conversation_that_waits() {
+    let run = played(&["status"], |connection| {
+        serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
+        serve(
+            connection,
+            "sessions.list",
+            &json!({"limit": 5}),
+            &json!({"sessions": [{"sessionKey": "agent:main:main", "createdAt": 1, "lastActiveAt": 2}], "count": 1}),
+        );
+        serve(
+            connection,
+            "channels.list",
+            &json!({}),
+            &json!({"channels": [], "count": 0}),
+        );
+        serve(connection, "pair.list", &json!({}), &json!({"pairs": {}}));
+        let entry = json!({
+            "code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "r", "callId": "c", "tool": "lap__Bash",
+            "text": "ls", "textBytes": 2, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
+        });
+        serve(connection, "approval.list", &json!({}), &json!({"approvals": [entry]}));
+        serve(connection, "usage.get", &json!({"days": 1}), &usage());
+    });
+    let shown = run.ok().stdout;
+    assert!(
+        shown.contains("1 question waits for your word: `gsv approval show K7Q2A`"),
+        "{shown}"
+    );
+    assert!(shown.contains("waits for your answer (K7Q2A)"), "{shown}");
+}
+
 #[test]
 fn status_of_another_gateway_shows_no_facts_of_this_machine() {
     let gateway = FakeGateway::new();

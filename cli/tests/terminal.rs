@@ -13,7 +13,7 @@ use std::fs;
 use common::fake_gateway::{Connection, FakeGateway, SESSION, delta, whole};
 use common::terminal::Terminal;
 use common::{Home, mode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A conversation at its prompt, and the gateway and the home that it needs.
 fn at_the_prompt() -> (FakeGateway, Home, Terminal, Connection) {
@@ -28,6 +28,60 @@ fn at_the_prompt() -> (FakeGateway, Home, Terminal, Connection) {
     );
     terminal.shows("› ");
     (gateway, home, terminal, connection)
+}
+
+/// What a job or a reminder brought while no chat was open.
+fn opened_later(question: &str, shown: &[&str], hidden: &str) {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let mut terminal = Terminal::gsv(&home, &["chat"]);
+    let mut connection = gateway.accept();
+    let answers = |connection: &mut Connection, events: &[serde_json::Value]| {
+        let asked = connection.expect("session.subscribe");
+        let answer = json!({"sessionKey": SESSION, "seq": 9, "events": events, "state": "idle"});
+        connection.answer(&asked, &answer);
+        asked.params["afterSeq"].clone()
+    };
+    assert!(answers(&mut connection, &[]).is_null());
+    let message = json!({"role": "assistant", "content": [{"type": "text", "text": "The job says:\n\n**Sunny**"}]});
+    let note =
+        json!({"sessionKey": SESSION, "kind": "note", "sessionSeq": 9, "text": "The job says:", "message": message});
+    let events = [
+        common::fake_gateway::chat("old", &whole("final", 3, 1, 1, "Seen long ago")),
+        common::fake_gateway::chat("cron", &whole("final", 6, 1, 1, "Time to call")),
+        note.clone(),
+    ];
+    assert_eq!(answers(&mut connection, &events), 0);
+    for _ in 0..=usize::from(hidden.is_empty()) {
+        answers_preview(&mut connection, question);
+    }
+    for text in shown {
+        terminal.shows(text);
+    }
+    terminal.shows("› ");
+    // It comes once, also when it is sent again.
+    connection.event("session", &note);
+    connection.event(
+        "session",
+        &json!({"sessionKey": SESSION, "kind": "note", "sessionSeq": 10, "text": "laptop is back"}),
+    );
+    let since = terminal.shows("laptop is back");
+    assert!(!since.contains("Sunny"), "{since}");
+    let picture = terminal.picture();
+    assert!(
+        !picture.contains("Seen long ago") && (hidden.is_empty() || !picture.contains(hidden)),
+        "{picture}"
+    );
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn sc8_a_chat_that_is_opened_later_shows_what_jobs_brought() {
+    let sunny = "The job says:\r\n\r\n\u{1b}[1mSunny";
+    let reminder = "[The job \"Call\" runs now. No person has written this just now.]\nCall mum";
+    opened_later(reminder, &["job \"Call\": Call mum", "Time to call", sunny], "");
+    opened_later("hello", &[sunny], "Time to call");
 }
 
 #[test]
@@ -367,6 +421,7 @@ fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
     connection.answer(&list, &json!({"approvals": [entry]}));
     terminal.pictures("rm -rf build");
     terminal.pictures("K7Q2A: y allows this call once");
+    terminal.pictures("K7Q2A: y or n?");
     terminal.types("y\r");
     let word = connection.expect("approval.resolve");
     assert_eq!(
@@ -383,6 +438,116 @@ fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
     terminal.ends_with(0);
 }
 
+/// A question of a run that another client began.
+fn asked(more: &Value) -> Value {
+    let mut entry = json!({
+        "code": "K7Q2A", "sessionKey": SESSION, "agentId": "main", "runId": "before", "callId": "c", "tool": "lap__Bash", "nodeId": "lap",
+        "text": "rm -rf build", "textBytes": 12, "why": "It runs a program.", "rule": "r", "hash": "h", "createdAt": 0,
+        "expiresAt": 9_000_000_000_000_000_u64
+    });
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+}
+
+/// A conversation that is opened while a question waits.
+fn at_a_question(entry: &Value) -> (FakeGateway, Home, Terminal, Connection) {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let terminal = Terminal::gsv(&home, &["chat"]);
+    let mut connection = gateway.accept();
+    let follow = connection.expect("session.subscribe");
+    connection.answer(
+        &follow,
+        &json!({"sessionKey": SESSION, "seq": 0, "events": [], "state": "acting", "runId": "before"}),
+    );
+    listed(&mut connection, &json!([entry]));
+    (gateway, home, terminal, connection)
+}
+
+fn listed(connection: &mut Connection, entries: &Value) {
+    let list = connection.expect("approval.list");
+    connection.answer(&list, &json!({"approvals": entries}));
+}
+
+#[test]
+fn ap12_a_question_that_waits_already_is_shown_when_the_chat_opens_and_y_answers_it() {
+    let (_gateway, _home, mut terminal, mut connection) = at_a_question(&asked(&json!({})));
+    terminal.pictures("rm -rf build");
+    terminal.pictures("K7Q2A: y allows this call once, n denies it");
+    terminal.pictures("K7Q2A: y or n?");
+    // A command in between leaves the question as it is.
+    terminal.types("/model\r");
+    commanded(&mut connection, "/model", "The model is m.");
+    terminal.pictures("The model is m.");
+    terminal.types("y\r");
+    let word = connection.expect("approval.resolve");
+    assert_eq!(
+        (&word.params["decision"], &word.params["hash"]),
+        (&json!("allow"), &json!("h"))
+    );
+    connection.answer(&word, &json!({"outcome": "allowed"}));
+    listed(&mut connection, &json!([]));
+    terminal.pictures("allowed, the agent goes on");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn sp10_a_message_at_a_question_about_a_limit_is_sent_at_once_and_the_end_of_the_run_is_told() {
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
+    terminal.types("build\r");
+    let run = connection.started(1);
+    let about_limit = json!({
+        "runId": run, "tool": "limit", "nodeId": null, "limit": true, "text": "Continue with 1 more step?",
+        "why": "The run used up its 1 step.", "rule": "limits.stepsPerRun"
+    });
+    connection.chat(
+        &run,
+        &json!({"state": "paused", "sessionSeq": 2, "text": "t", "approvalId": "K7Q2A", "callId": "c", "limit": true}),
+    );
+    let mut entry = asked(&about_limit);
+    entry.as_object_mut().unwrap().remove("nodeId");
+    listed(&mut connection, &json!([entry]));
+    terminal.pictures("Continue with 1 more step?");
+    terminal.pictures("K7Q2A: y lets the run continue, n ends it; a message ends it too");
+    terminal.pictures("K7Q2A: y or n?");
+    terminal.types("do this instead\r");
+    let next = connection.started(4);
+    let ended =
+        json!({"state": "error", "sessionSeq": 3, "reason": "budget.steps", "error": "The run used up its 1 step."});
+    connection.chat(&run, &ended);
+    terminal.pictures("the run before this message has ended: The run used up its 1 step.");
+    connection.chat(&next, &whole("final", 5, 1, 1, "Done instead."));
+    terminal.pictures("Done instead.");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn sp10_the_owners_no_to_a_limit_is_one_calm_line() {
+    let entry = asked(&json!({"tool": "limit", "limit": true, "text": "Continue with 1 more step?"}));
+    let (_gateway, _home, mut terminal, mut connection) = at_a_question(&entry);
+    terminal.pictures("K7Q2A: y or n?");
+    terminal.types("n\r");
+    let word = connection.expect("approval.resolve");
+    connection.answer(&word, &json!({"outcome": "denied", "limit": true}));
+    listed(&mut connection, &json!([]));
+    let text = "The run used up its 1 step. Say \"continue\" to go on.";
+    connection.chat(
+        "before",
+        &json!({"state": "error", "sessionSeq": 4, "reason": "budget.steps", "error": text}),
+    );
+    terminal.pictures("a run has ended: The run used up its 1 step.");
+    let picture = terminal.picture();
+    assert_eq!(picture.matches("used up its 1 step").count(), 1, "{picture}");
+    assert!(
+        !picture.contains("denied, nothing") && !picture.contains("failed"),
+        "{picture}"
+    );
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
 #[test]
 fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
     let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
@@ -393,7 +558,7 @@ fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
         "/status            what it is doing\n/stop              stop the run",
     );
     terminal.shows("/status            what it is doing\r\n/stop              stop the run\r\n");
-    for command in ["/attach FILE ", "/quit, /exit "] {
+    for command in ["/attach FILE ", "y, n ", "/quit, /exit "] {
         terminal.shows(command);
     }
     terminal.types("/quit\r");

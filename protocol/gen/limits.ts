@@ -74,6 +74,20 @@ export const LIMITS = {
   guestPerDay: 200,
   /** A sender whose messages are queued gets at most one notice in this time. */
   heldNoticeMs: 600000,
+  /** Bytes of bodies of requests to hooks that are held at once, of all hooks together; more are answered 429. */
+  hookBytesAtOnce: 33554432,
+  /** Ids of accepted deliveries that are kept for each hook, whatever their age. */
+  hookDeliveriesKept: 10000,
+  /** Deliveries a minute that one hook accepts; more are answered 429. */
+  hookPerMinute: 60,
+  /** Accepted deliveries of one hook that have not begun; more are answered 503. */
+  hookQueue: 100,
+  /** Longest text that a template makes of a delivery; the rest is cut, with a note. */
+  hookTextChars: 32000,
+  /** A signed time may differ from the gateway's time by this much. */
+  hookToleranceMs: 300000,
+  /** Hooks that exist at once. */
+  hooks: 50,
   /** Largest image that a tool may return. */
   imageBytes: 10485760,
   /** Largest image that is scaled for a model on the owner's machine. */
@@ -226,13 +240,13 @@ export const LIMITS = {
   undoMs: 604800000,
   /** Earlier versions of a workspace file that are kept. */
   versionsKept: 30,
-  /** Time for the body of a request to a channel to arrive. */
+  /** Time for the body of a request to a channel or to a hook to arrive. */
   webhookBodyMs: 5000,
-  /** Largest body of a request to a channel. */
+  /** Largest body of a request to a channel or to a hook. */
   webhookBytes: 1048576,
   /** Time for a channel to answer a request. */
   webhookMs: 30000,
-  /** Requests to one channel at once; more are answered 429. */
+  /** Requests to one channel, or to one hook, at once; more are answered 429. */
   webhooksAtOnce: 32,
   /** Largest workspace file that the wire or a native tool may write. */
   workspaceFileBytes: 1048576,

@@ -66,6 +66,8 @@ import type {
   CronRunsParams,
   CronRunsResult,
   CronStatusResult,
+  CronUpcomingParams,
+  CronUpcomingResult,
   CronUpdateParams,
   CronUpdateResult,
   GatewayResumeResult,
@@ -77,6 +79,15 @@ import type {
   HeartbeatStatusResult,
   HeartbeatTriggerParams,
   HeartbeatTriggerResult,
+  HookAddParams,
+  HookAddResult,
+  HookListResult,
+  HookRemoveParams,
+  HookRemoveResult,
+  HookShowParams,
+  HookShowResult,
+  HookTestParams,
+  HookTestResult,
   LogsGetEvent,
   LogsGetParams,
   LogsGetResult,
@@ -199,7 +210,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c2b5cc5227673efd";
+export const PROTOCOL_FINGERPRINT = "8ba79c826acb173e";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -287,7 +298,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Lists the tool calls that wait for your word, the oldest first. */
+  /** Lists the tool calls and paused runs that wait for your word, the oldest first. */
   "approval.list": {
     params: "ApprovalListParams",
     result: "ApprovalListResult",
@@ -580,7 +591,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "read",
     audit: "none",
-    errors: [],
+    errors: ["cron.not_found"],
     deferred: false,
     idempotent: true,
   },
@@ -588,6 +599,17 @@ export const METHODS = {
   "cron.status": {
     params: null,
     result: "CronStatusResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns the times of all jobs and heartbeats that are to come, day by day in the user's time zone, and what failed last. */
+  "cron.upcoming": {
+    params: "CronUpcomingParams",
+    result: "CronUpcomingResult",
     callers: ["client"],
     scope: "read",
     audit: "none",
@@ -680,6 +702,61 @@ export const METHODS = {
     scope: "operate",
     audit: { target: "agentId" },
     errors: ["agent.unknown"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Adds a hook and returns its secret, which no other method returns. */
+  "hook.add": {
+    params: "HookAddParams",
+    result: "HookAddResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "name" },
+    errors: ["agent.unknown", "auth.forbidden", "channel.unknown", "config.no_sealing_key", "cron.not_found", "hook.bad_secret", "hook.bad_template", "hook.exists", "hook.too_many", "session.bad_key"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Lists the hooks. */
+  "hook.list": {
+    params: null,
+    result: "HookListResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Removes a hook, its secret, and deliveries that have not begun. */
+  "hook.remove": {
+    params: "HookRemoveParams",
+    result: "HookRemoveResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "name" },
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns a hook and what became of its last deliveries, the newest first. */
+  "hook.show": {
+    params: "HookShowParams",
+    result: "HookShowResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: ["hook.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns a signed sample for the caller to send to the hook's address. It is good for a few minutes and for one delivery, and has no secret in it. */
+  "hook.test": {
+    params: "HookTestParams",
+    result: "HookTestResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "name" },
+    errors: ["hook.bad_body", "hook.no_target", "hook.not_found"],
     deferred: false,
     idempotent: false,
   },
@@ -1376,6 +1453,7 @@ export interface MethodTypes {
   "cron.run": { params: CronRunParams; result: CronRunResult };
   "cron.runs": { params: CronRunsParams; result: CronRunsResult };
   "cron.status": { params: undefined; result: CronStatusResult };
+  "cron.upcoming": { params: CronUpcomingParams; result: CronUpcomingResult };
   "cron.update": { params: CronUpdateParams; result: CronUpdateResult };
   "gateway.resume": { params: undefined; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
@@ -1384,6 +1462,11 @@ export interface MethodTypes {
   "heartbeat.start": { params: undefined; result: HeartbeatStartResult };
   "heartbeat.status": { params: undefined; result: HeartbeatStatusResult };
   "heartbeat.trigger": { params: HeartbeatTriggerParams; result: HeartbeatTriggerResult };
+  "hook.add": { params: HookAddParams; result: HookAddResult };
+  "hook.list": { params: undefined; result: HookListResult };
+  "hook.remove": { params: HookRemoveParams; result: HookRemoveResult };
+  "hook.show": { params: HookShowParams; result: HookShowResult };
+  "hook.test": { params: HookTestParams; result: HookTestResult };
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
   "memory.drop": { params: MemoryDropParams; result: MemoryDropResult };

@@ -249,6 +249,9 @@ export type ApprovalResolveResult = {
   by?: string;
   /** At most 16 characters. */
   again?: string;
+  limit?: true;
+  /** Epoch ms. */
+  endedAt?: number;
 };
 
 /** Parameters of `approval.revoke`. */
@@ -896,6 +899,8 @@ export type ChatEventStatus = {
   text: string;
   /** 0 to 100000. */
   step?: number;
+  steered?: SteeredMessage;
+  sessionSeq?: number;
 };
 /** ChatEvent where `state` is `paused`. */
 export type ChatEventPaused = {
@@ -975,6 +980,7 @@ export type ChatSendParams = {
   messageId?: MessageId;
   /** At most 16 items. */
   attachments?: Attachment[];
+  whileBusy?: WhileBusy;
 };
 
 /** ChatSendResult where `status` is `started`. */
@@ -985,6 +991,8 @@ export type ChatSendResultStarted = {
   stopped?: boolean;
   duplicate?: boolean;
   seq?: number;
+  steers?: RunId;
+  interrupted?: RunId;
   directives?: Directives;
 };
 /** ChatSendResult where `status` is `command`. */
@@ -1220,6 +1228,23 @@ export type CronAddResult = {
   times: number[];
 };
 
+/** A time that is to come. With `lastAtMs`: all times of one job on one day, which are too many to be shown one by one. */
+export type CronComing = {
+  /** At most 64 characters. */
+  jobId?: string;
+  agentId: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  /** Epoch ms. */
+  atMs: number;
+  /** Epoch ms. */
+  lastAtMs?: number;
+  /** From 1. */
+  count: number;
+  isMore?: true;
+  everyMs?: number;
+};
+
 /** Schedules. */
 export type CronConfig = {
   enabled?: boolean;
@@ -1229,6 +1254,30 @@ export type CronConfig = {
   maxRunsPerJobHistory?: number;
   /** 1 to 16. */
   maxConcurrentRuns?: number;
+};
+
+/** A calendar day in the user's time zone, with the times that come on it. */
+export type CronDay = {
+  /** At most 10 characters. */
+  date: string;
+  /** At most 500 items. */
+  times: CronComing[];
+};
+
+/** A job or a heartbeat whose last run failed. */
+export type CronFailure = {
+  /** At most 64 characters. */
+  jobId?: string;
+  agentId: AgentId;
+  /** At most 128 characters. */
+  name: string;
+  /** From 1. */
+  failures: number;
+  /** Epoch ms. */
+  atMs?: number;
+  /** At most 2048 characters. */
+  error?: string;
+  paused?: true;
 };
 
 /** A job. */
@@ -1446,6 +1495,34 @@ export type CronStatusResult = {
   nextRunAtMs?: number;
   /** At most 5 items. */
   next: CronJob[];
+};
+
+/** Parameters of `cron.upcoming`. */
+export type CronUpcomingParams = {
+  /** 0 to 31. */
+  days?: number;
+  /** 1 to 500. */
+  limit?: number;
+};
+
+/** Result of `cron.upcoming`. */
+export type CronUpcomingResult = {
+  /** At most 64 characters. */
+  tz: string;
+  /** Epoch ms. */
+  nowMs: number;
+  stopped: boolean;
+  jobs: number;
+  heartbeats: number;
+  /** At most 5 items. */
+  next: CronComing[];
+  /** At most 31 items. */
+  days: CronDay[];
+  leftOut: number;
+  daysLeftOut: number;
+  /** At most 5 items. */
+  failed: CronFailure[];
+  failedCount: number;
 };
 
 /** Parameters of `cron.update`. */
@@ -1744,6 +1821,153 @@ export type HeartbeatTriggerResult = {
   message: string;
   skipped?: boolean;
   skipReason?: string;
+};
+
+/** A hook. Its secret is never shown again. */
+export type Hook = {
+  /** At most 48 characters. */
+  name: string;
+  /** At most 64 characters. */
+  path: string;
+  agentId: AgentId;
+  form: HookForm;
+  target: HookTarget;
+  /** At most 16 items. */
+  only: string[];
+  /** Epoch ms. */
+  createdAtMs: number;
+  accepted: number;
+  ignored: number;
+  refused: number;
+  waiting: number;
+  /** Epoch ms. */
+  lastAtMs?: number;
+  /** Epoch ms. */
+  lastRefusedAtMs?: number;
+  /** At most 512 characters. */
+  problem?: string;
+};
+
+/** Parameters of `hook.add`. */
+export type HookAddParams = {
+  /** At most 48 characters. */
+  name: string;
+  form: HookForm;
+  agentId?: AgentId;
+  target: HookTarget;
+  /** At most 16 items. */
+  only?: string[];
+  /** At most 512 characters. */
+  secret?: string;
+};
+
+/** Result of `hook.add`. */
+export type HookAddResult = {
+  ok: true;
+  hook: Hook;
+  /** At most 512 characters. */
+  secret?: string;
+};
+
+/** What became of one delivery. */
+export type HookDelivery = {
+  /** At most 256 characters. */
+  deliveryId: string;
+  /** Epoch ms. */
+  atMs: number;
+  status: CronOutcome;
+  /** At most 2048 characters. */
+  error?: string;
+  /** At most 2048 characters. */
+  summary?: string;
+};
+
+/**
+ * How the sender of a hook proves that it knows the secret. `standard`: the headers webhook-id, webhook-timestamp and webhook-signature of
+ * Standard Webhooks. `github`: X-Hub-Signature-256. `stripe`: Stripe-Signature. `bearer`: the secret itself as a bearer token.
+ */
+export type HookForm = "standard" | "github" | "stripe" | "bearer";
+export const HookFormValues = ["standard", "github", "stripe", "bearer"] as const satisfies readonly HookForm[];
+
+/** Result of `hook.list`. */
+export type HookListResult = {
+  /** At most 50 items. */
+  hooks: Hook[];
+};
+
+/** Parameters of `hook.remove`. */
+export type HookRemoveParams = {
+  /** At most 48 characters. */
+  name: string;
+};
+
+/** Result of `hook.remove`. */
+export type HookRemoveResult = {
+  ok: true;
+  removed: boolean;
+};
+
+/** Parameters of `hook.show`. */
+export type HookShowParams = {
+  /** At most 48 characters. */
+  name: string;
+  /** 1 to 200. */
+  limit?: number;
+};
+
+/** Result of `hook.show`. */
+export type HookShowResult = {
+  hook: Hook;
+  /** At most 200 items. */
+  deliveries: HookDelivery[];
+};
+
+/** The answer to a delivery. */
+export type HookTaken = {
+  status: HookTakenStatus;
+};
+
+/** `accepted`: it is stored and will be run once. `repeated`: it was accepted before. `ignored`: the hook leaves such deliveries out. */
+export type HookTakenStatus = "accepted" | "repeated" | "ignored";
+export const HookTakenStatusValues = ["accepted", "repeated", "ignored"] as const satisfies readonly HookTakenStatus[];
+
+/** HookTarget where `kind` is `run`. */
+export type HookTargetRun = {
+  kind: "run";
+  spec: CronSpec;
+};
+/** HookTarget where `kind` is `job`. */
+export type HookTargetJob = {
+  kind: "job";
+  /** At most 64 characters. */
+  jobId: string;
+  /** At most 8192 characters. */
+  message?: string;
+};
+/** What a delivery of a hook does. */
+export type HookTarget =
+  | HookTargetRun
+  | HookTargetJob;
+
+/** Parameters of `hook.test`. */
+export type HookTestParams = {
+  /** At most 48 characters. */
+  name: string;
+  /** At most 65536 characters. */
+  body?: string;
+  /** At most 64 characters. */
+  event?: string;
+};
+
+/** Result of `hook.test`. */
+export type HookTestResult = {
+  /** At most 64 characters. */
+  path: string;
+  headers: Record<string, string>;
+  /** At most 131072 characters. */
+  body: string;
+  /** At most 256 characters. */
+  deliveryId: string;
 };
 
 /** A message from a platform. */
@@ -2439,6 +2663,8 @@ export type RunWhyResult = {
   /** Epoch ms. */
   endedAt?: number;
   end: StoryEnd;
+  /** At most 32 items. */
+  questions?: string[];
   /** At most 4096 characters. */
   error?: string;
   usage: Usage;
@@ -2628,6 +2854,8 @@ export type SessionGetResult = {
   /** At most 256 characters. */
   label?: string;
   state?: RunState;
+  /** At most 32 items. */
+  questions?: string[];
   lastSeq?: number;
   contextTokens?: number;
   contextWindow?: number;
@@ -2798,6 +3026,8 @@ export type SessionStatsResult = {
   isProcessing: boolean;
   queueSize: number;
   state?: RunState;
+  /** At most 32 items. */
+  questions?: string[];
   runId?: RunId;
   steps?: number;
   runsCompleted?: number;
@@ -3069,6 +3299,12 @@ export type SkillsUploadResult = {
   receivedBytes: number;
   /** Epoch ms. */
   expiresAt: number;
+};
+
+/** A message that the model was shown during a run. */
+export type SteeredMessage = {
+  messageId: MessageId;
+  runId: RunId;
 };
 
 /** Everything is stopped: no run starts, and messages wait. */
@@ -3615,6 +3851,10 @@ export type UsageRow = {
   costUsd: number;
   unpricedTokens: number;
 };
+
+/** What a message does while a run is under way. `queue`: it waits for its turn. `steer`: the model is shown it at the next step of that run. `interrupt`: the run stops, and this message is answered next. */
+export type WhileBusy = "queue" | "steer" | "interrupt";
+export const WhileBusyValues = ["queue", "steer", "interrupt"] as const satisfies readonly WhileBusy[];
 
 /** Parameters of `workspace.delete`. */
 export type WorkspaceDeleteParams = {

@@ -70,7 +70,7 @@ export const ApprovalEntry = struct(
 );
 
 method("approval.list", {
-  doc: "Lists the tool calls that wait for your word, the oldest first.",
+  doc: "Lists the tool calls and paused runs that wait for your word, the oldest first.",
   params: { sessionKey: t.optional(SessionKey) },
   result: { approvals: t.array(ApprovalEntry, 1000) },
   callers: ["client"],
@@ -97,6 +97,10 @@ method("approval.resolve", {
     by: t.optional(t.string(512)),
     /** With `asked_again`: the code of the new question. */
     again: t.optional(Code),
+    /** The question was whether a paused run may use more than a limit allows, not about a call. */
+    limit: t.optional(t.literal(true)),
+    /** The question had ended before, at this time, so this answer changed nothing. */
+    endedAt: t.optional(t.time()),
   },
   callers: ["client"],
   scope: "operate",

@@ -20,6 +20,12 @@ export const Attachment = struct("Attachment", "A file of a message.", {
   r2Key: t.optional(t.string(1024)),
 });
 
+export const WhileBusy = enumOf(
+  "WhileBusy",
+  "What a message does while a run is under way. `queue`: it waits for its turn. `steer`: the model is shown it at the next step of that run. `interrupt`: the run stops, and this message is answered next.",
+  ["queue", "steer", "interrupt"],
+);
+
 export const ChatSendResult = tagged(
   "ChatSendResult",
   "How the session handled a message. The message is durable before this answer is sent.",
@@ -34,6 +40,10 @@ export const ChatSendResult = tagged(
       duplicate: t.optional(t.bool()),
       /** Sequence number of the message in the session's log. */
       seq: t.optional(t.int()),
+      /** With `queued`: the run that is shown the message at its next step. If it ends before, the message is the next turn, under `runId`. */
+      steers: t.optional(RunId),
+      /** The run that was stopped for this message. */
+      interrupted: t.optional(RunId),
       directives: t.optional(Directives),
     },
     command: { command: t.string(64), response: t.optional(t.text()), error: t.optional(t.text()) },
@@ -50,6 +60,8 @@ method("chat.send", {
     runId: t.optional(RunId),
     messageId: t.optional(MessageId),
     attachments: t.optional(t.array(Attachment, 16)),
+    /** Absent: `queue`. Without a run, and for a run of another authority, every value is `queue`. */
+    whileBusy: t.optional(WhileBusy),
   },
   result: ChatSendResult,
   callers: ["client"],
@@ -109,6 +121,11 @@ export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   /** The signal that ended the command. */
   signal: t.optional(t.string(32)),
 });
+export const SteeredMessage = struct("SteeredMessage", "A message that the model was shown during a run.", {
+  messageId: MessageId,
+  /** Under which the message waited. It has no run of its own: the end of the event's run answers it. */
+  runId: RunId,
+});
 export const ChatMessage = struct(
   "ChatMessage",
   'A message for clients; `content` is a list of blocks, `{type: "text", text}` and others.',
@@ -134,7 +151,14 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
   },
   partial: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
   tool: { ...about, tool: ChatTool, reason: t.optional(t.string(64)), ...logged, ...place },
-  status: { ...about, text: t.text(), step: place.step },
+  status: {
+    ...about,
+    text: t.text(),
+    step: place.step,
+    /** Since this step the model has a message that was sent to steer the run. Only such a status has `sessionSeq`. */
+    steered: t.optional(SteeredMessage),
+    ...logged,
+  },
   paused: {
     ...about,
     text: t.optional(t.text()),

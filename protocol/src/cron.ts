@@ -103,6 +103,43 @@ export const CronRun = struct("CronRun", "One time of a job.", {
   count: t.optional(t.int(1)),
 });
 
+export const CronComing = struct(
+  "CronComing",
+  "A time that is to come. With `lastAtMs`: all times of one job on one day, which are too many to be shown one by one.",
+  {
+    /** Absent: it is the heartbeat of the agent. */
+    jobId: t.optional(JobId),
+    agentId: AgentId,
+    name: t.string(128, { minLength: 1 }),
+    /** The first of the times. Earlier than now: a job with one time that waits until GSV goes on. */
+    atMs: t.time(),
+    lastAtMs: t.optional(t.time()),
+    count: t.int(1),
+    /** There are more than `count`. */
+    isMore: t.optional(t.literal(true)),
+    /** Absent: the times are not equally far apart, or were not all counted. */
+    everyMs: t.optional(t.int()),
+  },
+);
+export const CronDay = struct("CronDay", "A calendar day in the user's time zone, with the times that come on it.", {
+  /** `2026-11-22`. */
+  date: t.string(10),
+  times: t.array(CronComing, 500),
+});
+export const CronFailure = struct("CronFailure", "A job or a heartbeat whose last run failed.", {
+  /** Absent: it is the heartbeat of the agent. */
+  jobId: t.optional(JobId),
+  agentId: AgentId,
+  name: t.string(128, { minLength: 1 }),
+  /** Runs in a row that failed. */
+  failures: t.int(1),
+  /** The scheduled time of the run. */
+  atMs: t.optional(t.time()),
+  error: t.optional(t.string(2048)),
+  /** The gateway paused it. */
+  paused: t.optional(t.literal(true)),
+});
+
 const create = {
   name: t.string(128, { minLength: 1 }),
   agentId: t.optional(AgentId),
@@ -116,7 +153,14 @@ const errors = ["cron.bad_schedule", "agent.unknown", "channel.unknown", "sessio
 
 method("cron.status", {
   doc: "Returns how many jobs there are, how many run now, and what comes next.",
-  result: { enabled: t.bool(), jobs: t.int(), running: t.int(), nextRunAtMs: t.optional(t.time()), next: t.array(CronJob, 5) },
+  result: {
+    /** False while GSV is stopped: then nothing begins. */
+    enabled: t.bool(),
+    jobs: t.int(),
+    running: t.int(),
+    nextRunAtMs: t.optional(t.time()),
+    next: t.array(CronJob, 5),
+  },
   callers: ["client"],
   scope: "read",
   audit: "none",
@@ -139,6 +183,39 @@ method("cron.preview", {
   scope: "read",
   audit: "none",
   errors: ["cron.bad_schedule"],
+  idempotent: true,
+});
+method("cron.upcoming", {
+  doc: "Returns the times of all jobs and heartbeats that are to come, day by day in the user's time zone, and what failed last.",
+  params: {
+    /** Today is the first one. 0: no days. Absent: 7. */
+    days: t.optional(t.int(0, 31)),
+    /** Entries of all days. Absent: 200. */
+    limit: t.optional(t.int(1, 500)),
+  },
+  result: {
+    tz: Zone,
+    nowMs: t.time(),
+    /** While GSV is stopped, no time begins a run. */
+    stopped: t.bool(),
+    /** Jobs and heartbeats that have a time to come. */
+    jobs: t.int(),
+    heartbeats: t.int(),
+    /** The next time of each of the first few jobs. */
+    next: t.array(CronComing, 5),
+    /** Days without a time are left out. */
+    days: t.array(CronDay, 31),
+    /** Entries that are left out, because of the limit. */
+    leftOut: t.int(),
+    /** Last days that are left out, because there is too much to work out. */
+    daysLeftOut: t.int(),
+    /** Some of the jobs that failed, the latest first. */
+    failed: t.array(CronFailure, 5),
+    failedCount: t.int(),
+  },
+  callers: ["client"],
+  scope: "read",
+  audit: "none",
   idempotent: true,
 });
 method("cron.add", {
@@ -195,5 +272,6 @@ method("cron.runs", {
   callers: ["client"],
   scope: "read",
   audit: "none",
+  errors: ["cron.not_found"],
   idempotent: true,
 });

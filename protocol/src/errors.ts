@@ -359,6 +359,57 @@ row(
   "Wait for its end: `gsv cron runs ID`.",
 );
 
+// Hooks.
+row(
+  "hook.refused",
+  { code: 650, blame: "caller", http: 401, exit: 3 },
+  "There is no such hook, or the request is not signed with its secret.",
+  "The owner sees the hooks and what they refused with `gsv hook list`.",
+);
+row("hook.not_found", { code: 651, blame: "caller", http: 404, exit: 1 }, "There is no such hook.", "List the hooks: `gsv hook list`.");
+row(
+  "hook.exists",
+  { code: 652, blame: "caller", http: 409, exit: 1 },
+  "There is a hook with this name.",
+  "Choose another name, or remove the hook first: `gsv hook remove NAME`.",
+);
+row(
+  "hook.too_many",
+  { code: 653, blame: "policy", http: 409, exit: 1 },
+  "There are as many hooks as there may be.",
+  "Remove one: `gsv hook list`, `gsv hook remove NAME`.",
+);
+row(
+  "hook.bad_secret",
+  { code: 654, blame: "caller", http: 400, exit: 2 },
+  "The secret can't be used.",
+  "Paste the secret as the other service shows it, or leave it out and let the gateway make one.",
+);
+row(
+  "hook.bad_template",
+  { code: 655, blame: "caller", http: 400, exit: 2 },
+  "The template or a condition can't be used.",
+  "Name values as `{{body.issue.title}}`, `{{header.x-github-event}}`, `{{id}}` or `{{body}}`, and conditions as `body.action=opened`.",
+);
+row(
+  "hook.bad_body",
+  { code: 656, blame: "caller", http: 400, exit: 2 },
+  "The body is not JSON.",
+  "Let the other service send JSON (at GitHub: content type application/json).",
+);
+row(
+  "hook.full",
+  { code: 657, blame: "policy", http: 503, exit: 4, retryable: true },
+  "Too many deliveries wait already.",
+  "Send it again later. The owner sees what waits with `gsv hook list`.",
+);
+row(
+  "hook.no_target",
+  { code: 658, blame: "platform", http: 503, exit: 4, retryable: true },
+  "The hook can't do its work now.",
+  "The owner sees why with `gsv hook list`.",
+);
+
 // Approvals.
 row(
   "approval.denied",
@@ -544,7 +595,7 @@ row(
   "config.invalid",
   { code: 511, blame: "caller", http: 400, exit: 2 },
   "The value is not valid for this setting.",
-  "Show the present value for comparison: `gsv config get PATH`.",
+  "Show the present values for comparison: `gsv config get`.",
 );
 row(
   "config.too_large",

@@ -3,10 +3,11 @@
  * JSON Schemas. This module must not import TypeBox.
  */
 import { initContract } from "@ts-rest/core";
-import type { HealthResult, MediaUploaded, ProblemDetails } from "../gen/types.ts";
+import type { HealthResult, HookTaken, MediaUploaded, ProblemDetails } from "../gen/types.ts";
 
 export interface HttpTypes {
   readonly HealthResult: HealthResult;
+  readonly HookTaken: HookTaken;
   readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
 }
@@ -57,6 +58,15 @@ export function httpContract(schemaOf: SchemaOf) {
         query: c.type<{ sessionKey?: string; callId?: string; id?: string; filename?: string }>(),
         body: c.type<ReadableStream | Blob>(),
         responses: { 200: schemaOf("MediaUploaded"), 400: problem, 404: problem, 413: problem, 415: problem },
+      },
+      hook: {
+        method: "POST",
+        path: "/hooks/:name",
+        summary:
+          "Wakes the agent. The body is JSON. Needs no token of the gateway, but a signature or bearer token with the hook's own secret. 202: the delivery is stored and runs once; 200: nothing is left to do.",
+        pathParams: c.type<{ name: string }>(),
+        body: c.type<Record<string, unknown>>(),
+        responses: { 200: schemaOf("HookTaken"), 202: schemaOf("HookTaken"), 400: problem, 405: problem, 408: problem, 413: problem },
       },
       media: {
         method: "GET",

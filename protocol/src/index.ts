@@ -25,6 +25,7 @@ import "./channel.ts";
 import "./pairing.ts";
 import "./heartbeat.ts";
 import "./cron.ts";
+import "./hook.ts";
 import "./skill.ts";
 import "./transfer.ts";
 import "./spend.ts";

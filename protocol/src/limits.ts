@@ -52,10 +52,21 @@ limit("bashTimeoutMs", 300000, "Default time limit of a command.");
 limit("killGraceMs", 250, "Time between TERM and KILL.");
 limit("processRetentionMs", 1800000, "How long an ended background process can be queried.");
 limit("imageBytes", 10485760, "Largest image that a tool may return.");
-limit("webhookBytes", 1048576, "Largest body of a request to a channel.");
-limit("webhooksAtOnce", 32, "Requests to one channel at once; more are answered 429.");
-limit("webhookBodyMs", 5000, "Time for the body of a request to a channel to arrive.");
+limit("webhookBytes", 1048576, "Largest body of a request to a channel or to a hook.");
+limit("webhooksAtOnce", 32, "Requests to one channel, or to one hook, at once; more are answered 429.");
+limit("webhookBodyMs", 5000, "Time for the body of a request to a channel or to a hook to arrive.");
 limit("webhookMs", 30000, "Time for a channel to answer a request.");
+limit(
+  "hookBytesAtOnce",
+  33554432,
+  "Bytes of bodies of requests to hooks that are held at once, of all hooks together; more are answered 429.",
+);
+limit("hooks", 50, "Hooks that exist at once.");
+limit("hookPerMinute", 60, "Deliveries a minute that one hook accepts; more are answered 429.");
+limit("hookQueue", 100, "Accepted deliveries of one hook that have not begun; more are answered 503.");
+limit("hookDeliveriesKept", 10000, "Ids of accepted deliveries that are kept for each hook, whatever their age.");
+limit("hookToleranceMs", 300000, "A signed time may differ from the gateway's time by this much.");
+limit("hookTextChars", 32000, "Longest text that a template makes of a delivery; the rest is cut, with a note.");
 limit("mediaBytes", 26214400, "Largest media object.");
 limit("injectedFileBytes", 65536, "A larger workspace file is cut at this size in the prompt, with a note.");
 limit("injectedTotalBytes", 262144, "All workspace files in the prompt together.");

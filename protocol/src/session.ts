@@ -42,6 +42,8 @@ export const TokenUsage = struct("TokenUsage", "Tokens so far.", {
   costUsd: t.optional(t.number(0)),
 });
 export const RunState = enumOf("RunState", "The current activity of a session.", ["idle", "thinking", "acting", "archiving"]);
+/** Codes of the questions that wait for the owner's word. Absent: none waits. */
+export const waitingQuestions = { questions: t.optional(t.array(t.string(16), 32)) };
 export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   sessionKey: SessionKey,
   createdAt: t.time(),
@@ -83,6 +85,7 @@ method("session.get", {
     previousSessionIds: t.array(t.string(64), 10000),
     label: t.optional(t.string(256)),
     state: t.optional(RunState),
+    ...waitingQuestions,
     lastSeq: t.optional(t.int()),
     /** Tokens of the conversation in the model's context window. Absent: unknown. */
     contextTokens: t.optional(t.int()),
@@ -106,6 +109,7 @@ method("session.stats", {
     isProcessing: t.bool(),
     queueSize: t.int(),
     state: t.optional(RunState),
+    ...waitingQuestions,
     runId: t.optional(RunId),
     steps: t.optional(t.int()),
     runsCompleted: t.optional(t.int()),

@@ -91,7 +91,7 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and hooks and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -100,6 +100,7 @@ describe("bundles", () => {
         "bedrock.mjs",
         "documents.mjs",
         "google.mjs",
+        "hooks.mjs",
         "images.mjs",
         "mistral.mjs",
         "openai.mjs",

@@ -16,6 +16,8 @@
 
 starts="$home/starts"
 node_pid=""
+# The agent's folder on this machine.
+node_workspace=""
 
 # A process's command line on one line, at most 4,000 characters.
 command_of() {
@@ -94,6 +96,7 @@ end_process() {
 # Starts this machine's node unless a node of this name is connected.
 ensure_machine() {
   local waited=0
+  node_workspace=$(printf '%q' "$1")
   if await_end "node-$id"; then
     # The gateway may not know yet that it ended.
     while is_online && [ ! -f "$starts/node-$id" ] && [ $waited -lt 50 ]; do
@@ -147,6 +150,7 @@ leave_starts() {
       if runs "$starts/node-$id.ends-$$"; then
         pid=$(sed -n 1p "$starts/node-$id.ends-$$")
         end_process "$pid"
+        $once || say "The node $id is stopped, because the chat that used it ended: the agent can't use this machine until you start it again, with ./scripts/start or with: $GSV node --id $id --workspace $node_workspace"
       fi
       taken_ended "node-$id"
     elif [ -n "$node_pid" ]; then

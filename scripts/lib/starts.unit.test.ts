@@ -99,6 +99,8 @@ test("a node stays as long as any start uses it, and the last one stops it", asy
   assert.ok(isAlive(node), "the second start still uses it");
   await second.end();
   assert.ok(!isAlive(node), "the last start stops it");
+  assert.doesNotMatch(first.said(), /is stopped/);
+  assert.match(second.said(), /The node lap is stopped, .* start it again, .*node --id lap --workspace .*work/);
   assert.deepEqual([nodePids(), files()], [[node], []]);
 });
 test("a start that was killed is no longer one that uses the node", async () => {

@@ -1,5 +1,6 @@
 /**
- * `./scripts/bench [--quick] [--json FILE]`: prints the costs of GSV beside a lower bound of the same run.
+ * `./scripts/bench [--quick] [--json FILE]`: prints the costs of GSV beside a lower bound of the same run. With `--against CHECKOUT`:
+ * beside another version of GSV that runs at the same time (pair.ts).
  * Never fails because of a number: exit status 1 means that a measurement could not be made.
  */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -7,14 +8,16 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { channels, timesOf } from "./channels.ts";
-import { compaction, concurrent, diskCalls, fill, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
+import { compaction, concurrent, diskCalls, fill, killedRunGoesOn, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
 import { BenchModel } from "./model.ts";
+import { pair, pairTable } from "./pair.ts";
 import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
 import { decisionUs } from "./policy.ts";
-import { median, quantile, run, start, stop, usageOf } from "./process.ts";
+import { median, quantile, run, usageOf } from "./process.ts";
 import { sandboxCost } from "./sandbox.ts";
+import { fixed, table } from "./table.ts";
 import { undoOfRun } from "./undo.ts";
-import { gsv, type Gsv, makeTree, root, startFloor, startGsv } from "./system.ts";
+import { buildIn, gsv, type Gsv, makeTree, own, root, startFloor, startGsv, startNode } from "./system.ts";
 
 interface Row {
   name: string;
@@ -29,6 +32,8 @@ const args = process.argv.slice(2);
 const quick = args.includes("--quick");
 const jsonAt = args.indexOf("--json");
 const jsonFile = jsonAt >= 0 ? args[jsonAt + 1] : undefined;
+const againstAt = args.indexOf("--against");
+const against = againstAt >= 0 ? args[againstAt + 1] : undefined;
 const rows: Row[] = [];
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
@@ -45,46 +50,6 @@ function over(name: string, value: number | undefined, floor: number, limit: num
 }
 function info(name: string, value: number, unit: string): void {
   rows.push({ name, value, unit, target: "", ok: true });
-}
-
-async function until(holds: () => boolean, otherwise: string): Promise<void> {
-  const from = performance.now();
-  while (!holds()) {
-    if (performance.now() - from > 60_000) throw new Error(otherwise);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
-async function killedRunGoesOn(system: Gsv, model: BenchModel): Promise<number> {
-  // kill -9 in the middle of a model call: the supervisor restarts workerd and the run goes on by itself.
-  const session = "agent:main:cli:dm:killed";
-  const client = await system.open("bench-kill");
-  model.gapMs = 500;
-  const before = model.requests;
-  await system.say(client, session, "[text 40] slow");
-  await until(() => model.requests > before, "the model was not asked");
-  const pid = (JSON.parse(readFileSync(join(system.env["GSV_HOME"] ?? "", "gateway/state.json"), "utf8")) as { workerdPid: number })
-    .workerdPid;
-  const requestsBefore = model.requests;
-  process.kill(pid, "SIGKILL");
-  const killedAt = performance.now();
-  await until(() => model.requests > requestsBefore, "the run did not go on after kill -9");
-  model.gapMs = 0;
-  return performance.now() - killedAt;
-}
-
-async function node(system: Gsv, workspace: string): Promise<{ pid: number; stop: () => Promise<void> }> {
-  const child = start(gsv, ["node", "--id", "bench", "--workspace", workspace], { ...system.env });
-  const client = await system.open("bench-node-wait");
-  for (const until = performance.now() + 20_000; ; ) {
-    const answer = await client.call("nodes.list", {});
-    const nodes = (answer.payload?.["nodes"] ?? []) as { nodeId: string; online: boolean }[];
-    if (nodes.some((n) => n.nodeId === "bench" && n.online)) break;
-    if (performance.now() > until) throw new Error("the node did not come online");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  client.close();
-  return { pid: child.pid ?? 0, stop: () => stop(child) };
 }
 
 async function search(system: Gsv, tree: string): Promise<void> {
@@ -192,7 +157,7 @@ async function main(): Promise<void> {
       2,
     );
     const tree = makeTree(quick ? 20_000 : 200_000);
-    const machine = await node(system, tree);
+    const machine = await startNode(system, tree);
     ratio(
       "tool round trip, Read on a node, against a bare turn",
       await toolRoundTrip(system, model, "agent:main:cli:dm:tool", 'bench__Read {"path":"d0/e0/f0.rs"}', quick ? 20 : 100),
@@ -222,7 +187,7 @@ async function main(): Promise<void> {
     say("idle ...");
     await new Promise((resolve) => setTimeout(resolve, 12_000));
     const idle = await startGsv(model.url);
-    const idleNode = await node(idle, tree);
+    const idleNode = await startNode(idle, tree);
     atMost("gateway, idle", usageOf(idle.pid).rssMb, "MB", 90);
     atMost("node, idle", usageOf(idleNode.pid).rssMb, "MB", 12);
     await concurrent(idle, 50, 9);
@@ -235,12 +200,9 @@ async function main(): Promise<void> {
     await idle.stop();
     await machine.stop();
     const ups: number[] = [system.readyMs];
-    for (let i = 0; i < (quick ? 2 : 4); i++) {
-      await system.cli("down");
-      ups.push((await run(gsv, ["up", "--port", new URL(system.url).port], system.env)).ms);
-    }
+    for (let i = 0; i < (quick ? 2 : 4); i++) ups.push(await system.restart());
     atMost("gsv up to ready", median(ups), "ms", 300);
-    atMost("kill -9 in a model call to the new call", await killedRunGoesOn(system, model), "ms", 2000);
+    atMost("kill -9 in a model call to the new call", await killedRunGoesOn(system, model, "agent:main:cli:dm:killed"), "ms", 2000);
     const versions: number[] = [];
     for (let i = 0; i < 21; i++) versions.push((await run(gsv, ["--version"])).ms);
     const trues: number[] = [];
@@ -277,8 +239,7 @@ async function main(): Promise<void> {
   }
 }
 
-function print(): void {
-  const fixed = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+function printed(): string {
   const cells = rows.map((row) => [
     row.name,
     `${fixed(row.value)} ${row.unit}`.trim(),
@@ -287,20 +248,23 @@ function print(): void {
     row.target,
     row.target === "" ? "" : row.ok ? "ok" : "over",
   ]);
-  const head = ["what", "measured", "floor", "ratio", "target", ""];
-  const widths = head.map((title, i) => Math.max(title.length, ...cells.map((cell) => (cell[i] ?? "").length)));
-  for (const cell of [head, ...cells])
-    process.stdout.write(
-      `${cell
-        .map((text, i) => text.padEnd(widths[i] ?? 0))
-        .join("  ")
-        .trimEnd()}\n`,
-    );
+  return table([["what", "measured", "floor", "ratio", "target", ""], ...cells]);
 }
 
-await main();
-print();
-if (jsonFile !== undefined) {
+function save(measured: object): void {
+  if (jsonFile === undefined) return;
   const machine = { cpus: cpus().length, cpu: cpus()[0]?.model ?? "", node: process.version };
-  writeFileSync(jsonFile, `${JSON.stringify({ at: new Date().toISOString(), quick, machine, rows }, null, 2)}\n`);
+  writeFileSync(jsonFile, `${JSON.stringify({ at: new Date().toISOString(), quick, machine, ...measured }, null, 2)}\n`);
+}
+
+if (against === undefined) {
+  await main();
+  process.stdout.write(`${printed()}\n`);
+  save({ rows });
+} else {
+  const model = await BenchModel.start();
+  const pairs = await pair(model, [buildIn(against), own], quick);
+  model.stop();
+  process.stdout.write(`${pairTable(pairs)}\n`);
+  save({ against, pairs });
 }

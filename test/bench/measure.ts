@@ -271,3 +271,26 @@ export async function textSearch(system: Gsv, count: number): Promise<TextSearch
   client.close();
   return { queryMs, commonMs, perSecond: count / seconds };
 }
+
+async function until(holds: () => boolean, otherwise: string): Promise<void> {
+  const from = performance.now();
+  while (!holds()) {
+    if (performance.now() - from > WAIT_MS) throw new Error(otherwise);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** kill -9 in the middle of a model call: the supervisor restarts workerd, and the run goes on by itself. Ms from one to the other. */
+export async function killedRunGoesOn(system: Gsv, model: BenchModel, session: string): Promise<number> {
+  const client = await system.open("bench-kill");
+  model.gapMs = 500;
+  const before = model.requests;
+  await system.say(client, session, "[text 40] slow");
+  await until(() => model.requests > before, "the model was not asked");
+  const requestsBefore = model.requests;
+  process.kill(system.pid, "SIGKILL");
+  const killedAt = performance.now();
+  await until(() => model.requests > requestsBefore, "the run did not go on after kill -9");
+  model.gapMs = 0;
+  return performance.now() - killedAt;
+}

@@ -9,9 +9,20 @@ import { run, start, stop, untilReady } from "./process.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const root = join(here, "../..");
-export const gsv = process.env["GSV"] ?? join(root, "target/release/gsv");
-const runtime = process.env["GSV_RUNTIME_DIR"] ?? join(root, "dist/runtime");
-const workerd = join(runtime, "workerd");
+/** A built version of the product: its binary, and the folder of its Workers. */
+export interface Build {
+  readonly gsv: string;
+  readonly runtime: string;
+}
+export const buildIn = (checkout: string): Build => ({
+  gsv: join(checkout, "target/release/gsv"),
+  runtime: join(checkout, "dist/runtime"),
+});
+const built = buildIn(root);
+/** The version that is measured. */
+export const own: Build = { gsv: process.env["GSV"] ?? built.gsv, runtime: process.env["GSV_RUNTIME_DIR"] ?? built.runtime };
+export const gsv = own.gsv;
+const workerd = join(own.runtime, "workerd");
 
 export interface System {
   readonly name: string;
@@ -65,20 +76,23 @@ export async function startFloor(modelUrl: string): Promise<Floor> {
 }
 
 export interface Gsv extends System {
+  readonly build: Build;
   readonly url: string;
   readonly token: string;
   readonly env: Record<string, string>;
   readonly home: string;
   cli(...args: string[]): Promise<string>;
+  /** Stops the gateway, starts it again, and gives the time until it is ready. */
+  restart(): Promise<number>;
 }
 
-export async function startGsv(modelUrl: string): Promise<Gsv> {
+export async function startGsv(modelUrl: string, build: Build = own): Promise<Gsv> {
+  const { gsv, runtime } = build;
   const home = mkdtempSync(join(tmpdir(), "gsv-bench-"));
-  const env = { GSV_HOME: join(home, "state"), GSV_CONFIG_DIR: join(home, "config") };
+  const env = { GSV_HOME: join(home, "state"), GSV_CONFIG_DIR: join(home, "config"), GSV_RUNTIME_DIR: runtime };
   const port = await freePort();
   const cli = async (...args: string[]): Promise<string> => (await run(gsv, args, env)).stdout;
   const up = await run(gsv, ["up", "--port", String(port)], env);
-  const status = JSON.parse(readFileSync(join(env.GSV_HOME, "gateway/state.json"), "utf8")) as { workerdPid: number };
   const token = /^token\s*=\s*"([^"]+)"/m.exec(readFileSync(join(env.GSV_CONFIG_DIR, "config.toml"), "utf8"))?.[1] ?? "";
   for (const [path, value] of [
     ["model.baseUrl", modelUrl],
@@ -98,9 +112,17 @@ export async function startGsv(modelUrl: string): Promise<Gsv> {
   const url = `http://127.0.0.1:${port}`;
   return {
     name: "gsv",
-    pid: status.workerdPid,
+    build,
+    /** Of now: a restarted gateway has another one. */
+    get pid() {
+      return (JSON.parse(readFileSync(join(env.GSV_HOME, "gateway/state.json"), "utf8")) as { workerdPid: number }).workerdPid;
+    },
     readyMs: up.ms,
     url,
+    async restart() {
+      await cli("down");
+      return (await run(gsv, ["up", "--port", String(port)], env)).ms;
+    },
     token,
     env,
     home,
@@ -117,6 +139,21 @@ export async function startGsv(modelUrl: string): Promise<Gsv> {
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+/** A node of this gateway with the id "bench", when it is online. */
+export async function startNode(system: Gsv, workspace: string): Promise<{ pid: number; stop: () => Promise<void> }> {
+  const child = start(system.build.gsv, ["node", "--id", "bench", "--workspace", workspace], { ...system.env });
+  const client = await system.open("bench-node-wait");
+  for (const until = performance.now() + 20_000; ; ) {
+    const answer = await client.call("nodes.list", {});
+    const nodes = (answer.payload?.["nodes"] ?? []) as { nodeId: string; online: boolean }[];
+    if (nodes.some((n) => n.nodeId === "bench" && n.online)) break;
+    if (performance.now() > until) throw new Error("the node did not come online");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  client.close();
+  return { pid: child.pid ?? 0, stop: () => stop(child) };
 }
 
 /** A tree of `count` small text files, some matching, for Grep and Glob. */

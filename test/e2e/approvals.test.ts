@@ -42,11 +42,12 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
       (await waiting()).map(({ code, text, nodeId }) => ({ code, text, nodeId })),
       [{ code, text: "echo once >> allowed.txt", nodeId: "laptop" }],
     );
-    assert.match(await machine.ok("status"), /1 question waits for your word: `gsv approval list`/);
+    assert.match(await machine.ok("status"), new RegExp(`1 question waits for your word: \`gsv approval show ${code}\``));
     assert.deepEqual(lines("allowed.txt"), []);
     await machine.ok("approval", "allow", code.toLowerCase());
     // A repeated answer gets the result of the first.
-    await machine.ok("approval", "allow", code);
+    const again = await machine.gsv(["approval", "allow", code]);
+    assert.deepEqual([again.code, /was allowed before \(.*, by client:/.test(again.stderr)], [0, true], again.stderr);
     await isIdle();
     assert.deepEqual(lines("allowed.txt"), ["once"]);
     assert.deepEqual(await waiting(), []);
@@ -54,6 +55,19 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
     assert.equal(late.code, 1);
     assert.match(late.stderr, /was allowed before/);
     assert.deepEqual(lines("allowed.txt"), ["once"]);
+  });
+
+  it("a message behind a question ends with status 5 and names the question, and is answered after it", async () => {
+    const code = await paused("echo first >> behind.txt");
+    const behind = await machine.gsv(["chat", "say: after the question"]);
+    assert.equal(behind.code, 5, behind.stderr);
+    assert.match(behind.stderr, /Your message is accepted and waits: the run before it needs your answer first/);
+    assert.match(behind.stderr, new RegExp(`\\| echo first >> behind.txt[^]*gsv approval allow ${code}`));
+    assert.deepEqual(lines("behind.txt"), []);
+    await machine.ok("approval", "allow", code);
+    await isIdle();
+    assert.deepEqual(lines("behind.txt"), ["first"]);
+    assert.match(await machine.ok("session", "preview"), /after the question/);
   });
 
   it("a denied call runs nothing, and the agent is told the owner's word", async () => {

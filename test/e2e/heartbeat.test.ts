@@ -50,7 +50,7 @@ describe("heartbeats", () => {
   it("[HB1] [HB3] [HB8] is switched on, and asks no model while HEARTBEAT.md has no task", async () => {
     assert.match(await machine.ok("heartbeat", "status"), /main\n {2}off/);
     await machine.ok("heartbeat", "on", "--hours", "00:00-24:00", "--prompt", "say all-is-down", "--target", "none");
-    assert.match(await machine.ok("heartbeat", "status"), /every 30 min, 00:00 to 24:00 \(UTC\), answers to none/);
+    assert.match(await machine.ok("heartbeat", "status"), /every 30 min, 00:00 to 24:00 \(UTC\), answers stay in the main conversation/);
     const before = fake.requests.length;
     const { code, stderr } = await machine.gsv(["heartbeat", "run"]);
     assert.equal(code, 0);

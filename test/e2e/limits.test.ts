@@ -47,8 +47,27 @@ describe("[SP10] [K12] a run that has used up a limit", () => {
     );
     await machine.ok("approval", "allow", code);
     await idle();
-    assert.match(await machine.ok("session", "preview"), /hello/);
+    // The message itself has the word, so the answer that follows the call is what shows that the run went on.
+    assert.match(await machine.ok("session", "preview"), /`laptop__Bash` answered:\s+```\nhello/);
     assert.deepEqual(await waiting(), []);
+  });
+  it("[AP16] [AP12] says that it waits, with the code, and a question about a limit cannot be allowed for longer", async () => {
+    const code = await paused();
+    const waits = `waits for your answer (${code})`;
+    assert.ok((await machine.ok("status")).includes(waits));
+    assert.ok((await machine.ok("session", "list")).includes(waits));
+    assert.ok((await machine.ok("session", "stats")).includes(waits));
+    assert.match(await machine.ok("why"), new RegExp(`not yet: it waits for your answer .*${code}`));
+    assert.match(await machine.ok("chat", "/status"), new RegExp(`Question: ${code} waits for your answer`));
+    const longer = await machine.gsv(["approval", "allow", code, "--for", "1h"]);
+    assert.equal(longer.code, 2);
+    assert.match(longer.stderr, /is about a limit: the answer counts for this run only/);
+    const denied = await machine.gsv(["approval", "deny", code]);
+    assert.match(denied.stderr, /denied, the run ends here, and what it has done stays/);
+    await idle();
+    const again = await machine.gsv(["approval", "allow", code]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /was denied before \(.*, by client:/);
   });
   it("ends when it is denied, and says how to raise the limit", async () => {
     await machine.ok("approval", "deny", await paused());
@@ -56,13 +75,21 @@ describe("[SP10] [K12] a run that has used up a limit", () => {
     assert.match(await machine.ok("why"), /with an error: The run used up its 1 step\. .*limits\.stepsPerRun/);
   });
   it("ends with the next message, which is answered", async () => {
-    await paused();
-    assert.match(await machine.ok("chat", "hello there"), /./);
+    const code = await paused();
+    const next = await machine.gsv(["chat", "hello there"]);
+    assert.equal(next.code, 0, next.stderr);
+    assert.match(
+      next.stderr,
+      new RegExp(
+        `the run before this message has ended: The run used up its 1 step\\. Before the question ${code} was answered, a new message`,
+      ),
+    );
     assert.deepEqual(await waiting(), []);
   });
   it("--approve all raises no limit: the run ends", async () => {
     const { code, stderr } = await machine.gsv(["chat", "--approve", "all", "run: echo again"]);
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /The run used up its 1 step/);
+    assert.match(stderr, /--approve all allows calls and raises no limit, so it is denied/);
+    assert.equal(stderr.match(/or raise `limits\.stepsPerRun`/g)?.length, 1, stderr);
   });
 });

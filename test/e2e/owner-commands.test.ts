@@ -48,15 +48,15 @@ if (made !== undefined) writeFileSync(file, JSON.stringify(made, undefined, 2));
     assert.ok(!(opened()[0] ?? CANARY).includes(CANARY));
     assert.match(await setting("apiKeys"), /openai/);
   });
-  it("[CF3] opens a refused file again with the reason and what was written, and stores it once it is correct", async () => {
-    const { code, stderr } = await edited(
-      `if (given.includes("Nothing was stored")) { config.limits.stepsPerRun = 9; return config; } config.limits.stepsPerRun = -1; return config;`,
-    );
+  it("[CF3] stores nothing of a refused file, and without a terminal it keeps the draft and ends instead of opening it again", async () => {
+    const refused = await edited("config.limits.stepsPerRun = -1; return config;");
+    assert.equal(refused.code, 2, refused.stderr);
+    assert.match(refused.stderr, /limits\.stepsPerRun/);
+    const draft = /kept in '([^']+)'/.exec(refused.stderr)?.[1] ?? assert.fail(refused.stderr);
+    assert.match(readFileSync(draft, "utf8"), /"stepsPerRun": -1/);
+    assert.equal(opened().length, 1);
+    const { code, stderr } = await edited("config.limits.stepsPerRun = 9; return config;");
     assert.equal(code, 0, stderr);
-    const [, second, ...more] = opened();
-    assert.deepEqual(more, []);
-    assert.match(second ?? "", /^\/\/ Nothing was stored\. .*stepsPerRun/);
-    assert.match(second ?? "", /"stepsPerRun": -1/, "the draft is kept");
     assert.equal(await setting("limits.stepsPerRun"), "9");
   });
   it("[CF3] changes nothing when the file stays as it is, and when the editor fails", async () => {
@@ -65,7 +65,7 @@ if (made !== undefined) writeFileSync(file, JSON.stringify(made, undefined, 2));
     assert.match(same.stderr, /Nothing was changed\./);
     const failed = await edited("process.exit(3);");
     assert.equal(failed.code, 1, failed.stderr);
-    assert.match(failed.stderr, /The editor .* failed; nothing was written\.[\s\S]*Set EDITOR/);
+    assert.match(failed.stderr, /The editor .* failed, so nothing was stored\.[\s\S]*Set EDITOR/);
     assert.equal(await setting("limits.stepsPerRun"), "9");
   });
 });

@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
-const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
+export const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
 /** What `gsv up` runs. */
 export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 export const DEFAULT_SESSION = "agent:main:cli:dm:main";

@@ -10,6 +10,7 @@ use super::channel::{ChannelCommand, PairCommand};
 use super::cron::CronCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
+use super::hook::HookCommand;
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
@@ -105,7 +106,7 @@ pub enum Command {
         /// Provider, such as anthropic
         provider: Option<String>,
     },
-    /// Show what model calls used, in tokens and dollars, and how far the limits are used up
+    /// Show what model calls used, in tokens and dollars, and how near the limits are
     Usage {
         /// Group by
         #[arg(long, default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
@@ -129,6 +130,9 @@ pub enum Command {
     /// Let an agent look from time to time whether something is to be done
     #[command(subcommand)]
     Heartbeat(HeartbeatCommand),
+    /// Let other services wake the agent over HTTP
+    #[command(subcommand)]
+    Hook(HookCommand),
     /// List, create and import agents
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -236,7 +240,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 32);
+        assert_eq!(commands.len(), 33);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

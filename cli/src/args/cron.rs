@@ -14,6 +14,12 @@ pub enum CronCommand {
         /// Job, as `gsv cron list` shows it
         id: String,
     },
+    /// Show the times to come of all jobs and heartbeats, day by day
+    Calendar {
+        /// How many days, today included
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=31))]
+        days: u8,
+    },
     /// Show the next times of a schedule, and store nothing
     Preview {
         #[command(flatten)]
@@ -114,7 +120,7 @@ pub struct CronEdit {
 
 #[derive(Debug, Args)]
 pub struct How {
-    /// Say it in your conversation, instead of a conversation of the job's own
+    /// Only remind you: the agent says it in your conversation, and does no task
     #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "quiet", "best_effort"])]
     pub remind: bool,
     /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: your conversation]

@@ -99,19 +99,19 @@ pub enum ConfigCommand {
 pub enum LocalConfigCommand {
     /// Show all settings, or one (secrets are masked)
     Get {
-        /// One of url, token, session, node.id, node.token and node.workspace
+        /// One of url, token, session, node.id, node.token, node.workspace and chat.enter
         key: Option<String>,
     },
     /// Change a setting
     Set {
-        /// One of url, token, session, node.id, node.token and node.workspace
+        /// One of url, token, session, node.id, node.token, node.workspace and chat.enter
         key: String,
         /// New value; `-` reads it from stdin
         value: String,
     },
     /// Remove a setting
     Unset {
-        /// One of url, token, session, node.id, node.token and node.workspace
+        /// One of url, token, session, node.id, node.token, node.workspace and chat.enter
         key: String,
     },
     /// Print where the file is

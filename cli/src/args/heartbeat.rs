@@ -30,7 +30,7 @@ pub struct HeartbeatOn {
     /// How often: `30m`, `2h30m` [default: as before, else 30m]
     #[arg(long, value_name = "LENGTH")]
     pub every: Option<String>,
-    /// Hours of the day, such as `08:00-22:00`
+    /// Hours of the day, such as `08:00-22:00`; `00:00-24:00` is the whole day [default: as before]
     #[arg(long, value_name = "FROM-TO")]
     pub hours: Option<String>,
     /// Time zone of the hours, such as Europe/Amsterdam [default: the setting userTimezone]

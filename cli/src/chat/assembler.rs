@@ -272,8 +272,9 @@ impl Assembler {
 /// The event's place in the session's log; `None` for events that are not of the log.
 pub fn session_seq(event: &ChatEvent) -> Option<u64> {
     match event {
-        ChatEvent::Delta { .. } | ChatEvent::Status { .. } => None,
-        ChatEvent::Partial { session_seq, .. }
+        ChatEvent::Delta { .. } => None,
+        ChatEvent::Status { session_seq, .. }
+        | ChatEvent::Partial { session_seq, .. }
         | ChatEvent::Tool { session_seq, .. }
         | ChatEvent::Paused { session_seq, .. }
         | ChatEvent::Final { session_seq, .. }

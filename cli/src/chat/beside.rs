@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use gsv_link::LinkError;
 use gsv_protocol::types::{
-    ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatSendParams, ChatSendResult, MessageId,
+    ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, ChatEvent, ChatSendParams,
+    ChatSendResult, MessageId,
 };
 
 use super::{Approve, Draw, Effect, Goes, Input, READING, Turn};
 use crate::chat::followed::News;
-use crate::chat::outcomes;
-use crate::chat::view::{how_to_answer, too_early};
+use crate::chat::outcomes::{self, is_at_limit};
+use crate::chat::view::{now_answer, too_early};
+use crate::clean::{clean, visible};
 use crate::client::link_failure;
+use crate::commands::approval_view::told;
 use crate::exit::Outcome;
+use crate::units::now_ms;
 
 /// How long the end of a turn waits for the answers of its commands.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
@@ -23,12 +27,16 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Beside {
     /// Commands without an answer.
     open: usize,
+    /// The message waits behind another run.
+    pub(super) behind: bool,
     /// One of them stops the run.
     pub(super) stops: bool,
     /// Calls that wait for a word, the one that was shown last first.
     pub(super) waiting: Vec<ApprovalEntry>,
     /// From when on a word counts for the question that was shown last. None: it does, and the person was told so.
     pub(super) counts_at: Option<Duration>,
+    /// The question about a limit that the person has denied: the end of the run is the answer to it.
+    pub(super) kept: Option<String>,
     /// The turn is over; it ends after the answers, or at this time.
     ending: Option<(Outcome, Duration)>,
 }
@@ -47,6 +55,22 @@ impl Turn<'_> {
     /// Whether a call waits for a word.
     pub fn asks(&self) -> bool {
         !self.beside.waiting.is_empty()
+    }
+
+    /// Questions that were shown before the turn and still wait.
+    pub fn waits(&mut self, waiting: Vec<ApprovalEntry>) {
+        self.beside.waiting = waiting;
+    }
+
+    /// Whether the person has had the time to read the question.
+    pub fn is_known(&self) -> bool {
+        self.beside.counts_at.is_none()
+    }
+
+    /// Whether a message ends the run that waits, as one from elsewhere does (SP10).
+    pub fn gives_way(&self) -> bool {
+        let is_about_limit = self.beside.waiting.first().is_some_and(|entry| entry.limit.is_some());
+        is_about_limit && self.is_known()
     }
 
     /// The calls that still wait for a word.
@@ -101,6 +125,7 @@ impl Turn<'_> {
             run_id: None,
             message_id: Some(id),
             attachments: None,
+            while_busy: None,
         }));
     }
 
@@ -113,6 +138,7 @@ impl Turn<'_> {
             Ok(ChatSendResult::Command { response, .. } | ChatSendResult::DirectiveOnly { response, .. }) => {
                 Ok(response.unwrap_or_default())
             }
+            Ok(ChatSendResult::Started { steers: Some(_), .. }) => Ok("the run gets it at its next step".to_owned()),
             Ok(ChatSendResult::Started { .. }) => Err(format!(
                 "the gateway took it as a message; its answer is in `gsv session preview {}`",
                 self.followed.session
@@ -139,14 +165,92 @@ impl Turn<'_> {
         }
     }
 
+    /// What a live event of another run of the conversation means for this message.
+    pub(super) fn of_another_run(&mut self, event: &ChatEvent) {
+        match event {
+            ChatEvent::Paused {
+                approval_id: Some(code),
+                ..
+            } if self.beside.behind => self.effects.push(Effect::Look(Some(code.clone()))),
+            ChatEvent::Final { .. } | ChatEvent::Error { .. } | ChatEvent::Aborted { .. } => {
+                let has_ended = |entry: &ApprovalEntry| Some(&entry.run_id) == event.run_id();
+                self.beside.waiting.retain(|entry| !has_ended(entry));
+                if let ChatEvent::Error { error, reason, .. } = event
+                    && is_at_limit(reason.as_deref())
+                {
+                    let why = clean(error.as_deref().unwrap_or_default());
+                    self.note(&format!("the run before this message has ended: {why}"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn paused(&mut self, code: String, about_limit: bool) {
+        if matches!(self.approve, Approve::Ask | Approve::Here) {
+            self.effects.push(Effect::Look(Some(code)));
+            return;
+        }
+        if about_limit && self.approve == Approve::All {
+            let code = visible(&code);
+            self.note(&format!(
+                "{code}: --approve all allows calls and raises no limit, so it is denied"
+            ));
+        }
+        self.effects.push(Effect::Resolve(ApprovalResolveParams {
+            code,
+            decision: self.decision(about_limit),
+            word: None,
+            session_key: Some(self.followed.key()),
+            hash: None,
+        }));
+    }
+
+    /// `--approve all` is about calls: no answer without a person raises what a run may cost.
+    fn decision(&self, about_limit: bool) -> ApprovalAnswerKind {
+        match self.approve {
+            Approve::All if !about_limit => ApprovalAnswerKind::Allow,
+            Approve::All | Approve::Ask | Approve::Here | Approve::Never => ApprovalAnswerKind::Deny,
+        }
+    }
+
+    pub(super) fn resolved(
+        &mut self,
+        code: &str,
+        decision: ApprovalAnswerKind,
+        result: Result<ApprovalResolveResult, LinkError>,
+    ) {
+        let words = result
+            .map_err(|error| link_failure(&error))
+            .and_then(|result| told(code, decision, &result, now_ms()));
+        match words {
+            // The end of the run says it.
+            Ok(_) if self.beside.kept.is_some() => {}
+            Ok(words) => self.note(&words),
+            // An answer that someone else gave first is no failure of this turn.
+            Err(failure) => {
+                self.beside.kept = None;
+                self.note(&failure.message);
+            }
+        }
+        if self.approve == Approve::Here {
+            self.effects.push(Effect::Look(None));
+        }
+    }
+
     pub(super) fn looked(&mut self, code: Option<&str>, waiting: Vec<ApprovalEntry>, now: Duration) -> Outcome<Goes> {
         // A question that was announced may have ended since.
         let is_there = |code| waiting.iter().any(|entry| entry.code == code);
         if code.is_some_and(|code| !is_there(code)) {
             return Ok(Goes::On);
         }
-        if self.approve == Approve::Ask {
-            return Err(outcomes::paused(&waiting));
+        match self.approve {
+            Approve::Here => {}
+            _ if self.beside.behind && !waiting.is_empty() => {
+                return Err(outcomes::behind(&self.followed.session, &waiting));
+            }
+            Approve::Ask if code.is_some() => return Err(outcomes::paused(&waiting)),
+            _ => return Ok(Goes::On),
         }
         if !waiting.is_empty() {
             self.draw(Draw::Question(waiting.clone()));
@@ -160,7 +264,7 @@ impl Turn<'_> {
     pub(super) fn counts(&mut self, now: Duration) {
         if self.beside.counts_at.is_some_and(|at| now >= at) {
             self.beside.counts_at = None;
-            how_to_answer(&self.beside.waiting).inspect(|text| self.note(text));
+            now_answer(&self.beside.waiting).inspect(|text| self.note(text));
         }
     }
 
@@ -174,6 +278,8 @@ impl Turn<'_> {
             return self.note(&text);
         }
         let entry = self.beside.waiting.remove(0);
+        let is_kept = decision == ApprovalAnswerKind::Deny && entry.limit.is_some();
+        self.beside.kept = is_kept.then(|| visible(&entry.code));
         self.effects.push(Effect::Resolve(ApprovalResolveParams {
             code: entry.code,
             decision,

@@ -74,6 +74,9 @@ impl Turn<'_> {
         }
         self.followed.note_seq(Some(result.seq));
         let is_ours = result.run_id.as_ref() == Some(&self.run);
+        if is_ours {
+            self.beside.behind = false;
+        }
         if let (true, Some(text)) = (is_ours, result.text.filter(|text| !text.is_empty())) {
             let number = |value: Option<u64>| u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX);
             let (step, attempt) = (number(result.step), number(result.attempt));

@@ -5,9 +5,10 @@ use rustyline::completion::Pair;
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 15] = [
+const COMMANDS: [(&str, &str); 17] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
+    ("/steer ", "show a text to the run at its next step"),
     ("/stop", "stop the run"),
     ("/stop all", "stop everything until /resume"),
     ("/resume", "go on after /stop all"),
@@ -18,6 +19,7 @@ const COMMANDS: [(&str, &str); 15] = [
     ("/mode ", "show or set which tool calls run and which ask"),
     ("/trust", "vouch for what the conversation has read"),
     ("/think ", "set how long the model thinks"),
+    ("/queue ", "show or change the messages that wait"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
     ("/exit", "leave"),
@@ -26,8 +28,13 @@ const COMMANDS: [(&str, &str); 15] = [
 const ALIASES: [&str; 3] = ["/t", "/thinking", "/?"];
 /// What the gateway's own `/help` does not know.
 pub const HELP_HERE: &str = "/attach FILE       send a file with the next message (`/attach none`: no files)\n\
+    y, n               answer the question that waits (other answers: `gsv approval --help`)\n\
+    /queue             show the messages that wait\n\
+    /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
+    /queue add TEXT    a message that waits, also where Enter steers\n\
     /quit, /exit       leave\n\
-    During an answer, commands act at once, messages wait for its end, and Ctrl-C stops the run.";
+    During an answer, commands act at once, Esc or Ctrl-C stops the run, and messages wait for its end.\n\
+    To let the run see them at its next step: `gsv local-config set chat.enter steer`, or `/steer TEXT`.";
 const LEVELS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
 pub fn candidates(typed: &str) -> Vec<Pair> {
@@ -110,10 +117,10 @@ mod tests {
                 .map(|pair| pair.replacement)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(names("/st"), ["/status", "/stop", "/stop all"]);
+        assert_eq!(names("/st"), ["/status", "/steer ", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 15);
+        assert_eq!(names("/").len(), 17);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
         assert!(acts_at_once("/stop all") && acts_at_once("/STOP") && acts_at_once("/status"));
@@ -125,7 +132,7 @@ mod tests {
         let gateway = include_str!("../../../gateway/src/session/commands.ts");
         let help = gateway.split("HELP_TEXT = [").nth(1).unwrap();
         let help = help.split("].join").next().unwrap();
-        let here = ["/attach", "/quit", "/exit"];
+        let here = ["/queue", "/attach", "/quit", "/exit"];
         for (name, _) in COMMANDS {
             let name = name.trim_end();
             assert!(here.contains(&name) || help.contains(name), "{name}");

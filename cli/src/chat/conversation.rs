@@ -13,8 +13,8 @@ use gsv_protocol::methods::{
     ApprovalList, ApprovalResolve, ChatAbort, ChatSend, GatewayStatus, SessionPreview, SessionSubscribe,
 };
 use gsv_protocol::types::{
-    ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalResolveResult, MessageId, RunId, SessionKey,
-    SessionPreviewParams, StopState,
+    ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalResolveResult, ChatEvent, MessageId, RunState,
+    SessionEventKind, SessionKey, SessionPreviewParams, StopState,
 };
 use tokio::signal::unix::Signal;
 use tokio::task::JoinSet;
@@ -22,15 +22,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use ulid::Ulid;
 
 use super::followed::{Followed, News};
-use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Turn};
+use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Steering, Turn};
 use super::view::View;
 use crate::client::{Account, link_failure, never_connected};
-use crate::commands::messages::{text_at, words};
+use crate::commands::messages::{by_itself, question_before};
 use crate::commands::stop::knows_stop;
 use crate::exit::Outcome;
 
 /// Messages among which a run's question is looked for.
 const QUESTION_AMONG: u8 = 50;
+/// Positions of the log that are looked at when a conversation is opened, and news that are shown then.
+const LEFT_AMONG: u64 = 60;
+const LEFT_SHOWN: usize = 5;
 const QUESTION_PATIENCE: Duration = Duration::from_secs(2);
 /// A question that was announced is looked for so often, and after this pause.
 const LISTED_TRIES: u8 = 12;
@@ -93,10 +96,11 @@ impl Conversation {
 
     /// Sends a message. Its answer is shown by `next` and `handle`, until `handle` gives the end.
     pub fn start(&mut self, request: Request, view: &mut View) -> Running<'_> {
-        let ids = Ids {
-            run: RunId(Ulid::generate().to_string()),
-            message: MessageId(Ulid::generate().to_string()),
-        };
+        self.start_as(fresh(), request, view)
+    }
+
+    /// As `start`, for a message that may have been sent before, under these ids.
+    pub fn start_as(&mut self, ids: Ids, request: Request, view: &mut View) -> Running<'_> {
         let key = self.followed.key();
         let (turn, effects) = Turn::start(&mut self.followed, request, ids);
         let mut running = Running {
@@ -117,12 +121,19 @@ impl Conversation {
         running
     }
 
-    /// Follows the session before the first message. A gateway that refuses this shows less news, and chat works.
-    pub async fn follow(&mut self) {
+    /// Follows the session before the first message. A gateway that refuses this shows less news, and chat works. Gives the questions
+    /// that wait already.
+    pub async fn follow(&mut self) -> Vec<ApprovalEntry> {
         let params = self.followed.subscription(None);
-        if let Ok(result) = self.link.call::<SessionSubscribe>(params).await {
-            self.followed.learn_name(&result.session_key);
-            self.followed.note_seq(Some(result.seq));
+        let Ok(result) = self.link.call::<SessionSubscribe>(params).await else {
+            return Vec::new();
+        };
+        self.followed.learn_name(&result.session_key);
+        self.followed.note_seq(Some(result.seq));
+        if result.state == Some(RunState::Acting) {
+            self.waiting(None).await
+        } else {
+            Vec::new()
         }
     }
 
@@ -146,16 +157,44 @@ impl Conversation {
         resolved(&self.link, params).await.map_err(|error| link_failure(&error))
     }
 
-    /// The last message of a person in the session. A gateway that does not answer must not delay its answer to another.
-    pub async fn question(&self) -> Option<String> {
+    /// The message that this answer is about; without an answer, the last one. A gateway that does not reply must not delay an answer.
+    pub async fn question(&self, answer: Option<&str>) -> Option<String> {
         let params = SessionPreviewParams {
             session_key: self.followed.key(),
             limit: Some(QUESTION_AMONG),
         };
         let asked = timeout(QUESTION_PATIENCE, self.link.call::<SessionPreview>(params)).await;
         let messages = asked.ok()?.ok()?.messages;
-        let last = messages.iter().rev().find(|message| text_at(message, "role") == "user");
-        last.map(words)
+        question_before(&messages, answer)
+    }
+
+    /// What came since the last message of a person: an answer to a run that began by itself, and notes. Empty when it can't be asked.
+    pub async fn since_left(&self) -> Vec<News> {
+        let Some(seq) = self.followed.last_seq.filter(|seq| *seq > 0) else {
+            return Vec::new();
+        };
+        let params = self.followed.subscription(Some(seq.saturating_sub(LEFT_AMONG)));
+        let Ok(Ok(answer)) = timeout(QUESTION_PATIENCE, self.link.call::<SessionSubscribe>(params)).await else {
+            return Vec::new();
+        };
+        let mut since = Vec::new();
+        for news in answer.events.into_iter().filter_map(News::replayed) {
+            match &news {
+                News::Chat(event) if matches!(**event, ChatEvent::Final { .. }) => since = vec![news],
+                News::Chat(event) if matches!(**event, ChatEvent::Error { .. } | ChatEvent::Aborted { .. }) => {
+                    since.clear();
+                }
+                News::Session(event) if event.kind == SessionEventKind::Note => since.push(news),
+                _ => {}
+            }
+        }
+        if matches!(since.first(), Some(News::Chat(_)))
+            && self.question(None).await.is_none_or(|text| by_itself(&text).is_none())
+        {
+            since.remove(0);
+        }
+        let most = since.len().saturating_sub(LEFT_SHOWN);
+        since.split_off(most)
     }
 
     /// The news that arrived between two turns. Never waits.
@@ -179,6 +218,10 @@ impl Conversation {
             }
         }
     }
+}
+
+fn fresh() -> Ids {
+    Ids::from(Ulid::generate().to_string(), Ulid::generate().to_string())
 }
 
 /// A message and its answer under way.
@@ -234,9 +277,34 @@ impl Running<'_> {
         self.handle(Input::Command(text, MessageId(Ulid::generate().to_string())), view)
     }
 
+    /// Sends a message for the run now.
+    pub fn steer(&mut self, text: String, view: &mut View) -> Option<Outcome> {
+        self.handle(Input::Steer(text, fresh()), view)
+    }
+
+    /// Messages for the run that it was not shown.
+    pub fn take_steering(&mut self) -> Vec<Steering> {
+        self.turn.take_steering()
+    }
+
     /// Whether a call waits for a word.
     pub fn asks(&self) -> bool {
         self.turn.asks()
+    }
+
+    /// Questions that were shown before and still wait.
+    pub fn waits(&mut self, waiting: Vec<ApprovalEntry>) {
+        self.turn.waits(waiting);
+    }
+
+    /// Whether the person has had the time to read the question.
+    pub fn is_known(&self) -> bool {
+        self.turn.is_known()
+    }
+
+    /// Whether a message ends the run that waits.
+    pub fn gives_way(&self) -> bool {
+        self.turn.gives_way()
     }
 
     /// The calls that still wait for a word.
@@ -269,6 +337,12 @@ impl Running<'_> {
                         let text = params.message.clone();
                         let answer = link.call_within::<ChatSend>(params, LOST_PATIENCE).await;
                         Input::Commanded(text, answer)
+                    });
+                }
+                Effect::Steer(id, params) => {
+                    self.commands.spawn(async move {
+                        let answer = link.call_within::<ChatSend>(params, LOST_PATIENCE).await;
+                        Input::Steered(id, answer)
                     });
                 }
                 Effect::Look(code) => {

@@ -1,5 +1,7 @@
 //! The session that a conversation follows: its name, its connection, and the position in its log. Pure; sends nothing.
 
+use std::collections::VecDeque;
+
 use gsv_link::LinkEvent;
 use gsv_protocol::codec::read_event;
 use gsv_protocol::types::{ChatEvent, SessionEvent, SessionKey, SessionSubscribeParams};
@@ -78,7 +80,11 @@ pub struct Followed {
     pub ended: bool,
     /// The answer of the last command, until the event that repeats it has come.
     pub confirmed: Option<String>,
+    /// The last session events that were seen. The gateway sends each at least once, and several may share one position.
+    seen: VecDeque<SessionEvent>,
 }
+
+const SEEN: usize = 64;
 
 /// Whether an event only repeats the answer of a command.
 pub fn confirms(event: &SessionEvent, answer: &str) -> bool {
@@ -96,6 +102,7 @@ impl Followed {
             connected: true,
             ended: false,
             confirmed: None,
+            seen: VecDeque::new(),
         }
     }
 
@@ -133,6 +140,9 @@ impl Followed {
         let is_new = self.concerns(key) && (seq.is_none() || seq > self.last_seq);
         if is_new {
             self.note_seq(seq);
+            if let News::Session(event) = news {
+                self.is_repeated(event);
+            }
         }
         is_new && !self.is_confirmation(news)
     }
@@ -156,6 +166,21 @@ impl Followed {
 
     pub fn learn_name(&mut self, session: &SessionKey) {
         self.canonical.get_or_insert_with(|| session.clone());
+    }
+
+    /// Whether an event of the log has come before.
+    pub fn is_repeated(&mut self, event: &SessionEvent) -> bool {
+        if event.session_seq.is_none() {
+            return false;
+        }
+        let is_seen = self.seen.contains(event);
+        if !is_seen {
+            self.seen.push_back(event.clone());
+            if self.seen.len() > SEEN {
+                self.seen.pop_front();
+            }
+        }
+        is_seen
     }
 
     pub fn note_seq(&mut self, seq: Option<u64>) {

@@ -4,6 +4,7 @@ use gsv_protocol::types::ChatEvent;
 
 use super::assembler::message_text;
 use super::followed::News;
+use super::outcomes::is_at_limit;
 use super::view::{CONNECTED, lost};
 use crate::clean::clean;
 
@@ -16,9 +17,13 @@ pub fn headline(news: &News) -> Option<String> {
         News::Session(event) => event.text.clone().unwrap_or_default(),
         News::Chat(event) => match &**event {
             ChatEvent::Final { message, .. } => message_text(message),
-            ChatEvent::Error { error, .. } => {
+            ChatEvent::Error { error, reason, .. } => {
                 let why = error.as_deref().unwrap_or("the gateway gave no reason");
-                format!("a run failed: {why}")
+                if is_at_limit(reason.as_deref()) {
+                    format!("a run has ended: {why}")
+                } else {
+                    format!("a run failed: {why}")
+                }
             }
             _ => String::new(),
         },
@@ -46,6 +51,8 @@ mod tests {
         assert_eq!(says(chat("delta", json!({"text": "Do"}))), None);
         let failed = chat("error", json!({"error": "No model."}));
         assert_eq!(says(failed).as_deref(), Some("a run failed: No model."));
+        let ended = chat("error", json!({"error": "1 step.", "reason": "budget.steps"}));
+        assert_eq!(says(ended).as_deref(), Some("a run has ended: 1 step."));
         let note = json!({"sessionKey": "s", "kind": "note", "text": " laptop is back "});
         assert_eq!(says(note).as_deref(), Some("laptop is back"));
         assert_eq!(headline(&News::Connected).as_deref(), Some("connected again"));

@@ -14,9 +14,9 @@ use super::conversation::{Answer, Conversation, answered};
 use super::followed::News;
 use super::picked;
 use super::prompt::{Prompt, Typed};
-use super::said::{MOST_QUEUED, Outgoing, Queue, Reader, Said};
+use super::said::{MOST_QUEUED, Outgoing, Queue, QueueAsk, Reader, Said};
 use super::turn::{Approve, Input, Request};
-use super::view::{View, how_to_answer};
+use super::view::{View, now_answer};
 use crate::clean::{clean, one_line};
 use crate::client::Account;
 use crate::commands::stop::stopped_words;
@@ -30,6 +30,8 @@ pub struct Given<'a> {
     pub files: Vec<Chosen>,
     pub verbose: bool,
     pub approve: Approve,
+    /// A line that is typed during an answer is for the run under way.
+    pub steers: bool,
     pub out: Output,
 }
 
@@ -48,13 +50,20 @@ struct Talk<'a> {
     interrupts: &'a mut Signal,
 }
 
+/// Before a message that was sent to the run under way.
+const STEERING: &str = "for the run: ";
+
 /// What a line asks for while an answer is under way.
 enum During {
     Nothing,
+    /// A message was typed, and waits.
+    Queued,
     Interrupt,
     Leave,
     Command(String),
     Answer(ApprovalAnswerKind),
+    /// A message for the run.
+    Steer(String),
 }
 
 #[derive(PartialEq, Eq)]
@@ -100,10 +109,19 @@ impl Talk<'_> {
             out.warn(&format!("GSV is {}", stopped_words(&state)));
         }
         picked::list(&self.given.files, out);
-        conversation.follow().await;
+        let waiting = conversation.follow().await;
+        for news in conversation.since_left().await {
+            self.tell(&news, &mut None, conversation).await;
+        }
+        self.ask_again(waiting);
         loop {
             self.prompt.ask()?;
-            let missed = self.catch_up(conversation).await;
+            // What comes of a message that was sent already is shown by its own turn.
+            let missed = if self.queue.all().next().is_some_and(|next| next.ids.is_some()) {
+                None
+            } else {
+                self.catch_up(conversation).await
+            };
             let next = if let Some(next) = self.queue.pop() {
                 self.prompt.echo(&next.text);
                 next
@@ -162,7 +180,7 @@ impl Talk<'_> {
                 _ = self.interrupts.recv() => continue,
                 () = at(self.counts_at) => {
                     self.counts_at = None;
-                    how_to_answer(&self.waiting).inspect(|text| out.note(text));
+                    now_answer(&self.waiting).inspect(|text| out.note(text));
                     continue;
                 }
                 news = conversation.next_news() => vec![news?],
@@ -187,14 +205,12 @@ impl Talk<'_> {
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => self.answer(conversation, decision).await,
             // Commands are answered at once; files wait for a message.
-            Said::Command(text) => {
-                let files = Vec::new();
-                return Some(Some(Outgoing { text, files }));
-            }
-            Said::Message(text) => {
+            Said::Command(text) => return Some(Some(Outgoing::new(text, Vec::new()))),
+            Said::Queue(QueueAsk::Add(text)) | Said::Steer(text) | Said::Message(text) => {
                 let files = std::mem::take(&mut self.given.files);
-                return Some(Some(Outgoing { text, files }));
+                return Some(Some(Outgoing::new(text, files)));
             }
+            Said::Queue(ask) => self.change_queue(&ask),
         }
         None
     }
@@ -221,8 +237,14 @@ impl Talk<'_> {
             timeout: None,
             verbose: self.given.verbose,
             approve: self.given.approve,
+            while_busy: None,
         };
-        let mut running = conversation.start(request, &mut self.view);
+        let mut running = match message.ids {
+            Some(ids) => conversation.start_as(ids, request, &mut self.view),
+            None => conversation.start(request, &mut self.view),
+        };
+        running.waits(std::mem::take(&mut self.waiting));
+        self.prompt.set_busy(true);
         for command in commands {
             let _ = running.command(command, &mut self.view);
         }
@@ -244,11 +266,17 @@ impl Talk<'_> {
                 }
             };
             let end = match during {
-                During::Nothing => None,
+                // The message that was typed takes the place of the run that waits.
+                During::Queued if running.gives_way() => Some(Ok(())),
+                During::Nothing | During::Queued => None,
                 During::Interrupt => running.handle(Input::Interrupted, &mut self.view),
                 During::Command(text) => running.command(text, &mut self.view),
                 During::Answer(decision) => running.handle(Input::Decided(decision), &mut self.view),
+                During::Steer(text) => running.steer(text, &mut self.view),
                 During::Leave => {
+                    for line in running.take_steering().into_iter().filter(|line| !line.accepted) {
+                        self.queue.push(Outgoing::new(line.text, Vec::new()));
+                    }
                     self.out.note("The run goes on.");
                     self.out.aside(&format!(
                         "its answer: `gsv session preview {session}` · to stop it: `gsv chat -s {session} /stop`"
@@ -260,7 +288,18 @@ impl Talk<'_> {
                 break result;
             }
         };
+        let is_known = running.is_known();
+        self.prompt.set_busy(false);
+        for line in running.take_steering().into_iter().rev() {
+            self.queue.put_back(Outgoing {
+                ids: Some(line.ids),
+                ..Outgoing::new(line.text, Vec::new())
+            });
+        }
         self.asks(running.into_waiting());
+        if is_known {
+            self.counts_at = None;
+        }
         if is_help && result.is_ok() {
             self.out.line(HELP_HERE);
         }
@@ -283,7 +322,8 @@ impl Talk<'_> {
                 During::Interrupt => return Err(Failure::interrupted()),
                 During::Command(command) => commands.push(command),
                 During::Leave => return Ok(None),
-                During::Nothing | During::Answer(_) => {}
+                During::Steer(text) => self.queue.push(Outgoing::new(text, Vec::new())),
+                During::Nothing | During::Queued | During::Answer(_) => {}
             }
         }
     }
@@ -306,21 +346,34 @@ impl Talk<'_> {
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => return During::Answer(decision),
             Said::Command(text) => return During::Command(text),
-            Said::Message(_) if self.queue.is_full() => {
+            Said::Steer(text) => return self.for_the_run(&line, text),
+            Said::Message(text) if self.given.steers && self.given.files.is_empty() => {
+                return self.for_the_run(&line, text);
+            }
+            Said::Queue(QueueAsk::Add(_)) | Said::Message(_) if self.queue.is_full() => {
                 self.out.note(&format!(
                     "{MOST_QUEUED} messages wait already. Send this one when one of them is answered."
                 ));
                 self.prompt.keep(line);
             }
-            Said::Message(text) => {
+            Said::Queue(QueueAsk::Add(text)) | Said::Message(text) => {
                 self.prompt.erase(&line);
                 let shown = one_line(&text, self.out.size().0.saturating_sub("queued: ".len()));
                 self.out.aside(&format!("queued: {shown}"));
                 let files = std::mem::take(&mut self.given.files);
-                self.queue.push(Outgoing { text, files });
+                self.queue.push(Outgoing::new(text, files));
+                return During::Queued;
             }
+            Said::Queue(ask) => self.change_queue(&ask),
         }
         During::Nothing
+    }
+
+    fn for_the_run(&mut self, line: &str, text: String) -> During {
+        self.prompt.erase(line);
+        let shown = one_line(&text, self.out.size().0.saturating_sub(STEERING.len()));
+        self.out.aside(&format!("{STEERING}{shown}"));
+        During::Steer(text)
     }
 }
 
@@ -334,3 +387,5 @@ async fn at(time: Option<Instant>) {
 
 #[path = "told.rs"]
 mod told;
+#[path = "waiting_lines.rs"]
+mod waiting_lines;

@@ -7,12 +7,22 @@ use gsv_protocol::types::ApprovalEntry;
 use serde_json::json;
 
 use crate::clean::visible;
-use crate::commands::approval::question;
+use crate::commands::approval_view::question;
 use crate::exit::{Exit, Failure};
 use crate::units::{duration, millis, now_ms};
 
+/// Whether a run ended because it used up a limit. Its error says what to do.
+pub fn is_at_limit(reason: Option<&str>) -> bool {
+    reason.is_some_and(|reason| reason.starts_with("budget."))
+}
+
 pub fn run_failed(session: &str, message: String, reason: Option<String>) -> Failure {
     match reason {
+        // The error of a run at its limit says what to do about exactly this limit.
+        Some(reason) if is_at_limit(Some(&reason)) && !message.is_empty() => Failure {
+            next: String::new(),
+            ..Failure::from_reason(&reason, &message, false)
+        },
         Some(reason) => Failure::from_reason(&reason, &message, false),
         None if message.is_empty() => Failure::failed("The run failed.", look(session)),
         None => Failure::failed(message, look(session)),
@@ -24,6 +34,20 @@ pub fn aborted(by_user: bool) -> Failure {
         return Failure::interrupted();
     }
     Failure::from_reason(errors::RUN_ABORTED.reason, errors::RUN_ABORTED.text, false)
+}
+
+/// Ctrl-C while the message waited behind another run, which goes on.
+pub fn withdrawn(session: &str, waiting: &[ApprovalEntry]) -> Failure {
+    let codes: Vec<_> = waiting.iter().map(|entry| visible(&entry.code)).collect();
+    let other = match codes.as_slice() {
+        [] => "The run before it goes on.".to_owned(),
+        codes => format!("The run before it still waits for your answer to {}.", codes.join(", ")),
+    };
+    Failure::new(
+        Exit::Interrupted,
+        format!("Your message is withdrawn. {other}"),
+        format!("To stop that run too: `gsv chat -s {session} /stop`."),
+    )
 }
 
 pub fn left() -> Failure {
@@ -59,13 +83,24 @@ pub fn timed_out(session: &str, timeout: Duration, accepted: bool) -> Failure {
 
 /// The run waits for a word about one or several calls. The details have the questions, for programs and for the prompt.
 pub fn paused(waiting: &[ApprovalEntry]) -> Failure {
-    let now = now_ms();
-    let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
     let message = match waiting.len() {
         1 => "A question waits for your word; the run goes on after it.".to_owned(),
         count => format!("{count} questions wait for your word; the run goes on after it."),
     };
-    let next = format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.");
+    asks(waiting, message, "")
+}
+
+/// The message waits behind a run that waits for a word.
+pub fn behind(session: &str, waiting: &[ApprovalEntry]) -> Failure {
+    let message = "Your message is accepted and waits: the run before it needs your answer first.".to_owned();
+    let then = format!(" The answer to your message is then in `gsv session preview {session}`.");
+    asks(waiting, message, &then)
+}
+
+fn asks(waiting: &[ApprovalEntry], message: String, then: &str) -> Failure {
+    let now = now_ms();
+    let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
+    let next = format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.{then}");
     Failure {
         lines: waiting.iter().flat_map(|entry| question(entry, now)).collect(),
         details: Some(Box::new(json!({ "approvals": waiting }))),

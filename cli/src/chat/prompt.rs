@@ -3,6 +3,7 @@
 //! editor: it would write over the typed line when a line has just ended, and in another order. Knows no gateway.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +12,10 @@ use rustix::process::{Signal, getpid, kill_process};
 use rustyline::config::Config;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use rustyline::{ColorMode, CompletionType, ExternalPrinter};
+use rustyline::{
+    Cmd, ColorMode, CompletionType, ConditionalEventHandler, Event, EventContext, EventHandler, ExternalPrinter,
+    KeyCode, KeyEvent, Modifiers, RepeatCount,
+};
 use tokio::sync::mpsc as queue;
 use tokio::time::timeout;
 use unicode_width::UnicodeWidthChar;
@@ -30,10 +34,26 @@ const WAKE: &str = "\u{1b}[A\n";
 const CLOSE_TRIES: u8 = 20;
 const CLOSE_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long the rest of a key's sequence may take after Esc.
+const ESC_MS: u16 = 100;
+
+/// Esc during an answer acts like Ctrl-C, which keeps the line. A second one, or one between two answers, does nothing.
+struct Esc(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Esc {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        Some(if self.0.swap(false, Ordering::Relaxed) {
+            Cmd::Interrupt
+        } else {
+            Cmd::Noop
+        })
+    }
+}
+
 #[derive(Debug)]
 pub enum Typed {
     Line(String),
-    /// Ctrl-C, with the line that was not complete.
+    /// Ctrl-C, or Esc during an answer, with the line that was not complete.
     Interrupted(String),
     End,
     Broken(String),
@@ -49,6 +69,8 @@ pub struct Prompt {
     asked: bool,
     /// The next line begins with this text.
     begin: String,
+    /// Whether Esc stops something.
+    busy: Arc<AtomicBool>,
     /// Between two lines, keys wait for the next one.
     _keys: Hidden,
 }
@@ -62,6 +84,8 @@ impl Prompt {
             .history_ignore_space(true)
             .auto_add_history(true)
             .completion_type(CompletionType::List)
+            // A key that begins like Esc sends the rest of its sequence at once.
+            .keyseq_timeout(Some(ESC_MS))
             // Otherwise the prompt is painted without asking; what has a colour is decided here.
             .color_mode(ColorMode::Forced)
             .build();
@@ -74,6 +98,9 @@ impl Prompt {
             line: Arc::clone(&line),
         };
         editor.set_helper(Some(helper));
+        let busy = Arc::new(AtomicBool::new(false));
+        let esc = EventHandler::Conditional(Box::new(Esc(Arc::clone(&busy))));
+        editor.bind_sequence(KeyEvent(KeyCode::Esc, Modifiers::NONE), esc);
         // The file does not exist before the first conversation.
         let _ = editor.load_history(&history);
         // A terminal without cursor movement has no printer: there, output is written as it comes.
@@ -113,6 +140,7 @@ impl Prompt {
             typed,
             asked: false,
             begin: String::new(),
+            busy,
             _keys: Hidden::waiting()?,
         })
     }
@@ -157,6 +185,16 @@ impl Prompt {
         if let Some(taken) = rows_of(&format!("{MARK}{line}"), columns).filter(|taken| *taken < rows) {
             self.above.erase(taken);
         }
+    }
+
+    /// The next line begins with this text, which is then changed and sent like any other.
+    pub fn begin_with(&mut self, text: String) {
+        self.begin = text;
+    }
+
+    /// An answer is under way: Esc stops it, once.
+    pub fn set_busy(&self, is_busy: bool) {
+        self.busy.store(is_busy, Ordering::Relaxed);
     }
 
     /// Puts the line that was just read back into the editor.

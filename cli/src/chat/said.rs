@@ -6,6 +6,7 @@ use gsv_protocol::types::ApprovalAnswerKind;
 
 use super::attach::Chosen;
 use super::complete::{acts_at_once, message, unknown_command};
+use super::turn::Ids;
 
 /// Messages that may wait.
 pub const MOST_QUEUED: usize = 20;
@@ -24,7 +25,41 @@ pub enum Said {
     Answer(ApprovalAnswerKind),
     /// A command, which acts at once.
     Command(String),
+    /// What to do with the messages that wait.
+    Queue(QueueAsk),
+    /// A message for the run under way, which gets it at its next step.
+    Steer(String),
     Message(String),
+}
+
+/// `/queue`. Numbers count from 1, in the order of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueAsk {
+    List,
+    Drop(usize),
+    /// Put it back into the line.
+    Edit(usize),
+    /// A message that waits, also where Enter steers.
+    Add(String),
+    Unclear,
+}
+
+fn queue_ask(words: &str) -> QueueAsk {
+    let (verb, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+    let rest = rest.trim();
+    match (verb.to_lowercase().as_str(), rest.parse()) {
+        ("", _) => QueueAsk::List,
+        ("drop", Ok(number)) => QueueAsk::Drop(number),
+        ("edit", Ok(number)) => QueueAsk::Edit(number),
+        ("add", _) if !rest.is_empty() => QueueAsk::Add(rest.to_owned()),
+        _ => QueueAsk::Unclear,
+    }
+}
+/// What comes after this word of the prompt.
+fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let rest = text.get(word.len()..)?;
+    let is_word = text[..word.len()].eq_ignore_ascii_case(word) && !rest.starts_with(|c: char| !c.is_whitespace());
+    is_word.then(|| rest.trim())
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +93,12 @@ impl Reader {
         {
             return Said::Attach(path.trim().to_owned());
         }
+        if let Some(words) = after(&text, "/queue") {
+            return Said::Queue(queue_ask(words));
+        }
+        if let Some(words) = after(&text, "/steer").filter(|words| !words.is_empty()) {
+            return Said::Steer(words.to_owned());
+        }
         if acts_at_once(&text) {
             Said::Command(text)
         } else {
@@ -71,6 +112,14 @@ impl Reader {
 pub struct Outgoing {
     pub text: String,
     pub files: Vec<Chosen>,
+    /// It was sent already, under these ids: sent again it is the same message.
+    pub ids: Option<Ids>,
+}
+
+impl Outgoing {
+    pub const fn new(text: String, files: Vec<Chosen>) -> Self {
+        Self { text, files, ids: None }
+    }
 }
 
 /// Messages in the order in which they were typed.
@@ -97,7 +146,18 @@ impl Queue {
 
     /// The texts that were never sent.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|message| message.text.as_str())
+        let unsent = self.0.iter().filter(|message| message.ids.is_none());
+        unsent.map(|message| message.text.as_str())
+    }
+
+    /// All of them, in their order.
+    pub fn all(&self) -> impl Iterator<Item = &Outgoing> {
+        self.0.iter()
+    }
+
+    /// Takes out the message with this number of the list.
+    pub fn take(&mut self, number: usize) -> Option<Outgoing> {
+        self.0.remove(number.checked_sub(1)?)
     }
 }
 
@@ -123,6 +183,39 @@ mod tests {
         assert_eq!(read("/attach a b.txt"), Said::Attach(said("a b.txt")));
         assert_eq!(read("/etc/hosts is wrong"), Said::Message(said("/etc/hosts is wrong")));
         assert_eq!(read("y"), Said::Message(said("y")));
+    }
+
+    #[test]
+    fn wb1_the_queue_is_listed_and_changed_and_a_line_can_be_for_the_run() {
+        let read = |line: &str| Reader::default().read(line, false);
+        assert_eq!(read("/queue"), Said::Queue(QueueAsk::List));
+        assert_eq!(read("/Queue  drop 2"), Said::Queue(QueueAsk::Drop(2)));
+        assert_eq!(read("/queue edit 1"), Said::Queue(QueueAsk::Edit(1)));
+        assert_eq!(
+            read("/queue add then\\\nthis"),
+            Said::Queue(QueueAsk::Add("then\nthis".to_owned()))
+        );
+        for unclear in ["/queue edit", "/queue drop x", "/queue add", "/queue all"] {
+            assert_eq!(read(unclear), Said::Queue(QueueAsk::Unclear), "{unclear}");
+        }
+        assert_eq!(read("/steer use tabs"), Said::Steer("use tabs".to_owned()));
+        assert_eq!(read("/steer"), Said::Command("/steer".to_owned()));
+        assert!(matches!(read("/queues"), Said::Unknown(_)));
+
+        let mut queue = Queue::default();
+        for text in ["a", "b", "c"] {
+            queue.push(Outgoing::new(text.to_owned(), Vec::new()));
+        }
+        assert!(queue.take(0).is_none() && queue.take(4).is_none());
+        assert_eq!(queue.take(2).map(|message| message.text).as_deref(), Some("b"));
+        assert_eq!(queue.texts().collect::<Vec<_>>(), ["a", "c"]);
+        let ids = Ids::from("run", "message");
+        queue.put_back(Outgoing {
+            ids: Some(ids),
+            ..Outgoing::new("sent".to_owned(), Vec::new())
+        });
+        assert_eq!(queue.texts().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(queue.all().count(), 3);
     }
 
     #[test]
@@ -154,10 +247,7 @@ mod tests {
         for number in 0..MOST_QUEUED {
             assert!(!queue.is_full());
             let text = number.to_string();
-            queue.push(Outgoing {
-                text,
-                files: Vec::new(),
-            });
+            queue.push(Outgoing::new(text, Vec::new()));
         }
         assert!(queue.is_full());
         assert_eq!(queue.pop().map(|message| message.text).as_deref(), Some("0"));

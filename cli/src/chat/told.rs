@@ -10,12 +10,14 @@ use crate::chat::files::{files_of, line};
 use crate::chat::followed::News;
 use crate::chat::headlines::headline;
 use crate::chat::turn::READING;
-use crate::chat::view::{asked, too_early};
-use crate::clean::{clean, one_line};
-use crate::commands::approval::told;
+use crate::chat::view::{asked, said, too_early};
+use crate::clean::one_line;
+use crate::commands::approval_view::told;
+use crate::commands::messages::by_itself;
 use crate::embedded::layout::Layout;
-use crate::markdown::{self, Look};
+use crate::markdown::Look;
 use crate::output::Style;
+use crate::units::now_ms;
 
 impl Talk<'_> {
     /// Shows news. After a reconnect, asks for those that were missed.
@@ -29,7 +31,24 @@ impl Talk<'_> {
 
     /// Unsolicited news as text. An answer that another client asked for is shown with its question.
     async fn told(&mut self, news: &News, conversation: &Conversation) -> Option<String> {
-        let News::Chat(event) = news else { return headline(news) };
+        let look = Look {
+            width: self.out.size().0,
+            colour: self.out.colour(),
+        };
+        let event = match news {
+            News::Chat(event) => event,
+            News::Session(event) => {
+                let text = event
+                    .message
+                    .as_ref()
+                    .map(|message| said(&message_text(message), Some(look)));
+                return text.filter(|text| !text.is_empty()).or_else(|| headline(news));
+            }
+            _ => return headline(news),
+        };
+        if let ChatEvent::Final { .. } | ChatEvent::Error { .. } | ChatEvent::Aborted { .. } = &**event {
+            self.waiting.retain(|entry| Some(&entry.run_id) != event.run_id());
+        }
         if let ChatEvent::Paused {
             approval_id: Some(code),
             ..
@@ -43,16 +62,14 @@ impl Talk<'_> {
         let ChatEvent::Final { message, .. } = &**event else {
             return headline(news);
         };
-        let look = Look {
-            width: self.out.size().0,
-            colour: self.out.colour(),
-        };
-        let question = conversation.question().await;
+        let answer = message_text(message);
+        let question = conversation.question(Some(&answer)).await;
         let question = question.map(|question| {
-            let question = one_line(&question, look.width.saturating_sub(2));
+            let by_itself = by_itself(&question).map(|(who, wanted)| format!("{who}: {wanted}"));
+            let question = one_line(&by_itself.unwrap_or(question), look.width.saturating_sub(2));
             format!("{}\n", self.out.paint(Style::Dim, &format!("» {question}")))
         });
-        let answer = markdown::render(&clean(&message_text(message)), look);
+        let answer = said(&answer, Some(look));
         let layout = Layout::find().ok();
         let files = files_of(message)
             .into_iter()
@@ -60,10 +77,18 @@ impl Talk<'_> {
         let text = format!(
             "{}{}{}",
             question.unwrap_or_default(),
-            answer.trim_end(),
+            answer,
             files.collect::<String>()
         );
         Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// Shows the questions that wait.
+    pub(super) fn ask_again(&mut self, waiting: Vec<ApprovalEntry>) {
+        self.asks(waiting);
+        for line in asked(&self.waiting) {
+            self.out.note(&line);
+        }
     }
 
     /// These calls wait for a word. The first one is shown last.
@@ -80,6 +105,8 @@ impl Talk<'_> {
             return self.out.note(&too_early(&self.waiting));
         }
         let entry = self.waiting.remove(0);
+        // The end of the run says it.
+        let is_quiet = decision == ApprovalAnswerKind::Deny && entry.limit.is_some();
         let params = ApprovalResolveParams {
             code: entry.code.clone(),
             decision,
@@ -90,15 +117,13 @@ impl Talk<'_> {
         match conversation
             .resolve(params)
             .await
-            .and_then(|result| told(&entry.code, decision, &result))
+            .and_then(|result| told(&entry.code, decision, &result, now_ms()))
         {
+            Ok(_) if is_quiet => {}
             Ok(words) => self.out.aside(&words),
             Err(failure) => self.out.failure(&failure),
         }
         let waiting = conversation.waiting(None).await;
-        self.asks(waiting);
-        for line in asked(&self.waiting) {
-            self.out.note(&line);
-        }
+        self.ask_again(waiting);
     }
 }

@@ -6,20 +6,18 @@
 
 use std::time::Duration;
 
-use gsv_protocol::types::{
-    ApprovalAnswerKind, ApprovalResolveParams, ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, RunId,
-    SessionEvent,
-};
+use gsv_protocol::types::{ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, RunId, SessionEvent, WhileBusy};
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
-use super::outcomes;
+use super::outcomes::{self, is_at_limit};
 pub use super::turn_io::{Approve, Draw, Effect, Ids, Input, Request};
+use crate::clean::clean;
 use crate::client::link_failure;
-use crate::commands::approval::told;
 use crate::exit::{Failure, Outcome};
 use beside::Beside;
 use catch_up::CatchUp;
+pub use steering::Steering;
 
 /// Silence after which a person is told that the turn still waits.
 const NOTICE_AFTER: Duration = Duration::from_secs(15);
@@ -55,6 +53,11 @@ pub struct Turn<'a> {
     lost_since: Option<Duration>,
     notice_at: Duration,
     effects: Vec<Effect>,
+    /// Messages for this run that it has not been shown yet.
+    steering: Vec<Steering>,
+    /// The message is itself for the run that is followed, and this is its own run, in case that one ends before it has the message.
+    own: Option<RunId>,
+    while_busy: Option<WhileBusy>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,7 @@ impl<'a> Turn<'a> {
             run_id: Some(ids.run.clone()),
             message_id: Some(ids.message),
             attachments: (!request.files.is_empty()).then_some(request.files),
+            while_busy: request.while_busy,
         };
         // The connection may have been lost since the last turn.
         let gap = !followed.connected;
@@ -92,6 +96,9 @@ impl<'a> Turn<'a> {
             stash: Vec::new(),
             abort_deadline: None,
             beside: Beside::default(),
+            steering: Vec::new(),
+            own: None,
+            while_busy: request.while_busy,
             lost_since: None,
             notice_at: NOTICE_AFTER,
             effects: Vec::new(),
@@ -146,19 +153,20 @@ impl<'a> Turn<'a> {
                 self.commanded(&text, result);
                 Ok(Goes::On)
             }
+            Input::Steer(text, ids) => {
+                self.steer(text, ids);
+                Ok(Goes::On)
+            }
+            Input::Steered(id, result) => {
+                self.steered(&id, result);
+                Ok(Goes::On)
+            }
             Input::Decided(decision) => {
                 self.decided(decision, now);
                 Ok(Goes::On)
             }
             Input::Resolved(code, decision, result) => {
-                let words = result
-                    .map_err(|error| link_failure(&error))
-                    .and_then(|result| told(&code, decision, &result));
-                // An answer that someone else gave first is no failure of this turn.
-                self.note(&words.unwrap_or_else(|failure| failure.message));
-                if self.approve == Approve::Here {
-                    self.effects.push(Effect::Look(None));
-                }
+                self.resolved(&code, decision, result);
                 Ok(Goes::On)
             }
             Input::Interrupted => self.interrupted(now),
@@ -168,6 +176,12 @@ impl<'a> Turn<'a> {
 
     fn news(&mut self, news: News, now: Duration) -> Outcome<Goes> {
         self.followed.note_link(&news);
+        if let News::Chat(event) = &news
+            && event.run_id().is_some_and(|run| *run != self.run)
+            && self.followed.concerns(event.session_key())
+        {
+            self.of_another_run(event);
+        }
         match news {
             News::Chat(event) if self.catch_up != CatchUp::Done => {
                 if self.stash.len() < MAX_STASH {
@@ -198,6 +212,9 @@ impl<'a> Turn<'a> {
     fn session_event(&mut self, event: Box<SessionEvent>) -> Goes {
         if self.followed.concerns(&event.session_key) {
             self.followed.note_seq(event.session_seq);
+            if self.followed.is_repeated(&event) {
+                return Goes::On;
+            }
             if self.early.is_none() && self.followed.repeats_an_answer(&event) {
                 return Goes::On;
             }
@@ -231,6 +248,10 @@ impl<'a> Turn<'a> {
             return Ok(Goes::On);
         }
         self.followed.note_seq(session_seq(&event));
+        if is_ours && !matches!(event, ChatEvent::Aborted { .. }) {
+            self.beside.behind = false;
+        }
+        self.note_steered(&event);
         let is_another_run = event.run_id().is_some() && !is_ours;
         if is_another_run || self.assembler.is_repeated(&event) {
             return Ok(Goes::On);
@@ -244,10 +265,18 @@ impl<'a> Turn<'a> {
         for show in shows {
             self.notice_at = now + NOTICE_AFTER;
             match show {
+                Show::End(_) if self.own.is_some() => self.has_own_run(),
                 Show::End(Ending::Final { usage }) => {
                     if self.verbose {
                         self.draw(Draw::Usage(usage, now));
                     }
+                    return Ok(Goes::Done);
+                }
+                Show::End(Ending::Error { message, reason })
+                    if self.beside.kept.is_some() && is_at_limit(reason.as_deref()) =>
+                {
+                    let code = self.beside.kept.take().unwrap_or_default();
+                    self.note(&format!("{code}: denied. {}", clean(&message)));
                     return Ok(Goes::Done);
                 }
                 Show::End(Ending::Error { message, reason }) => {
@@ -255,6 +284,9 @@ impl<'a> Turn<'a> {
                 }
                 // The answer of the command says so.
                 Show::End(Ending::Aborted) if self.beside.stops => return Ok(Goes::Done),
+                Show::End(Ending::Aborted) if self.beside.behind && self.abort_deadline.is_some() => {
+                    return Err(outcomes::withdrawn(&self.followed.session, &self.beside.waiting));
+                }
                 Show::End(Ending::Aborted) => return Err(outcomes::aborted(self.abort_deadline.is_some())),
                 Show::Paused {
                     code: Some(code),
@@ -273,28 +305,6 @@ impl<'a> Turn<'a> {
         Ok(Goes::On)
     }
 
-    fn paused(&mut self, code: String, about_limit: bool) {
-        if matches!(self.approve, Approve::Ask | Approve::Here) {
-            self.effects.push(Effect::Look(Some(code)));
-            return;
-        }
-        self.effects.push(Effect::Resolve(ApprovalResolveParams {
-            code,
-            decision: self.decision(about_limit),
-            word: None,
-            session_key: Some(self.followed.key()),
-            hash: None,
-        }));
-    }
-
-    /// `--approve all` is about calls: no answer without a person raises what a run may cost.
-    fn decision(&self, about_limit: bool) -> ApprovalAnswerKind {
-        match self.approve {
-            Approve::All if !about_limit => ApprovalAnswerKind::Allow,
-            Approve::All | Approve::Ask | Approve::Here | Approve::Never => ApprovalAnswerKind::Deny,
-        }
-    }
-
     fn sent(&mut self, result: ChatSendResult) -> Outcome<Goes> {
         self.draw(Draw::Sent(result.clone()));
         match result {
@@ -304,6 +314,7 @@ impl<'a> Turn<'a> {
                 duplicate,
                 seq,
                 stopped,
+                steers,
                 ..
             } => {
                 if stopped == Some(true) {
@@ -314,7 +325,8 @@ impl<'a> Turn<'a> {
                 }
                 self.show_early("");
                 self.accepted = true;
-                self.run = run_id;
+                // Sent a second time without the wish, it has its own run.
+                self.follow(run_id, steers.filter(|_| self.while_busy == Some(WhileBusy::Steer)));
                 self.followed.note_seq(seq);
                 let is_duplicate = duplicate == Some(true);
                 self.gap |= is_duplicate;
@@ -326,7 +338,14 @@ impl<'a> Turn<'a> {
                     };
                 }
                 if queued == Some(true) {
-                    self.note("queued behind another message…");
+                    self.beside.behind = true;
+                    if !is_duplicate && self.own.is_none() {
+                        self.note("queued behind another message…");
+                    }
+                    self.effects.push(Effect::Look(None));
+                } else {
+                    // A run that waited has given way to this one.
+                    self.beside.waiting.clear();
                 }
                 Ok(Goes::On)
             }
@@ -354,7 +373,12 @@ impl<'a> Turn<'a> {
         if self.abort_deadline.is_some() {
             return Err(outcomes::left());
         }
-        self.note("stopping… (Ctrl-C again leaves the run alone)");
+        self.withdraws();
+        self.note(if self.beside.behind {
+            "withdrawing your message… (Ctrl-C again leaves it in the queue)"
+        } else {
+            "stopping… (Ctrl-C again leaves the run alone)"
+        });
         self.abort_deadline = Some(now + ABORT_PATIENCE);
         self.effects.push(Effect::Abort(ChatAbortParams {
             session_key: self.followed.key(),
@@ -386,7 +410,7 @@ impl<'a> Turn<'a> {
             self.note(&if self.beside.waiting.is_empty() {
                 format!("still waiting for the answer after {waited} (Ctrl-C stops the run)")
             } else {
-                "the run waits for your word: y or n".to_owned()
+                "a question waits for your word: y or n".to_owned()
             });
         }
         Ok(Goes::On)
@@ -405,6 +429,8 @@ impl<'a> Turn<'a> {
 mod beside;
 #[path = "catch_up.rs"]
 mod catch_up;
+#[path = "steering.rs"]
+mod steering;
 
 #[cfg(test)]
 #[path = "turn_tests.rs"]

@@ -6,7 +6,7 @@ use gsv_link::LinkError;
 use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, Attachment, ChatAbortParams,
     ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, SessionEvent, SessionSubscribeParams,
-    SessionSubscribeResult, Usage,
+    SessionSubscribeResult, Usage, WhileBusy,
 };
 
 use super::assembler::Show;
@@ -21,6 +21,8 @@ pub struct Request {
     /// Show what the answer cost.
     pub verbose: bool,
     pub approve: Approve,
+    /// What the message does while a run is under way.
+    pub while_busy: Option<WhileBusy>,
 }
 
 /// What becomes of a call that waits for a word.
@@ -34,10 +36,20 @@ pub enum Approve {
     All,
 }
 
-/// Ids of a new message; random, so the driver makes them.
+/// Ids of a message; random, so the driver makes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
     pub run: RunId,
     pub message: MessageId,
+}
+
+impl Ids {
+    pub fn from(run: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            run: RunId(run.into()),
+            message: MessageId(message.into()),
+        }
+    }
 }
 
 pub enum Input {
@@ -54,6 +66,10 @@ pub enum Input {
     Command(String, MessageId),
     /// Its answer.
     Commanded(String, Result<ChatSendResult, LinkError>),
+    /// The user wrote a message for the run under way.
+    Steer(String, Ids),
+    /// Its answer.
+    Steered(MessageId, Result<ChatSendResult, LinkError>),
     /// The user's word about the call that was shown last.
     Decided(ApprovalAnswerKind),
     /// The time of `wake_at` has come.
@@ -68,6 +84,8 @@ pub enum Effect {
     Abort(ChatAbortParams),
     /// Send a command now, whatever else is under way.
     Command(ChatSendParams),
+    /// Send a message for the run now.
+    Steer(MessageId, ChatSendParams),
     /// Ask which calls wait: a question that was announced may have ended since. Without a code: which ones are left.
     Look(Option<String>),
     Resolve(ApprovalResolveParams),

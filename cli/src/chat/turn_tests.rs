@@ -1,6 +1,6 @@
 use super::*;
 use gsv_link::LinkError;
-use gsv_protocol::types::{ApprovalEntry, MessageId};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, MessageId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -25,11 +25,9 @@ fn start(followed: &mut Followed, timeout: Option<Duration>) -> Turn<'_> {
         timeout,
         verbose: true,
         approve: Approve::Ask,
+        while_busy: None,
     };
-    let ids = Ids {
-        run: RunId("R".to_owned()),
-        message: MessageId("M".to_owned()),
-    };
+    let ids = Ids::from("R", "M");
     let (turn, effects) = Turn::start(followed, request, ids);
     let [Effect::Send(params)] = &effects[..] else {
         panic!("{effects:?}")
@@ -111,6 +109,7 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::Draw(Draw::Usage(..)) => Some("usage".to_owned()),
         Effect::Look(code) => Some(format!("look {}", code.as_deref().unwrap_or("all"))),
         Effect::Command(params) => Some(format!("command {}", params.message)),
+        Effect::Steer(_, params) => Some(format!("steer {}", params.message)),
         Effect::Draw(Draw::Question(entries)) => Some(format!("question {}", entries[0].code)),
         Effect::Resolve(params) => Some(format!("resolve {} {:?}", params.code, params.decision)),
         Effect::Draw(Draw::Sent(_) | Draw::Event(_)) => None,
@@ -328,6 +327,8 @@ fn notes_of_this_session_are_shown_and_of_others_not() {
     };
     assert_eq!(turn.plays(note(SESSION), 0), ["session laptop is back"]);
     assert_eq!(turn.plays(note("other"), 0), [""; 0]);
+    // The gateway sends an event of the log at least once.
+    assert_eq!(turn.plays(note(SESSION), 0), [""; 0]);
 }
 
 #[test]
@@ -400,6 +401,10 @@ fn sp10_approve_all_raises_no_limit_of_a_run() {
         })
         .collect();
     assert_eq!(decisions, [ApprovalAnswerKind::Deny]);
+    assert_eq!(
+        words(&effects)[0],
+        "note K7Q2A: --approve all allows calls and raises no limit, so it is denied"
+    );
 }
 
 #[test]
@@ -513,10 +518,7 @@ fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call()
         ["note K7Q2A has only just come, so nothing was answered. Read it, then type y or n."]
     );
     assert_eq!(turn.wake_at(), seconds(2));
-    assert_eq!(
-        turn.plays(Input::Wake, 2),
-        ["note K7Q2A: y allows this call once, n denies it; the run waits meanwhile"]
-    );
+    assert_eq!(turn.plays(Input::Wake, 2), ["note K7Q2A: y or n?"]);
     let effects = turn.handle(Input::Decided(ApprovalAnswerKind::Allow), seconds(2));
     let [Effect::Resolve(params)] = &effects[..] else {
         panic!("{effects:?}")
@@ -534,4 +536,185 @@ fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call()
     assert_eq!(shown, ["note K7Q2A: allowed, the agent goes on", "look all"]);
     assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 3), [""; 0]);
     assert_eq!(turn.plays(delta(0, "On"), 4), ["text On"]);
+}
+
+fn queued() -> Input {
+    sent(json!({"status": "started", "runId": "R", "seq": 1, "queued": true}))
+}
+
+/// A question of the run before.
+fn earlier(code: &str) -> ApprovalEntry {
+    ApprovalEntry {
+        run_id: RunId("before".to_owned()),
+        ..waiting(code)
+    }
+}
+
+const BEHIND: [&str; 2] = ["note queued behind another message…", "look all"];
+
+#[test]
+fn ap12_a_message_behind_a_question_ends_with_5_and_says_what_waits_for_whom() {
+    for approve in [Approve::Ask, Approve::Never, Approve::All] {
+        let mut followed = followed();
+        let mut turn = start(&mut followed, None);
+        turn.approve = approve;
+        assert_eq!(turn.plays(queued(), 0), BEHIND);
+        assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 0), [""; 0]);
+        // The run before asks only now.
+        let paused = json!({"runId": "before", "state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A"});
+        assert_eq!(turn.plays(chat(paused), 0), ["look K7Q2A"]);
+        let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![earlier("K7Q2A")]);
+        let effects = turn.handle(listed, seconds(1));
+        let Some(Effect::End(Err(failure))) = effects.last() else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(failure.exit.code(), 5);
+        assert!(
+            failure.message.starts_with("Your message is accepted and waits"),
+            "{failure:?}"
+        );
+        assert!(
+            failure.lines.iter().any(|line| line.contains("rm -rf build")),
+            "{failure:?}"
+        );
+        assert!(failure.next.contains("`gsv approval allow K7Q2A`"), "{failure:?}");
+        assert!(failure.next.contains("gsv session preview"), "{failure:?}");
+    }
+}
+
+#[test]
+fn ap12_at_the_prompt_a_question_before_the_message_is_shown_and_ctrl_c_says_what_remains() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.approve = Approve::Here;
+    assert_eq!(turn.plays(queued(), 0), BEHIND);
+    let listed = Input::Looked(None, vec![earlier("K7Q2A")]);
+    assert_eq!(turn.plays(listed, 0), ["question K7Q2A"]);
+    assert!(turn.asks() && !turn.gives_way());
+    let withdrawing = "note withdrawing your message… (Ctrl-C again leaves it in the queue)";
+    assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
+    let aborted = chat(json!({"state": "aborted", "sessionSeq": 4}));
+    let end = turn.plays(aborted, 2);
+    let still = "end 130: Your message is withdrawn. The run before it still waits for your answer to K7Q2A.";
+    assert_eq!(end.last().map(String::as_str), Some(still));
+    // The question can still be answered.
+    assert_eq!(turn.into_waiting().len(), 1);
+}
+
+#[test]
+fn ap12_the_end_of_the_run_before_takes_its_questions_away() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.approve = Approve::Here;
+    turn.plays(queued(), 0);
+    turn.plays(Input::Looked(None, vec![earlier("K7Q2A")]), 0);
+    turn.plays(chat(json!({"runId": "before", "state": "aborted", "sessionSeq": 3})), 1);
+    assert!(!turn.asks());
+}
+
+fn about_limit(code: &str) -> ApprovalEntry {
+    ApprovalEntry {
+        limit: Some(true),
+        ..waiting(code)
+    }
+}
+
+#[test]
+fn sp10_the_owners_own_no_ends_the_turn_with_one_calm_line() {
+    for resolved_first in [true, false] {
+        let mut followed = followed();
+        let mut turn = start(&mut followed, None);
+        turn.approve = Approve::Here;
+        turn.plays(accepted(1), 0);
+        turn.plays(Input::Looked(None, vec![about_limit("K7Q2A")]), 0);
+        assert!(!turn.gives_way(), "it has only just come");
+        turn.plays(Input::Wake, 1);
+        assert!(turn.gives_way());
+        let resolve = turn.plays(Input::Decided(ApprovalAnswerKind::Deny), 1);
+        assert_eq!(resolve, ["resolve K7Q2A Deny"]);
+        let result = Ok(read(json!({"outcome": "denied", "limit": true})));
+        let resolved = Input::Resolved("K7Q2A".to_owned(), ApprovalAnswerKind::Deny, result);
+        if resolved_first {
+            assert_eq!(turn.plays(resolved, 1), ["look all"]);
+        }
+        let error =
+            json!({"state": "error", "sessionSeq": 3, "reason": "budget.steps", "error": "It used up its 1 step."});
+        assert_eq!(
+            turn.plays(chat(error), 1),
+            ["note K7Q2A: denied. It used up its 1 step.", "end"]
+        );
+    }
+}
+
+#[test]
+fn sp10_the_sender_of_the_message_that_ends_a_paused_run_is_told() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.waits(vec![about_limit("K7Q2A")]);
+    turn.plays(accepted(4), 0);
+    assert!(!turn.asks(), "the run that waited has given way");
+    let error = json!({"runId": "before", "state": "error", "sessionSeq": 3, "reason": "budget.steps", "error": "Its 1 step is used up."});
+    assert_eq!(
+        turn.plays(chat(error), 0),
+        ["note the run before this message has ended: Its 1 step is used up."]
+    );
+}
+
+#[test]
+fn sp10_the_error_of_a_run_at_its_limit_says_once_what_to_do() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.plays(accepted(1), 0);
+    let text = "The run used up its 1 step. Say \"continue\" to go on, or raise `limits.stepsPerRun`.";
+    let error = json!({"state": "error", "sessionSeq": 2, "reason": "budget.steps", "error": text});
+    let effects = turn.handle(chat(error), seconds(1));
+    let Some(Effect::End(Err(failure))) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!((failure.message.as_str(), failure.next_step()), (text, None));
+}
+
+fn steers(followed: &mut Followed) -> Turn<'_> {
+    let mut turn = start(followed, None);
+    turn.while_busy = Some(WhileBusy::Steer);
+    let answer = json!({"status": "started", "runId": "R", "queued": true, "seq": 2, "steers": "before"});
+    let note = "note the run under way gets it at its next step";
+    assert_eq!(turn.plays(sent(answer), 0), [note, "look all"]);
+    turn
+}
+
+#[test]
+fn wb6_a_message_for_a_run_that_waits_for_a_word_ends_with_5() {
+    let mut followed = followed();
+    let mut turn = steers(&mut followed);
+    let end = turn.plays(Input::Looked(None, vec![earlier("K7Q2A")]), 1);
+    let words = "end 5: Your message is accepted and waits: the run before it needs your answer first.";
+    assert_eq!(end.last().map(String::as_str), Some(words));
+}
+
+#[test]
+fn wb9_ctrl_c_takes_a_message_for_the_run_back_and_the_run_goes_on() {
+    let mut followed = followed();
+    let mut turn = steers(&mut followed);
+    turn.plays(Input::Looked(None, Vec::new()), 0);
+    let delta = json!({"runId": "before", "state": "delta", "step": 1, "attempt": 1, "offset": 0, "text": "On.\n\n"});
+    turn.plays(chat(delta), 0);
+    let withdrawing = "note withdrawing your message… (Ctrl-C again leaves it in the queue)";
+    assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
+    let end = turn.plays(chat(json!({"state": "aborted", "sessionSeq": 4})), 2);
+    let words = "end 130: Your message is withdrawn. The run before it goes on.";
+    assert_eq!(end.last().map(String::as_str), Some(words));
+}
+
+#[test]
+fn wb2_ctrl_c_stops_the_run_that_has_had_the_message() {
+    let mut followed = followed();
+    let mut turn = steers(&mut followed);
+    turn.plays(Input::Looked(None, Vec::new()), 0);
+    let shown = json!({"messageId": "M", "runId": "R"});
+    let status =
+        json!({"runId": "before", "state": "status", "text": "t", "step": 2, "sessionSeq": 4, "steered": shown});
+    turn.plays(chat(status), 1);
+    let stopping = "note stopping… (Ctrl-C again leaves the run alone)";
+    assert_eq!(turn.plays(Input::Interrupted, 1), [stopping, "abort before"]);
 }

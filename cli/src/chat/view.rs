@@ -8,16 +8,16 @@ use gsv_protocol::types::{ApprovalEntry, ChatTool, ChatToolPhase, ToolOutcome, U
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::assembler::Show;
+use super::assembler::{Show, message_text};
 use super::files;
 use super::lines::Lines;
 use super::live::{Live, Screen};
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
-use crate::commands::approval::question;
+use crate::commands::approval_view::question;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
-use crate::markdown::Look;
+use crate::markdown::{self, Look};
 use crate::output::{Output, Style};
 use crate::units;
 
@@ -52,8 +52,18 @@ impl View {
             Draw::Event(event) => self.json("chat", &event),
             Draw::Session(event) => {
                 self.json("session", &json!({ "event": event }));
-                if let Some(text) = event.text.filter(|text| !text.trim().is_empty()) {
-                    self.note(&clean(&text));
+                match &event.message {
+                    Some(message) => {
+                        let is_plain = matches!(self, Self::Plain(..) | Self::Json(_));
+                        self.beside(|out| {
+                            out.note(&said(&message_text(message), (!is_plain).then(|| screen(out).look)));
+                        });
+                    }
+                    None => {
+                        if let Some(text) = event.text.filter(|text| !text.trim().is_empty()) {
+                            self.note(&clean(&text));
+                        }
+                    }
                 }
             }
             Draw::Lost(reason) => {
@@ -185,22 +195,36 @@ impl View {
     }
 }
 
-/// The questions about calls that wait, and how the first one is answered at the prompt.
+/// The questions that wait, and how the first one is answered at the prompt.
 pub fn asked(waiting: &[ApprovalEntry]) -> Vec<String> {
     let now = units::now_ms();
-    waiting.iter().rev().flat_map(|entry| question(entry, now)).collect()
+    let questions = waiting.iter().rev().flat_map(|entry| question(entry, now));
+    questions.chain(how_to_answer(waiting)).collect()
+}
+fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
+    let first = waiting.first()?;
+    let code = visible(&first.code);
+    Some(if first.limit.is_some() {
+        format!("{code}: y lets the run continue, n ends it; a message ends it too and is sent at once")
+    } else {
+        format!("{code}: y allows this call once, n denies it; the run waits meanwhile")
+    })
 }
 /// Shown when a word at the prompt counts.
-pub fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
-    let code = visible(&waiting.first()?.code);
-    Some(format!(
-        "{code}: y allows this call once, n denies it; the run waits meanwhile"
-    ))
+pub fn now_answer(waiting: &[ApprovalEntry]) -> Option<String> {
+    Some(format!("{}: y or n?", visible(&waiting.first()?.code)))
 }
 /// The word was typed before the question could be read.
 pub fn too_early(waiting: &[ApprovalEntry]) -> String {
     let code = waiting.first().map(|first| visible(&first.code)).unwrap_or_default();
     format!("{code} has only just come, so nothing was answered. Read it, then type y or n.")
+}
+
+/// An answer of the agent beside the conversation: Markdown, or its source where nothing renders it.
+pub fn said(text: &str, look: Option<Look>) -> String {
+    let text = clean(text);
+    let shown = look.map_or_else(|| text.clone(), |look| markdown::render(&text, look));
+    shown.trim_end().to_owned()
 }
 
 const AGAIN: &str = "(the answer begins again)";

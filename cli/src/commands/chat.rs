@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use gsv_protocol::methods::ChatSend;
-use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey};
+use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey, WhileBusy};
 use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,6 +19,7 @@ use crate::chat::interactive;
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
 use crate::clean::clean;
+use crate::config::{Config, Key};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
@@ -34,6 +35,12 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     };
     let files = choose(&args.attach)?;
     let message = message(context, &args.message.join(" "))?;
+    if args.interrupt && message.is_none() {
+        return Err(Failure::usage(
+            "--interrupt needs a message.",
+            "Write one: `gsv chat --interrupt MESSAGE`. At the prompt, Esc stops the run.",
+        ));
+    }
     // A file needs no message.
     if files.is_empty() && message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage("The message is empty.", "Write one: `gsv chat hello`."));
@@ -54,6 +61,7 @@ async fn set_mode(context: &Context, session: &SessionKey, mode: PolicyMode) -> 
         run_id: None,
         message_id: None,
         attachments: None,
+        while_busy: None,
     };
     match context.ask::<ChatSend>(params).await? {
         ChatSendResult::Command { error: Some(error), .. } => Err(Failure::failed(
@@ -103,6 +111,15 @@ fn is_fed() -> bool {
     matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
+/// None: the message waits for its turn, which is what every gateway does.
+fn while_busy(args: &Chat) -> Option<WhileBusy> {
+    match (args.steer, args.interrupt) {
+        (true, _) => Some(WhileBusy::Steer),
+        (_, true) => Some(WhileBusy::Interrupt),
+        _ => None,
+    }
+}
+
 async fn talk(context: &Context, session: String, args: &Chat, message: Option<String>, files: Vec<Chosen>) -> Outcome {
     let (out, verbose) = (context.out, args.verbose);
     let approve = match args.approve {
@@ -131,6 +148,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
                     timeout: args.timeout,
                     verbose,
                     approve,
+                    while_busy: while_busy(args),
                 };
                 conversation.turn(request, &mut View::new(out), &mut interrupts).await
             }
@@ -144,6 +162,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
             files,
             verbose,
             approve,
+            steers: args.steer || Config::load()?.get(Key::ChatEnter) == Some("steer"),
             out,
         };
         interactive::talk(given, &mut conversation, home.join("history"), &mut interrupts).await

@@ -1,7 +1,8 @@
-//! `gsv config edit`: the whole configuration in the user's editor. The gateway checks it as a whole; a refused file is opened again
-//! with the reason. Secrets are masked by the gateway and never reach the file.
+//! `gsv config edit`: the whole configuration in the user's editor. The gateway checks it as a whole; on a terminal, a refused file is
+//! opened again with the reason. Secrets are masked by the gateway and never reach the file.
 
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use gsv_protocol::errors;
@@ -35,11 +36,17 @@ pub async fn run(context: &Context) -> Outcome {
         ));
     };
     let draft = Draft::new()?;
-    let mut body = pretty(&config);
+    let original = pretty(&config);
+    let mut body = original.clone();
     let mut refused: Option<Failure> = None;
+    // Without a person, an editor that is a program makes the same mistake each time.
+    let is_watched = io::stdin().is_terminal();
     loop {
+        if let Some(failure) = refused.take_if(|_| !is_watched) {
+            return Err(draft.kept(failure));
+        }
         let text = format!("{}{body}", comment(refused.as_ref()));
-        let edited = draft.edit(&text)?;
+        let edited = draft.edit(&text, &original)?;
         if edited == text {
             return match refused {
                 None => {
@@ -54,7 +61,10 @@ pub async fn run(context: &Context) -> Outcome {
         let wanted = match serde_json::from_str::<Value>(&blanked(&edited)) {
             Ok(wanted) => wanted,
             Err(error) => {
-                refused = Some(Failure::usage(format!("The file is not valid JSON: {error}."), ""));
+                refused = Some(Failure::usage(
+                    format!("The file is not valid JSON: {error}."),
+                    "Correct that line.",
+                ));
                 continue;
             }
         };
@@ -151,11 +161,19 @@ impl Draft {
         })
     }
 
-    /// Opens the text in the editor and gives what was saved.
-    fn edit(&self, text: &str) -> Outcome<String> {
+    /// Opens the text in the editor and gives what was saved. `original`: what the gateway has; a draft of only that is not kept.
+    fn edit(&self, text: &str, original: &str) -> Outcome<String> {
         let doing = format!("write {}", self.path.display());
         write_private_file(&self.path, text.as_bytes()).or_fail(&doing, "Free some space, or check the folder.")?;
-        editor::open(&self.path)?;
+        if let Err(failure) = editor::open(&self.path) {
+            let is_untouched =
+                fs::read(&self.path).is_ok_and(|bytes| without_comments(&String::from_utf8_lossy(&bytes)) == original);
+            if is_untouched {
+                self.remove();
+                return Err(failure);
+            }
+            return Err(self.kept(failure));
+        }
         let doing = format!("read {}", self.path.display());
         let bytes = fs::read(&self.path).or_fail(&doing, "Save the file under its own name.")?;
         String::from_utf8(bytes).map_err(|_| {

@@ -10,7 +10,8 @@ use gsv_protocol::types::{
 };
 
 use super::context::Context;
-use super::cron_view::{next, rhythm, runs, standing, table, work};
+use super::cron_calendar;
+use super::cron_view::{next, rhythm, runs, standing, table, what_comes, work};
 use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
 use crate::clean::one_line;
 use crate::client::Client;
@@ -35,6 +36,7 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
             shown.await
         }
         CronCommand::Show { id } => show(context, &id).await,
+        CronCommand::Calendar { days } => cron_calendar::run(context, days).await,
         CronCommand::Preview { when, count } => {
             let schedule = schedule(when)?.ok_or_else(no_schedule)?;
             let params = CronPreviewParams {
@@ -139,10 +141,9 @@ async fn add(
     let result = client.call::<AddJob>(params).await?;
     client.close().await;
     let id = one_line(&result.job.id, 64);
-    context.out.done(
-        &result,
-        &format!("{id} is added; remove it with `gsv cron remove {id}`"),
-    );
+    context
+        .out
+        .done(&result, &format!("{id} is added: {}", what_comes(&result.job)));
     Ok(())
 }
 
@@ -198,7 +199,7 @@ async fn edit(
     Ok(())
 }
 
-fn spec(message: String, how: CronHow, session: Option<SessionKey>) -> CronSpec {
+pub(super) fn spec(message: String, how: CronHow, session: Option<SessionKey>) -> CronSpec {
     if how.remind {
         return CronSpec::SystemEvent {
             text: message,

@@ -8,7 +8,7 @@ use crate::units::{ago, duration, now_ms, time};
 
 pub fn work(spec: &CronSpec) -> String {
     match spec {
-        CronSpec::SystemEvent { text, .. } => format!("says in your conversation: {}", one_line(text, 400)),
+        CronSpec::SystemEvent { text, .. } => format!("reminds you: {}", one_line(text, 400)),
         CronSpec::Task { message, to, .. } => {
             let place = to
                 .as_deref()
@@ -17,6 +17,25 @@ pub fn work(spec: &CronSpec) -> String {
             format!("{}{place}", one_line(message, 400))
         }
     }
+}
+
+/// What a new job does at its time, and how to change one's mind.
+pub fn what_comes(job: &CronJob) -> String {
+    let id = one_line(&job.id, 64);
+    let remove = format!("Remove it: `gsv cron remove {id}`.");
+    let CronSpec::Task { to, deliver, .. } = &job.spec else {
+        return format!("the agent reminds you in your conversation. {remove}");
+    };
+    let answer = match (to, deliver) {
+        (Some(to), _) => format!("sends the answer to {}", one_line(to, 200)),
+        (None, Some(false)) => format!("keeps the answer for `gsv cron runs {id}`"),
+        (None, _) => "puts the answer into your conversation".to_owned(),
+    };
+    let reminder = match job.schedule {
+        CronSchedule::At { .. } => " To be only reminded of it, add it with --remind.",
+        _ => "",
+    };
+    format!("the agent does the task and {answer}. {remove}{reminder}")
 }
 
 pub fn rhythm(schedule: &CronSchedule) -> String {
@@ -104,7 +123,7 @@ pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -118,6 +137,38 @@ mod tests {
         assert_eq!(
             runs(&rows, 7_200_000).lines(None).join("\n"),
             "job     time     became             took   what\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
+        );
+    }
+
+    #[test]
+    fn f48_a_new_job_says_what_will_happen() {
+        let says = |schedule: Value, spec: Value| {
+            let job = json!({
+                "id": "a", "agentId": "main", "name": "A", "enabled": true, "createdAtMs": 0, "updatedAtMs": 0, "schedule": schedule,
+                "spec": spec, "state": {}
+            });
+            what_comes(&serde_json::from_value(job).unwrap())
+        };
+        let (at, every) = (
+            json!({"kind": "at", "atMs": 1}),
+            json!({"kind": "every", "everyMs": 60_000}),
+        );
+        let task = json!({"mode": "task", "message": "x"});
+        assert_eq!(
+            says(at.clone(), json!({"mode": "systemEvent", "text": "x"})),
+            "the agent reminds you in your conversation. Remove it: `gsv cron remove a`."
+        );
+        assert_eq!(
+            says(at, task.clone()),
+            "the agent does the task and puts the answer into your conversation. Remove it: `gsv cron remove a`. To be only reminded of it, add it with --remind."
+        );
+        assert_eq!(
+            says(every.clone(), task),
+            "the agent does the task and puts the answer into your conversation. Remove it: `gsv cron remove a`."
+        );
+        assert_eq!(
+            says(every, json!({"mode": "task", "message": "x", "deliver": false})),
+            "the agent does the task and keeps the answer for `gsv cron runs a`. Remove it: `gsv cron remove a`."
         );
     }
 

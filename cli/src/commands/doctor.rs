@@ -10,16 +10,15 @@ use gsv_protocol::types::{
     SessionStatsParams, SessionsListParams,
 };
 use gsv_protocol::{NoParams, errors};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::channel_account::{self, Standing};
 use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
+use super::doctor_report::Report;
 use super::local::Local;
-use super::node::{private_folders, sandbox_settings};
-use crate::clean::one_line;
+use super::node::{last_workspace, private_folders, sandbox_settings, start_words};
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
@@ -28,9 +27,8 @@ use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
 use crate::embedded::sealing_key::{self, SealingKeys};
 use crate::embedded::up::is_loopback;
-use crate::exit::{Failure, OrFail, Outcome};
+use crate::exit::{OrFail, Outcome};
 use crate::node_policy::NodePolicy;
-use crate::output::{Output, Style};
 use crate::paths;
 use crate::units::{duration, now_ms};
 use gsv_node::sandbox::{Profile, Tier, describe, examine};
@@ -41,97 +39,9 @@ const UNCONFINED: &str = "the agent's commands on this machine can do what you c
 const OTHER_USER: &str = "Run the node as another user: make it a token with `gsv token create --scope node --node NAME`, and as that user run `gsv node --id NAME` with GSV_URL and GSV_TOKEN set.";
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Level {
-    Ok,
-    Warn,
-    Fail,
-}
-
-#[derive(Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    level: Level,
-    found: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    next: String,
-}
-
-struct Report {
-    out: Output,
-    checks: Vec<Check>,
-}
-
-impl Report {
-    fn ok(&mut self, name: &'static str, found: impl Into<String>) {
-        self.add(name, Level::Ok, found.into(), String::new());
-    }
-
-    fn warn(&mut self, name: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.add(name, Level::Warn, found.into(), next.into());
-    }
-
-    fn fail(&mut self, name: &'static str, found: impl Into<String>, next: impl Into<String>) {
-        self.add(name, Level::Fail, found.into(), next.into());
-    }
-
-    fn failure(&mut self, name: &'static str, failure: Failure) {
-        self.fail(name, failure.message, failure.next);
-    }
-
-    /// Prints each check as soon as it is known, because some take seconds.
-    fn add(&mut self, name: &'static str, level: Level, found: String, next: String) {
-        if !self.out.json {
-            let (style, mark) = match level {
-                Level::Ok => (Style::Green, "ok  "),
-                Level::Warn => (Style::Yellow, "warn"),
-                Level::Fail => (Style::Red, "fail"),
-            };
-            let (mark, found) = (self.out.paint(style, mark), one_line(&found, usize::MAX));
-            self.out.line(&format!("{mark}  {name:9}  {found}"));
-            if !next.is_empty() {
-                self.out
-                    .line(&format!("                 → {}", one_line(&next, usize::MAX)));
-            }
-        }
-        self.checks.push(Check {
-            name,
-            level,
-            found,
-            next,
-        });
-    }
-
-    fn finish(self) -> Outcome {
-        let count = |level| self.checks.iter().filter(|check| check.level == level).count();
-        let (failed, warned) = (count(Level::Fail), count(Level::Warn));
-        let words = if warned == 0 {
-            "No problems found."
-        } else {
-            "Nothing is broken."
-        };
-        self.out.show(json!({ "ok": failed == 0, "checks": self.checks }), |_| {
-            if failed == 0 {
-                self.out.aside(words);
-            }
-        });
-        if failed == 0 {
-            return Ok(());
-        }
-        Err(Failure::failed(
-            format!("{failed} of {} checks failed.", self.checks.len()),
-            "Fix them as the lines above say, then run `gsv doctor` again.",
-        ))
-    }
-}
-
 /// `offline`: the model is not called, which costs a few tokens.
 pub async fn run(context: &Context, offline: bool) -> Outcome {
-    let mut report = Report {
-        out: context.out,
-        checks: Vec::new(),
-    };
+    let mut report = Report::new(context.out);
     let config = check_config(&mut report);
     let layout = Layout::find()?;
     let url = find_url(&context.global, config.as_ref().unwrap_or(&Config::empty()));
@@ -148,7 +58,7 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
         }
         Err(failure) => report.failure("address", failure),
     }
-    check_sandbox(&mut report, &layout);
+    check_sandbox(&mut report, &layout, config.as_ref());
     match config.map(|config| Account::find(&context.global, &config)) {
         Some(Ok(account)) => check_gateway(&mut report, &account, stopped, offline).await,
         Some(Err(failure)) => report.failure("token", failure),
@@ -171,7 +81,7 @@ fn check_config(report: &mut Report) -> Option<Config> {
 }
 
 /// What the agent's commands may do on this machine, when it was ever a node.
-fn check_sandbox(report: &mut Report, layout: &Layout) {
+fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Config>) {
     const NAME: &str = "sandbox";
     if !layout.home.join("node").is_dir() {
         return;
@@ -188,9 +98,18 @@ fn check_sandbox(report: &mut Report, layout: &Layout) {
             format!("Set `sandbox = \"workspace\"` in node.toml. Or: {OTHER_USER}"),
         );
     }
-    let (temp, tested) = (std::env::temp_dir(), private_folders());
-    let tested = tested.map(|private| examine(&settings, &temp, &private, &Tier::ALL));
-    let _ = std::fs::remove_dir_all(&settings.own);
+    // As the node asks: another folder may have another answer. The test's own one is in no private folder.
+    let own_workspace = settings.own.with_extension("work");
+    let workspace = last_workspace(&layout.home, config).unwrap_or_else(|| own_workspace.clone());
+    let made = std::fs::create_dir_all(&workspace).or_fail(
+        format_args!("make the folder {}", workspace.display()),
+        "Check its permissions.",
+    );
+    let tested = made.and_then(|()| private_folders());
+    let tested = tested.map(|private| examine(&settings, &workspace, &private, &Tier::ALL));
+    for own in [&settings.own, &own_workspace] {
+        let _ = std::fs::remove_dir_all(own);
+    }
     let (level, problem) = match tested {
         Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
         Ok(Err(error)) => (None, error.to_string()),
@@ -344,7 +263,7 @@ async fn check_nodes(report: &mut Report, client: &Client) {
         .collect();
     if online.is_empty() {
         let found = "none is connected, so the agent can't use any";
-        report.warn("machines", found, "Start one: `gsv node --id laptop`.");
+        report.warn("machines", found, format!("Start one: `{}`.", start_words()));
     } else {
         report.ok("machines", format!("online: {}", online.join(", ")));
     }

@@ -86,9 +86,10 @@ async fn on(context: &Context, args: HeartbeatOn) -> Outcome {
         .map(|at| format!(", next {}", time(at)))
         .unwrap_or_default();
     let words = format!(
-        "{} looks every {}{next}; write what to look for: `gsv workspace edit HEARTBEAT.md`",
+        "{} looks every {}{}{next}; write what to look for: `gsv workspace edit HEARTBEAT.md`",
         one_line(&result.agent_id.0, 64),
-        duration(state.every_ms.unwrap_or_default())
+        duration(state.every_ms.unwrap_or_default()),
+        active(state)
     );
     context.out.done(&result, &words);
     Ok(())
@@ -117,21 +118,34 @@ fn hours(given: Option<&str>, timezone: Option<String>) -> Outcome<Option<Heartb
     }))
 }
 
+/// The hours, which a heartbeat keeps until others are given.
+fn active(state: &HeartbeatState) -> String {
+    state.active_hours.as_ref().map_or_else(String::new, |hours| {
+        format!(
+            ", {} to {} ({})",
+            one_line(hours.start.as_deref().unwrap_or("00:00"), 5),
+            one_line(hours.end.as_deref().unwrap_or("24:00"), 5),
+            one_line(hours.timezone.as_deref().unwrap_or("UTC"), 64)
+        )
+    })
+}
+
+/// Where an answer goes, beside the main conversation.
+fn answers(target: &str) -> String {
+    match target {
+        "last" => "answers go to your last direct chat".to_owned(),
+        "none" => "answers stay in the main conversation".to_owned(),
+        place => format!("answers go to {}", one_line(place, 200)),
+    }
+}
+
 fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
     let mut lines = Vec::new();
     match state.every_ms {
         None => lines.push("off".to_owned()),
         Some(every) => {
-            let hours = state.active_hours.as_ref().map_or_else(String::new, |hours| {
-                format!(
-                    ", {} to {} ({})",
-                    one_line(hours.start.as_deref().unwrap_or("00:00"), 5),
-                    one_line(hours.end.as_deref().unwrap_or("24:00"), 5),
-                    one_line(hours.timezone.as_deref().unwrap_or("UTC"), 64)
-                )
-            });
-            let target = one_line(state.target.as_deref().unwrap_or("last"), 200);
-            lines.push(format!("every {}{hours}, answers to {target}", duration(every)));
+            let answers = answers(state.target.as_deref().unwrap_or("last"));
+            lines.push(format!("every {}{}, {answers}", duration(every), active(state)));
         }
     }
     if let Some(problem) = &state.problem {
@@ -196,7 +210,7 @@ mod tests {
         assert_eq!(
             lines(&state, 1_800_000),
             [
-                "every 30 min, 08:00 to 22:00 (Europe/Amsterdam), answers to last",
+                "every 30 min, 08:00 to 22:00 (Europe/Amsterdam), answers go to your last direct chat",
                 "last 30 min ago, skipped: HEARTBEAT.md has no task.",
                 "in the last day 2 model runs for $0.0200; skipped 30 empty, 4 not due",
             ]

@@ -28,6 +28,7 @@ pub fn time_of(message: &Value) -> String {
 pub fn speaker(message: &Value) -> String {
     match text_at(message, "role") {
         "user" if is_summary(message) => "Summary".to_owned(),
+        "user" if by_itself(&words(message)).is_some() => "GSV".to_owned(),
         "user" => "You".to_owned(),
         "assistant" => "Agent".to_owned(),
         "toolResult" => "Tool".to_owned(),
@@ -44,6 +45,18 @@ pub fn is_summary(message: &Value) -> bool {
         _ => None,
     });
     text.is_some_and(|text| text.starts_with("[Summary made by GSV"))
+}
+
+/// What the gateway wrote to begin a run by itself: who wanted it (`job "Weather"`, `heartbeat`), and what for.
+pub fn by_itself(text: &str) -> Option<(String, &str)> {
+    let (head, wanted) = text
+        .strip_prefix('[')?
+        .split_once(" No person has written this just now.]\n")?;
+    if head == "This is a heartbeat." {
+        return Some(("heartbeat".to_owned(), wanted));
+    }
+    let (name, _) = head.strip_prefix("The job ")?.rsplit_once(" runs now")?;
+    Some((format!("job {name}"), wanted))
 }
 
 /// A part of a message.
@@ -112,6 +125,19 @@ pub fn words(message: &Value) -> String {
     words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// The message before the newest answer with this text: when answers come quickly, later messages are already there. Without such an
+/// answer, the newest message of a person.
+pub fn question_before(messages: &[Value], answer: Option<&str>) -> Option<String> {
+    let compared = |text: &str| text.split_whitespace().collect::<String>();
+    let is_it = |message: &Value, text: &str| {
+        text_at(message, "role") == "assistant" && compared(&words(message)) == compared(text)
+    };
+    let at = answer.and_then(|text| messages.iter().rposition(|message| is_it(message, text)));
+    let before = messages.get(..at.unwrap_or(messages.len())).unwrap_or_default();
+    let asked = before.iter().rev().find(|message| text_at(message, "role") == "user");
+    asked.map(words)
+}
+
 /// A message with its heading; the result of a tool in one line.
 pub fn print(out: Output, message: &Value) {
     if text_at(message, "role") == "toolResult" {
@@ -167,6 +193,24 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn an_answer_is_shown_with_its_own_question_also_when_others_have_come_since() {
+        let said = |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
+        let messages = [
+            said("user", "first"),
+            said("assistant", "It is\none."),
+            said("user", "second"),
+            said("assistant", "two"),
+            said("user", "third"),
+        ];
+        let question = |answer| question_before(&messages, answer);
+        assert_eq!(question(Some("It is one.")).as_deref(), Some("first"));
+        assert_eq!(question(Some("two")).as_deref(), Some("second"));
+        assert_eq!(question(Some("an answer that is not there")).as_deref(), Some("third"));
+        assert_eq!(question(None).as_deref(), Some("third"));
+        assert_eq!(question_before(&[], Some("two")), None);
+    }
+
+    #[test]
     fn a_message_is_made_of_blocks() {
         let message = json!({"role": "assistant", "content": [
             {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Look:"},
@@ -194,6 +238,17 @@ mod tests {
             speaker(&json!({"role": "user", "content": "[Summary made by GSV, not ...]"})),
             "Summary"
         );
+    }
+
+    #[test]
+    fn what_begins_by_itself_is_not_a_message_of_the_person() {
+        let late = "[The job \"Call \"mum\"\" runs now, 5 min late: it was due at 2026-11-23T09:00:00.000Z. No person has written this just now.]\nCall mum";
+        assert_eq!(by_itself(late), Some(("job \"Call \"mum\"\"".to_owned(), "Call mum")));
+        let beat = "[This is a heartbeat. No person has written this just now.]\nLook.";
+        assert_eq!(by_itself(beat), Some(("heartbeat".to_owned(), "Look.")));
+        assert_eq!(by_itself("[The job is done.]\nThanks"), None);
+        assert_eq!(speaker(&json!({"role": "user", "content": late})), "GSV");
+        assert_eq!(speaker(&json!({"role": "user", "content": "hello"})), "You");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gsv_link::{AddressProvider, LinkError};
@@ -38,6 +38,9 @@ pub const CONFINE: &str = "__confine";
 /// The one of the process that tests a sandbox from inside.
 pub const CANARY: &str = "__canary";
 
+/// The folder that a node was last started with, for those that look at it from outside. In its state folder.
+const WORKSPACE: &str = "workspace";
+
 pub async fn run(context: &Context, args: Node) -> Outcome {
     let out = context.out;
     let policy = NodePolicy::load()?;
@@ -46,7 +49,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
         return Err(Failure::usage(
             "This machine has no name yet.",
-            "Name it: `gsv node --id laptop`.",
+            "Name it, for example: `gsv node --id laptop`.",
         ));
     };
     check_node_id(&id).map_err(|problem| {
@@ -68,6 +71,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     for dir in [&home, &home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
     }
+    private_file::write(&state_dir.join(WORKSPACE), workspace.as_os_str().as_encoded_bytes())?;
     // An address that was named is meant; the one of this machine's gateway changes with its port.
     let layout = Layout::find()?;
     let is_local =
@@ -167,6 +171,29 @@ fn fatal(error: &NodeError) -> Failure {
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 
+/// The workspace that this machine's node was last started with: of the node that the local config names, else of any. None: it is not
+/// known, or is no longer there.
+pub fn last_workspace(home: &Path, config: Option<&Config>) -> Option<PathBuf> {
+    let nodes = home.join("node");
+    let named = config
+        .and_then(|config| config.get(Key::NodeId))
+        .map(|id| nodes.join(id));
+    let others = fs::read_dir(&nodes)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    named.into_iter().chain(others).find_map(|dir| {
+        let text = private_file::read_private(&dir.join(WORKSPACE), "").ok()??;
+        Some(PathBuf::from(text)).filter(|workspace| workspace.is_absolute() && workspace.is_dir())
+    })
+}
+
+/// `gsv node --id` with this machine's name, for advice.
+pub fn start_words() -> String {
+    format!("gsv node --id {}", host_name().as_deref().unwrap_or("laptop"))
+}
+
 /// The name of this machine without its domain, if it can be a node's id.
 fn host_name() -> Option<String> {
     let system = rustix::system::uname();
@@ -222,6 +249,10 @@ impl Signals {
 fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
     let here = workspace(None)?;
     if check_workspace(&here, private).is_ok() {
+        out.note(&format!(
+            "The agent works in {}, the present folder. Choose another one with --workspace DIR.",
+            here.display()
+        ));
         return Ok(here);
     }
     let dir = paths::home()?.join("gsv");

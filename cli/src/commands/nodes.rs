@@ -5,6 +5,7 @@ use gsv_protocol::methods::{NodeForget as Forget, NodesList, TokensList};
 use gsv_protocol::types::{NodeForgetParams, NodeId};
 
 use super::context::Context;
+use super::node::start_words;
 use super::status::machines;
 use crate::args::{NodeForget, NodesCommand};
 use crate::ask;
@@ -17,9 +18,10 @@ pub async fn run(context: &Context, command: NodesCommand) -> Outcome {
         NodesCommand::List => {
             let list = context.show::<NodesList>(NoParams {}, |result| {
                 if result.nodes.is_empty() {
-                    context
-                        .out
-                        .aside("No machines yet. Let the agent use this one: `gsv node --id laptop`.");
+                    context.out.aside(&format!(
+                        "No machines yet. Let the agent use this one: `{}`.",
+                        start_words()
+                    ));
                 } else {
                     context.out.table(&machines(&result.nodes, now_ms()));
                 }

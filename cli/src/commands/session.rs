@@ -2,23 +2,25 @@
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{
-    SessionCompact, SessionDelete, SessionGet, SessionHistory, SessionPatch, SessionPreview, SessionReset,
-    SessionStats, SessionsList,
+    ApprovalList, SessionCompact, SessionDelete, SessionGet, SessionHistory, SessionPatch, SessionPreview,
+    SessionReset, SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
-    AgentId, ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch, RunState, SessionCompactParams,
-    SessionDeleteParams, SessionGetParams, SessionGetResult, SessionHistoryParams, SessionHistoryResult, SessionKey,
-    SessionPatchParams, SessionPreviewParams, SessionPreviewResult, SessionResetParams, SessionSettingsPatch,
-    SessionStatsParams, SessionStatsResult, SessionsListParams, SessionsListResult, TokenUsage,
+    AgentId, ApprovalEntry, ApprovalListParams, ArchiveKind, ModelPatch, ResetMode, ResetPolicy, ResetPolicyPatch,
+    RunState, SessionCompactParams, SessionDeleteParams, SessionGetParams, SessionGetResult, SessionHistoryParams,
+    SessionHistoryResult, SessionKey, SessionPatchParams, SessionPreviewParams, SessionPreviewResult,
+    SessionResetParams, SessionSettingsPatch, SessionStatsParams, SessionStatsResult, SessionsListParams,
+    SessionsListResult, TokenUsage,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::approval_view::codes;
 use super::context::Context;
 use super::messages::{text_at, thoughts, time_of, words};
 use super::{session_export, transcript};
 use crate::args::{self, SessionCommand, SessionSet};
 use crate::ask::confirm;
-use crate::clean::{clean, one_line};
+use crate::clean::{clean, one_line, visible};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::table::Table;
@@ -33,10 +35,19 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
                 limit,
                 agent_id: agent.clone(),
             };
-            let list = context.show::<SessionsList>(params, |result| {
-                list(out, result, offset.unwrap_or(0), agent.as_ref());
-            });
-            list.await
+            let client = context.connect().await?;
+            let result = client.call::<SessionsList>(params).await?;
+            // A token that only reads may not ask, and an older gateway has no questions.
+            let everywhere = ApprovalListParams { session_key: None };
+            let waiting = client.call::<ApprovalList>(everywhere).await;
+            let waiting = waiting.map(|result| result.approvals).unwrap_or_default();
+            client.close().await;
+            if out.json {
+                out.json_document(&with_questions(&result, &waiting));
+            } else {
+                list(out, result, &waiting, offset.unwrap_or(0), agent.as_ref());
+            }
+            Ok(())
         }
         SessionCommand::Get(session) => {
             let session_key = Context::session(session.key)?;
@@ -126,7 +137,31 @@ fn archived(messages: u64, path: Option<&str>) -> String {
     format!("{} messages archived{to}", grouped(messages))
 }
 
-fn list(out: Output, result: SessionsListResult, skipped: u64, agent: Option<&AgentId>) {
+/// The list with the codes of the questions that wait.
+fn with_questions(result: &SessionsListResult, waiting: &[ApprovalEntry]) -> Value {
+    let mut list = json!(result);
+    for (session, value) in result
+        .sessions
+        .iter()
+        .zip(list["sessions"].as_array_mut().into_iter().flatten())
+    {
+        let codes = codes(waiting, session.session_key.as_str());
+        if !codes.is_empty() {
+            value["questions"] = json!(codes);
+        }
+    }
+    list
+}
+
+/// What a conversation waits for, in few words. Empty: for no answer.
+pub fn waits_for(codes: &[String]) -> String {
+    if codes.is_empty() {
+        return String::new();
+    }
+    format!("waits for your answer ({})", codes.join(", "))
+}
+
+fn list(out: Output, result: SessionsListResult, waiting: &[ApprovalEntry], skipped: u64, agent: Option<&AgentId>) {
     if result.sessions.is_empty() {
         let of = agent.map(|id| format!(" --agent {}", id.as_str())).unwrap_or_default();
         return out.aside(&format!("No conversations yet. Start one: `gsv chat{of} hello`."));
@@ -134,14 +169,19 @@ fn list(out: Output, result: SessionsListResult, skipped: u64, agent: Option<&Ag
     let now = now_ms();
     let next = skipped + result.sessions.len() as u64;
     let rows = result.sessions.into_iter().map(|session| {
+        let codes = codes(waiting, session.session_key.as_str());
         [
             session.session_key.into_inner(),
             ago(session.last_active_at, now),
             ago(session.created_at, now),
+            waits_for(&codes),
             session.label.unwrap_or_default(),
         ]
     });
-    out.table(&Table::new(["SESSION", "ACTIVE", "CREATED", "LABEL"], rows));
+    out.table(&Table::new(["SESSION", "ACTIVE", "CREATED", "STATE", "LABEL"], rows));
+    if let Some(first) = waiting.first() {
+        out.aside(&format!("See a question: `gsv approval show {}`", visible(&first.code)));
+    }
     if next < result.count {
         out.aside(&format!("{} more: --offset {next}", result.count - next));
     }
@@ -157,6 +197,7 @@ fn described(out: Output, session: SessionGetResult) {
         ("session", Some(session.session_key.into_inner())),
         ("label", session.label),
         ("state", session.state.map(|state| state.as_str().to_owned())),
+        ("question", session.questions.as_deref().and_then(asked)),
         ("messages", Some(grouped(session.message_count))),
         ("tokens", Some(tokens(&session.tokens))),
         ("model", model),
@@ -194,6 +235,7 @@ fn stats(out: Output, result: SessionStatsResult) {
     let fields = [
         ("session", Some(result.session_key.into_inner())),
         ("state", Some(state)),
+        ("question", result.questions.as_deref().and_then(asked)),
         ("run", result.run_id.map(|run| run.0)),
         ("steps", result.steps.map(grouped)),
         ("queue", Some(grouped(result.queue_size))),
@@ -203,6 +245,15 @@ fn stats(out: Output, result: SessionStatsResult) {
         ("active", Some(ago(result.updated_at, now_ms()))),
     ];
     out.fields(fields);
+}
+
+/// The questions that wait, and how to see the first.
+fn asked(codes: &[String]) -> Option<String> {
+    let first = visible(codes.first()?);
+    Some(format!(
+        "{} (`gsv approval show {first}`)",
+        waits_for(&codes.iter().map(|code| visible(code)).collect::<Vec<_>>())
+    ))
 }
 
 /// The state of a run, also from a gateway that only says whether there is one.

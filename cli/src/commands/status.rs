@@ -5,17 +5,21 @@ use std::time::Duration;
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList, UsageGet};
 use gsv_protocol::types::{
-    ApprovalListParams, NodeEntry, SessionEntry, SessionStatsParams, SessionsListParams, StopState, UsageGetParams,
+    ApprovalEntry, ApprovalListParams, CronUpcomingResult, NodeEntry, SessionEntry, SessionStatsParams,
+    SessionsListParams, StopState, UsageGetParams,
 };
 use serde_json::{Value, json};
 
+use super::approval_view::codes;
 use super::channel_account;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
+use super::cron_calendar;
 use super::local::Local;
-use super::session::run_state;
+use super::node::start_words;
+use super::session::{run_state, waits_for};
 use super::stop;
-use crate::clean::one_line;
+use crate::clean::{one_line, visible};
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
@@ -47,10 +51,12 @@ struct Remote {
     sessions: Vec<(SessionEntry, Option<String>)>,
     /// Absent: this token may not ask, or the gateway is older.
     channels: Option<Overview>,
-    /// Calls that wait for your word. Absent: this token may not ask, or the gateway is older.
-    approvals: Option<usize>,
+    /// Questions that wait for your word. Absent: this token may not ask, or the gateway is older.
+    approvals: Option<Vec<ApprovalEntry>>,
     /// Limits that are nearly or wholly used up. Empty too when the gateway is older.
     attention: Vec<String>,
+    /// The next jobs and heartbeats. Absent: this token may not ask, or the gateway is older.
+    coming: Option<CronUpcomingResult>,
 }
 
 pub async fn run(context: &Context) -> Outcome {
@@ -135,12 +141,13 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     let waiting = client
         .call::<ApprovalList>(ApprovalListParams { session_key: None })
         .await;
-    let approvals = waiting.ok().map(|result| result.approvals.len());
+    let approvals = waiting.ok().map(|result| result.approvals);
     let today = UsageGetParams {
         by: None,
         days: Some(1),
     };
     let attention = client.call::<UsageGet>(today).await.map(|usage| usage.attention);
+    let coming = cron_calendar::ask(&client).await;
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {
@@ -151,6 +158,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         channels,
         approvals,
         attention: attention.unwrap_or_default(),
+        coming,
     })
 }
 
@@ -191,6 +199,10 @@ impl Report {
             if let Some(state) = state {
                 value["state"] = json!(state);
             }
+            let codes = remote.map(|remote| remote.questions(session)).unwrap_or_default();
+            if !codes.is_empty() {
+                value["questions"] = json!(codes);
+            }
             value
         };
         let channels = remote.and_then(|remote| remote.channels.as_ref());
@@ -203,8 +215,9 @@ impl Report {
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
             "channels": channels.map(|overview| overview.channels.iter().map(Asked::json).collect::<Vec<_>>()),
-            "approvals": remote.and_then(|remote| remote.approvals),
+            "approvals": remote.and_then(|remote| remote.approvals.as_ref()).map(Vec::len),
             "strangers": channels.and_then(|overview| overview.requests),
+            "coming": remote.and_then(|remote| remote.coming.as_ref()),
             "attention": remote.map_or(&[][..], |remote| &remote.attention),
             "error": self.remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
         })
@@ -280,21 +293,49 @@ fn sandbox_words(node: &NodeEntry) -> String {
 }
 
 impl Remote {
+    /// The questions of a conversation that wait.
+    fn questions(&self, session: &SessionEntry) -> Vec<String> {
+        codes(
+            self.approvals.as_deref().unwrap_or_default(),
+            session.session_key.as_str(),
+        )
+    }
+
+    /// A conversation that waits for its owner does nothing else.
+    fn state(&self, session: &SessionEntry, state: Option<&str>) -> String {
+        match waits_for(&self.questions(session)) {
+            waits if waits.is_empty() => state.unwrap_or_default().to_owned(),
+            waits => waits,
+        }
+    }
+
     fn print(&self, out: Output, now: u64) {
-        for text in &self.attention {
+        let jobs = self.coming.as_ref().map(|coming| cron_calendar::attention(coming, now));
+        for text in self.attention.iter().chain(jobs.iter().flatten()) {
             out.line("");
             out.line(&out.paint(Style::Bold, text));
         }
         out.line("");
         if self.nodes.is_empty() {
-            out.aside("No machines yet. Let the agent use this one: `gsv node --id laptop`.");
+            out.aside(&format!(
+                "No machines yet. Let the agent use this one: `{}`.",
+                start_words()
+            ));
         } else {
             out.table(&machines(&self.nodes, now));
         }
         if let Some(overview) = &self.channels {
             print_channels(out, overview, now);
         }
-        if let Some(line) = self.approvals.and_then(approvals_line) {
+        if let Some(table) = self
+            .coming
+            .as_ref()
+            .and_then(|coming| cron_calendar::next_table(coming, now))
+        {
+            out.line("");
+            out.table(&table);
+        }
+        if let Some(line) = self.approvals.as_deref().and_then(approvals_line) {
             out.line("");
             out.line(&line);
         }
@@ -303,7 +344,7 @@ impl Remote {
                 [
                     session.session_key.to_string(),
                     ago(session.last_active_at, now),
-                    state.clone().unwrap_or_default(),
+                    self.state(session, state.as_deref()),
                     one_line(session.label.as_deref().unwrap_or_default(), 60),
                 ]
             });
@@ -313,11 +354,16 @@ impl Remote {
     }
 }
 
-fn approvals_line(count: usize) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("1 question waits for your word: `gsv approval list`".to_owned()),
-        count => Some(format!("{count} questions wait for your word: `gsv approval list`")),
+fn approvals_line(waiting: &[ApprovalEntry]) -> Option<String> {
+    let codes: Vec<_> = waiting.iter().map(|entry| visible(&entry.code)).collect();
+    match codes.as_slice() {
+        [] => None,
+        [code] => Some(format!("1 question waits for your word: `gsv approval show {code}`")),
+        codes => Some(format!(
+            "{} questions wait for your word ({}): `gsv approval list`",
+            codes.len(),
+            codes.join(", ")
+        )),
     }
 }
 

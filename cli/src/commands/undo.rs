@@ -59,8 +59,13 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         print(context, &done);
         let undone = count(&done, UndoOutcome::Undone);
         if let Some(id) = done.undo_id.as_ref().filter(|_| undone > 0) {
+            let before = if done.kind == UndoTargetKind::Run {
+                " `gsv undo` again offers the run before."
+            } else {
+                ""
+            };
             out.note(&format!(
-                "Undone: {}. Take it back with `gsv undo {id}`.",
+                "Undone: {}. Take it back with `gsv undo {id}`.{before}",
                 files(undone)
             ));
         }

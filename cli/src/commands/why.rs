@@ -67,7 +67,17 @@ fn lines(story: &RunWhyResult) -> Vec<String> {
 fn end(story: &RunWhyResult) -> String {
     let at = story.ended_at.map(time).unwrap_or_default();
     match (story.end, story.error.as_deref()) {
-        (StoryEnd::Open, _) => "not yet".to_owned(),
+        (StoryEnd::Open, _) => match story.questions.as_deref().unwrap_or_default() {
+            [] => "not yet".to_owned(),
+            [code] => format!(
+                "not yet: it waits for your answer (`gsv approval show {}`)",
+                visible(code)
+            ),
+            codes => format!(
+                "not yet: it waits for your answers to {} (`gsv approval list`)",
+                visible(&codes.join(", "))
+            ),
+        },
         (StoryEnd::Final, _) => format!("{at}, with an answer"),
         (StoryEnd::Error, error) => format!("{at}, with an error: {}", visible(error.unwrap_or_default())),
         (StoryEnd::Aborted, error) => format!("{at}, stopped: {}", visible(error.unwrap_or_default())),
@@ -165,6 +175,26 @@ mod tests {
         assert_eq!(
             lines(&story).join("\n"),
             "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, 12 ms\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+        );
+    }
+
+    #[test]
+    fn ap16_a_story_says_that_its_run_waits_and_for_which_answer() {
+        let ended = |questions: serde_json::Value| {
+            let story: RunWhyResult = serde_json::from_value(serde_json::json!({
+                "sessionKey": "agent:main:main", "runId": "R", "startedAt": 0, "end": "open", "questions": questions,
+                "usage": {"input": 1, "output": 1, "total": 2}, "steps": [], "left": 0
+            }))
+            .unwrap();
+            end(&story)
+        };
+        assert_eq!(
+            ended(serde_json::json!(["K7Q2A"])),
+            "not yet: it waits for your answer (`gsv approval show K7Q2A`)"
+        );
+        assert_eq!(
+            ended(serde_json::json!(["K7Q2A", "ACDEF"])),
+            "not yet: it waits for your answers to K7Q2A, ACDEF (`gsv approval list`)"
         );
     }
 }

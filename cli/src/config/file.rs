@@ -180,7 +180,7 @@ impl Settings {
     fn check(&self) -> Outcome {
         for (name, item) in self.document.iter() {
             match item.as_table_like() {
-                Some(table) if name == "node" => {
+                Some(table) if name == "node" || name == "chat" => {
                     for (inner, item) in table.iter() {
                         self.check_value(&format!("{name}.{inner}"), item)?;
                     }

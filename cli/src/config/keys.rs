@@ -15,16 +15,18 @@ pub enum Key {
     NodeId,
     NodeToken,
     NodeWorkspace,
+    ChatEnter,
 }
 
 impl Key {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Url,
         Self::Token,
         Self::Session,
         Self::NodeId,
         Self::NodeToken,
         Self::NodeWorkspace,
+        Self::ChatEnter,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Key {
             Self::NodeId => "node.id",
             Self::NodeToken => "node.token",
             Self::NodeWorkspace => "node.workspace",
+            Self::ChatEnter => "chat.enter",
         }
     }
 
@@ -89,6 +92,10 @@ impl Key {
             }
             Self::NodeId => check_node_id(value),
             Self::NodeWorkspace => or_problem(Path::new(value).is_absolute(), "the workspace must be an absolute path"),
+            Self::ChatEnter => or_problem(
+                matches!(value, "queue" | "steer"),
+                "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",
+            ),
         };
         checked.map_err(|problem| {
             let name = self.name();

@@ -27,12 +27,8 @@ impl Terminal {
 
     /// Starts on a terminal of this size. A terminal of size 0 does not tell its size.
     pub fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        resize(&master, columns, rows);
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let (keyboard, slave) = pair();
+        resize(&keyboard, columns, rows);
         command.env("TERM", "xterm-256color");
         command.stdin(slave.try_clone().unwrap());
         command.stdout(slave.try_clone().unwrap());
@@ -40,7 +36,6 @@ impl Terminal {
         let child = command.spawn().unwrap();
         // The command holds the terminal's other end; without it the screen would never end.
         drop(command);
-        let keyboard = File::from(master);
         let mut output = keyboard.try_clone().unwrap();
         let screen = Arc::new(Mutex::new(String::new()));
         let shown = Arc::clone(&screen);
@@ -129,6 +124,16 @@ impl Terminal {
             .unwrap_or_else(|| panic!("it did not end; shown was {:?}", self.rest()));
         assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
     }
+}
+
+/// The two ends of a pseudo terminal: the person's, and the program's.
+pub fn pair() -> (File, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    (File::from(master), slave)
 }
 
 /// Takes the text out of `bytes`; the beginning of an incomplete character stays.

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
+mod deliver;
 mod driver;
 mod error;
 pub mod ledger;
@@ -14,6 +15,7 @@ mod net;
 mod options;
 mod upload;
 
+pub use deliver::Delivery;
 pub use driver::handles::{Events, LinkEvent};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;

@@ -58,7 +58,7 @@ impl Link {
             ended,
         };
         if !reconnect {
-            first_hello.await.unwrap_or_else(|_| Err(link.why_stopped()))?;
+            first_hello.await.map_err(|_| link.why_stopped())?;
         }
         Ok((link, events))
     }

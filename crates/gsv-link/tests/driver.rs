@@ -464,6 +464,44 @@ async fn closing_sends_waiting_frames_and_a_close_frame() {
 }
 
 #[tokio::test]
+async fn frames_that_the_gateway_has_not_read_are_written_before_the_close_frame() {
+    // More than the kernel holds between two sockets.
+    const FRAMES: usize = 24;
+    let (_server, link, _events, mut peer) = linked().await;
+    let mut calls = vec![];
+    for _ in 0..FRAMES {
+        calls.push(call::<ConfigGet>(&link, json!({"path": "x".repeat(1_000_000)})));
+    }
+    tokio::task::yield_now().await;
+    let closer = tokio::spawn(async move { link.close().await });
+    for call in calls {
+        let outcome = within("the end of a call", call).await.unwrap();
+        assert!(matches!(outcome, Err(LinkError::Closed { .. })), "{outcome:?}");
+    }
+    let mut frames = 0;
+    let read = async {
+        while let Message::Text(_) = peer.0.next().await.unwrap().unwrap() {
+            frames += 1;
+        }
+    };
+    within("the close frame", read).await;
+    assert_eq!(frames, FRAMES);
+    drop(peer);
+    within("close", closer).await.unwrap();
+}
+
+#[tokio::test]
+async fn closing_waits_for_the_close_frame_of_the_gateway() {
+    let (_server, link, _events, mut peer) = linked().await;
+    let closer = tokio::spawn(async move { link.close().await });
+    assert_eq!(peer.closing().await.0, 1000);
+    // Its answer leaves with the next read or write.
+    assert!(!closer.is_finished(), "the socket is open");
+    while within("the end", peer.0.next()).await.is_some() {}
+    within("close", closer).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_link_closes_when_its_last_handle_is_dropped() {
     let (_server, link, mut events, mut peer) = linked().await;
     let clone = link.clone();

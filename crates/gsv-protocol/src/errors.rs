@@ -433,7 +433,7 @@ pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The value is not valid for this setting.",
-    hint: "Show the present value for comparison: `gsv config get PATH`.",
+    hint: "Show the present values for comparison: `gsv config get`.",
 };
 
 /// The gateway has no key to encrypt secrets with, so the secret was not stored.
@@ -614,6 +614,114 @@ pub const GATEWAY_STOPPED: ErrorReason = ErrorReason {
     exit: 4,
     text: "GSV is stopped: nothing runs until its owner resumes it.",
     hint: "Go on with `gsv resume`, or write /resume.",
+};
+
+/// The body is not JSON.
+pub const HOOK_BAD_BODY: ErrorReason = ErrorReason {
+    reason: "hook.bad_body",
+    code: 656,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The body is not JSON.",
+    hint: "Let the other service send JSON (at GitHub: content type application/json).",
+};
+
+/// The secret can't be used.
+pub const HOOK_BAD_SECRET: ErrorReason = ErrorReason {
+    reason: "hook.bad_secret",
+    code: 654,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The secret can't be used.",
+    hint: "Paste the secret as the other service shows it, or leave it out and let the gateway make one.",
+};
+
+/// The template or a condition can't be used.
+pub const HOOK_BAD_TEMPLATE: ErrorReason = ErrorReason {
+    reason: "hook.bad_template",
+    code: 655,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The template or a condition can't be used.",
+    hint: "Name values as `{{body.issue.title}}`, `{{header.x-github-event}}`, `{{id}}` or `{{body}}`, and conditions as `body.action=opened`.",
+};
+
+/// There is a hook with this name.
+pub const HOOK_EXISTS: ErrorReason = ErrorReason {
+    reason: "hook.exists",
+    code: 652,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There is a hook with this name.",
+    hint: "Choose another name, or remove the hook first: `gsv hook remove NAME`.",
+};
+
+/// Too many deliveries wait already.
+pub const HOOK_FULL: ErrorReason = ErrorReason {
+    reason: "hook.full",
+    code: 657,
+    blame: Blame::Policy,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "Too many deliveries wait already.",
+    hint: "Send it again later. The owner sees what waits with `gsv hook list`.",
+};
+
+/// The hook can't do its work now.
+pub const HOOK_NO_TARGET: ErrorReason = ErrorReason {
+    reason: "hook.no_target",
+    code: 658,
+    blame: Blame::Platform,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The hook can't do its work now.",
+    hint: "The owner sees why with `gsv hook list`.",
+};
+
+/// There is no such hook.
+pub const HOOK_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "hook.not_found",
+    code: 651,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such hook.",
+    hint: "List the hooks: `gsv hook list`.",
+};
+
+/// There is no such hook, or the request is not signed with its secret.
+pub const HOOK_REFUSED: ErrorReason = ErrorReason {
+    reason: "hook.refused",
+    code: 650,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 401,
+    exit: 3,
+    text: "There is no such hook, or the request is not signed with its secret.",
+    hint: "The owner sees the hooks and what they refused with `gsv hook list`.",
+};
+
+/// There are as many hooks as there may be.
+pub const HOOK_TOO_MANY: ErrorReason = ErrorReason {
+    reason: "hook.too_many",
+    code: 653,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "There are as many hooks as there may be.",
+    hint: "Remove one: `gsv hook list`, `gsv hook remove NAME`.",
 };
 
 /// GSV failed because of an internal error.
@@ -1761,6 +1869,15 @@ pub const ERRORS: &[ErrorReason] = &[
     FILE_EXISTS,
     FILE_TOO_LARGE,
     GATEWAY_STOPPED,
+    HOOK_BAD_BODY,
+    HOOK_BAD_SECRET,
+    HOOK_BAD_TEMPLATE,
+    HOOK_EXISTS,
+    HOOK_FULL,
+    HOOK_NO_TARGET,
+    HOOK_NOT_FOUND,
+    HOOK_REFUSED,
+    HOOK_TOO_MANY,
     INTERNAL,
     LIMIT_RATE,
     LIMIT_SOCKETS,

@@ -110,6 +110,27 @@ pub const GUEST_PER_DAY: u64 = 200;
 /// A sender whose messages are queued gets at most one notice in this time.
 pub const HELD_NOTICE_MS: u64 = 600_000;
 
+/// Bytes of bodies of requests to hooks that are held at once, of all hooks together; more are answered 429.
+pub const HOOK_BYTES_AT_ONCE: u64 = 33_554_432;
+
+/// Ids of accepted deliveries that are kept for each hook, whatever their age.
+pub const HOOK_DELIVERIES_KEPT: u64 = 10_000;
+
+/// Deliveries a minute that one hook accepts; more are answered 429.
+pub const HOOK_PER_MINUTE: u64 = 60;
+
+/// Accepted deliveries of one hook that have not begun; more are answered 503.
+pub const HOOK_QUEUE: u64 = 100;
+
+/// Longest text that a template makes of a delivery; the rest is cut, with a note.
+pub const HOOK_TEXT_CHARS: u64 = 32_000;
+
+/// A signed time may differ from the gateway's time by this much.
+pub const HOOK_TOLERANCE_MS: u64 = 300_000;
+
+/// Hooks that exist at once.
+pub const HOOKS: u64 = 50;
+
 /// Largest image that a tool may return.
 pub const IMAGE_BYTES: u64 = 10_485_760;
 
@@ -338,16 +359,16 @@ pub const UNDO_MS: u64 = 604_800_000;
 /// Earlier versions of a workspace file that are kept.
 pub const VERSIONS_KEPT: u64 = 30;
 
-/// Time for the body of a request to a channel to arrive.
+/// Time for the body of a request to a channel or to a hook to arrive.
 pub const WEBHOOK_BODY_MS: u64 = 5_000;
 
-/// Largest body of a request to a channel.
+/// Largest body of a request to a channel or to a hook.
 pub const WEBHOOK_BYTES: u64 = 1_048_576;
 
 /// Time for a channel to answer a request.
 pub const WEBHOOK_MS: u64 = 30_000;
 
-/// Requests to one channel at once; more are answered 429.
+/// Requests to one channel, or to one hook, at once; more are answered 429.
 pub const WEBHOOKS_AT_ONCE: u64 = 32;
 
 /// Largest workspace file that the wire or a native tool may write.

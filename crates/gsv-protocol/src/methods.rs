@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "c2b5cc5227673efd";
+pub const PROTOCOL_FINGERPRINT: &str = "8ba79c826acb173e";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,6 +87,8 @@ pub enum Request {
     CronRuns(types::CronRunsParams),
     #[serde(rename = "cron.status")]
     CronStatus(NoParams),
+    #[serde(rename = "cron.upcoming")]
+    CronUpcoming(types::CronUpcomingParams),
     #[serde(rename = "cron.update")]
     CronUpdate(types::CronUpdateParams),
     #[serde(rename = "gateway.resume")]
@@ -103,6 +105,16 @@ pub enum Request {
     HeartbeatStatus(NoParams),
     #[serde(rename = "heartbeat.trigger")]
     HeartbeatTrigger(types::HeartbeatTriggerParams),
+    #[serde(rename = "hook.add")]
+    HookAdd(types::HookAddParams),
+    #[serde(rename = "hook.list")]
+    HookList(NoParams),
+    #[serde(rename = "hook.remove")]
+    HookRemove(types::HookRemoveParams),
+    #[serde(rename = "hook.show")]
+    HookShow(types::HookShowParams),
+    #[serde(rename = "hook.test")]
+    HookTest(types::HookTestParams),
     #[serde(rename = "logs.get")]
     LogsGet(types::LogsGetParams),
     #[serde(rename = "logs.result")]
@@ -257,6 +269,7 @@ impl Request {
             Self::CronRun(_) => "cron.run",
             Self::CronRuns(_) => "cron.runs",
             Self::CronStatus(_) => "cron.status",
+            Self::CronUpcoming(_) => "cron.upcoming",
             Self::CronUpdate(_) => "cron.update",
             Self::GatewayResume(_) => "gateway.resume",
             Self::GatewayStatus(_) => "gateway.status",
@@ -265,6 +278,11 @@ impl Request {
             Self::HeartbeatStart(_) => "heartbeat.start",
             Self::HeartbeatStatus(_) => "heartbeat.status",
             Self::HeartbeatTrigger(_) => "heartbeat.trigger",
+            Self::HookAdd(_) => "hook.add",
+            Self::HookList(_) => "hook.list",
+            Self::HookRemove(_) => "hook.remove",
+            Self::HookShow(_) => "hook.show",
+            Self::HookTest(_) => "hook.test",
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
             Self::MemoryDrop(_) => "memory.drop",
@@ -416,7 +434,7 @@ impl Method for ApprovalGrants {
     }
 }
 
-/// Lists the tool calls that wait for your word, the oldest first.
+/// Lists the tool calls and paused runs that wait for your word, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalList;
 impl Method for ApprovalList {
@@ -836,6 +854,21 @@ impl Method for CronStatus {
     }
 }
 
+/// Returns the times of all jobs and heartbeats that are to come, day by day in the user's time zone, and what failed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CronUpcoming;
+impl Method for CronUpcoming {
+    const NAME: &'static str = "cron.upcoming";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::CronUpcomingParams;
+    type Result = types::CronUpcomingResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::CronUpcoming(params)
+    }
+}
+
 /// Changes a job. Absent fields stay unchanged. A job that the gateway paused runs again when it is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CronUpdate;
@@ -953,6 +986,81 @@ impl Method for HeartbeatTrigger {
 
     fn request(params: Self::Params) -> Request {
         Request::HeartbeatTrigger(params)
+    }
+}
+
+/// Adds a hook and returns its secret, which no other method returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookAdd;
+impl Method for HookAdd {
+    const NAME: &'static str = "hook.add";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::HookAddParams;
+    type Result = types::HookAddResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HookAdd(params)
+    }
+}
+
+/// Lists the hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookList;
+impl Method for HookList {
+    const NAME: &'static str = "hook.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::HookListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HookList(params)
+    }
+}
+
+/// Removes a hook, its secret, and deliveries that have not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookRemove;
+impl Method for HookRemove {
+    const NAME: &'static str = "hook.remove";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::HookRemoveParams;
+    type Result = types::HookRemoveResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HookRemove(params)
+    }
+}
+
+/// Returns a hook and what became of its last deliveries, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookShow;
+impl Method for HookShow {
+    const NAME: &'static str = "hook.show";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::HookShowParams;
+    type Result = types::HookShowResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HookShow(params)
+    }
+}
+
+/// Returns a signed sample for the caller to send to the hook's address. It is good for a few minutes and for one delivery, and has no secret in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookTest;
+impl Method for HookTest {
+    const NAME: &'static str = "hook.test";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::HookTestParams;
+    type Result = types::HookTestResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HookTest(params)
     }
 }
 

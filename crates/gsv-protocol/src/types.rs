@@ -398,6 +398,11 @@ pub struct ApprovalResolveResult {
     /// At most 16 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<bool>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
 }
 
 /// Parameters of `approval.revoke`.
@@ -1297,6 +1302,10 @@ pub enum ChatEvent {
         /// 0 to 100000.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         step: Option<u32>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        steered: Option<SteeredMessage>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_seq: Option<u64>,
     },
     #[serde(rename = "paused")]
     Paused {
@@ -1423,6 +1432,8 @@ pub struct ChatSendParams {
     /// At most 16 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub while_busy: Option<WhileBusy>,
 }
 
 /// How the session handled a message. The message is durable before this answer is sent.
@@ -1440,6 +1451,10 @@ pub enum ChatSendResult {
         duplicate: Option<bool>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         seq: Option<u64>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        steers: Option<RunId>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        interrupted: Option<RunId>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         directives: Option<Directives>,
     },
@@ -1785,6 +1800,29 @@ pub struct CronAddResult {
     pub times: Vec<u64>,
 }
 
+/// A time that is to come. With `lastAtMs`: all times of one job on one day, which are too many to be shown one by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronComing {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
+    pub agent_id: AgentId,
+    /// At most 128 characters.
+    pub name: String,
+    /// Epoch ms.
+    pub at_ms: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_at_ms: Option<u64>,
+    /// From 1.
+    pub count: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub is_more: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub every_ms: Option<u64>,
+}
+
 /// Schedules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1800,6 +1838,38 @@ pub struct CronConfig {
     /// 1 to 16.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_concurrent_runs: Option<u8>,
+}
+
+/// A calendar day in the user's time zone, with the times that come on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronDay {
+    /// At most 10 characters.
+    pub date: String,
+    /// At most 500 items.
+    pub times: Vec<CronComing>,
+}
+
+/// A job or a heartbeat whose last run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronFailure {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<String>,
+    pub agent_id: AgentId,
+    /// At most 128 characters.
+    pub name: String,
+    /// From 1.
+    pub failures: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
 }
 
 /// A job.
@@ -2111,6 +2181,40 @@ pub struct CronStatusResult {
     pub next_run_at_ms: Option<u64>,
     /// At most 5 items.
     pub next: Vec<CronJob>,
+}
+
+/// Parameters of `cron.upcoming`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronUpcomingParams {
+    /// 0 to 31.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub days: Option<u8>,
+    /// 1 to 500.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u16>,
+}
+
+/// Result of `cron.upcoming`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CronUpcomingResult {
+    /// At most 64 characters.
+    pub tz: String,
+    /// Epoch ms.
+    pub now_ms: u64,
+    pub stopped: bool,
+    pub jobs: u64,
+    pub heartbeats: u64,
+    /// At most 5 items.
+    pub next: Vec<CronComing>,
+    /// At most 31 items.
+    pub days: Vec<CronDay>,
+    pub left_out: u64,
+    pub days_left_out: u64,
+    /// At most 5 items.
+    pub failed: Vec<CronFailure>,
+    pub failed_count: u64,
 }
 
 /// Parameters of `cron.update`.
@@ -2600,6 +2704,237 @@ pub struct HeartbeatTriggerResult {
     pub skipped: Option<bool>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub skip_reason: Option<String>,
+}
+
+/// A hook. Its secret is never shown again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hook {
+    /// At most 48 characters.
+    pub name: String,
+    /// At most 64 characters.
+    pub path: String,
+    pub agent_id: AgentId,
+    pub form: HookForm,
+    pub target: HookTarget,
+    /// At most 16 items.
+    pub only: Vec<String>,
+    /// Epoch ms.
+    pub created_at_ms: u64,
+    pub accepted: u64,
+    pub ignored: u64,
+    pub refused: u64,
+    pub waiting: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_at_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub last_refused_at_ms: Option<u64>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Parameters of `hook.add`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookAddParams {
+    /// At most 48 characters.
+    pub name: String,
+    pub form: HookForm,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    pub target: HookTarget,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<String>>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+impl std::fmt::Debug for HookAddParams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookAddParams")
+            .field("name", &self.name)
+            .field("form", &self.form)
+            .field("agent_id", &self.agent_id)
+            .field("target", &self.target)
+            .field("only", &self.only)
+            .field("secret", &masked(&self.secret))
+            .finish()
+    }
+}
+
+/// Result of `hook.add`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookAddResult {
+    pub ok: bool,
+    pub hook: Hook,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+impl std::fmt::Debug for HookAddResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookAddResult")
+            .field("ok", &self.ok)
+            .field("hook", &self.hook)
+            .field("secret", &masked(&self.secret))
+            .finish()
+    }
+}
+
+/// What became of one delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookDelivery {
+    /// At most 256 characters.
+    pub delivery_id: String,
+    /// Epoch ms.
+    pub at_ms: u64,
+    pub status: CronOutcome,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// How the sender of a hook proves that it knows the secret. `standard`: the headers webhook-id, webhook-timestamp and webhook-signature of
+/// Standard Webhooks. `github`: X-Hub-Signature-256. `stripe`: Stripe-Signature. `bearer`: the secret itself as a bearer token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HookForm {
+    #[serde(rename = "standard")]
+    Standard,
+    #[serde(rename = "github")]
+    Github,
+    #[serde(rename = "stripe")]
+    Stripe,
+    #[serde(rename = "bearer")]
+    Bearer,
+}
+impl_string_enum!(HookForm { Standard => "standard", Github => "github", Stripe => "stripe", Bearer => "bearer" });
+
+/// Result of `hook.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookListResult {
+    /// At most 50 items.
+    pub hooks: Vec<Hook>,
+}
+
+/// Parameters of `hook.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRemoveParams {
+    /// At most 48 characters.
+    pub name: String,
+}
+
+/// Result of `hook.remove`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRemoveResult {
+    pub ok: bool,
+    pub removed: bool,
+}
+
+/// Parameters of `hook.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookShowParams {
+    /// At most 48 characters.
+    pub name: String,
+    /// 1 to 200.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+}
+
+/// Result of `hook.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookShowResult {
+    pub hook: Hook,
+    /// At most 200 items.
+    pub deliveries: Vec<HookDelivery>,
+}
+
+/// The answer to a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookTaken {
+    pub status: HookTakenStatus,
+}
+
+/// `accepted`: it is stored and will be run once. `repeated`: it was accepted before. `ignored`: the hook leaves such deliveries out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HookTakenStatus {
+    #[serde(rename = "accepted")]
+    Accepted,
+    #[serde(rename = "repeated")]
+    Repeated,
+    #[serde(rename = "ignored")]
+    Ignored,
+}
+impl_string_enum!(HookTakenStatus { Accepted => "accepted", Repeated => "repeated", Ignored => "ignored" });
+
+/// What a delivery of a hook does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum HookTarget {
+    #[serde(rename = "run")]
+    Run { spec: CronSpec },
+    #[serde(rename = "job")]
+    Job {
+        /// At most 64 characters.
+        job_id: String,
+        /// At most 8192 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+/// Parameters of `hook.test`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookTestParams {
+    /// At most 48 characters.
+    pub name: String,
+    /// At most 65536 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+}
+
+/// Result of `hook.test`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookTestResult {
+    /// At most 64 characters.
+    pub path: String,
+    pub headers: BTreeMap<String, String>,
+    /// At most 131072 characters.
+    pub body: String,
+    /// At most 256 characters.
+    pub delivery_id: String,
+}
+
+impl std::fmt::Debug for HookTestResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookTestResult")
+            .field("path", &self.path)
+            .field("headers", &masked(&self.headers))
+            .field("body", &self.body)
+            .field("delivery_id", &self.delivery_id)
+            .finish()
+    }
 }
 
 /// A message from a platform.
@@ -3699,6 +4034,9 @@ pub struct RunWhyResult {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
     pub end: StoryEnd,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<String>>,
     /// At most 4096 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -3995,6 +4333,9 @@ pub struct SessionGetResult {
     pub label: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -4226,6 +4567,9 @@ pub struct SessionStatsResult {
     pub queue_size: u64,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -4629,6 +4973,14 @@ pub struct SkillsUploadResult {
     pub received_bytes: u64,
     /// Epoch ms.
     pub expires_at: u64,
+}
+
+/// A message that the model was shown during a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SteeredMessage {
+    pub message_id: MessageId,
+    pub run_id: RunId,
 }
 
 /// Everything is stopped: no run starts, and messages wait.
@@ -5486,6 +5838,18 @@ pub struct UsageRow {
     pub cost_usd: f64,
     pub unpriced_tokens: u64,
 }
+
+/// What a message does while a run is under way. `queue`: it waits for its turn. `steer`: the model is shown it at the next step of that run. `interrupt`: the run stops, and this message is answered next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum WhileBusy {
+    #[serde(rename = "queue")]
+    Queue,
+    #[serde(rename = "steer")]
+    Steer,
+    #[serde(rename = "interrupt")]
+    Interrupt,
+}
+impl_string_enum!(WhileBusy { Queue => "queue", Steer => "steer", Interrupt => "interrupt" });
 
 /// Parameters of `workspace.delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -102,15 +102,7 @@ impl Draft {
     fn new(files: &Beneath, rel: &RelPath, args: &Args) -> Result<Self, ToolError> {
         let path = files.show(rel);
         let opened = files.open_file(rel)?;
-        let too_large = |size| ToolError::TooLarge {
-            what: quote(&path),
-            size,
-            limit: limits::EDIT_FILE_BYTES,
-            hint: "change it with Bash (sed, perl)",
-        };
-        if opened.size() > limits::EDIT_FILE_BYTES {
-            return Err(too_large(opened.size()));
-        }
+        let size = opened.size();
         let mut bytes = Vec::new();
         opened
             .file
@@ -118,7 +110,13 @@ impl Draft {
             .read_to_end(&mut bytes)
             .map_err(|error| ToolError::io(format!("read {}", quote(&path)), error))?;
         if bytes.len() as u64 > limits::EDIT_FILE_BYTES {
-            return Err(too_large(bytes.len() as u64));
+            return Err(ToolError::TooLarge {
+                what: quote(&path),
+                // It may have grown since.
+                size: size.max(bytes.len() as u64),
+                limit: limits::EDIT_FILE_BYTES,
+                hint: "change it with Bash (sed, perl)",
+            });
         }
         if bytes.iter().take(8192).any(|byte| *byte == 0) {
             return Err(ToolError::Binary {
@@ -298,6 +296,36 @@ mod tests {
             .and_then(|draft| draft.save(&files, &rel, &Keeper::default(), "c"))
             .unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1 two");
+    }
+
+    #[test]
+    fn a_file_with_both_line_ends_is_changed_as_it_is_written() {
+        assert_eq!(
+            replace(b"a\r\nb\nc", &args("b\nc", "x", false)),
+            Ok((b"a\r\nx".to_vec(), 1))
+        );
+        assert_eq!(
+            replace(b"\na\r\n", &args("\na", "b", false)),
+            Ok((b"b\r\n".to_vec(), 1))
+        );
+    }
+
+    #[test]
+    fn a_hint_is_given_only_when_it_helps() {
+        assert_eq!(
+            hint(b"a b", " a\n"),
+            " (the file has it with other white space around it)"
+        );
+        assert_eq!(hint(b"x\r\ny\n", "q\nz"), " (the file mixes line ends)");
+        for (file, old) in [
+            ("abc", "zz"),
+            ("abc", "b"),
+            ("abc", "  "),
+            ("a\r\nb", "zz"),
+            ("ab", "z\nq"),
+        ] {
+            assert_eq!(hint(file.as_bytes(), old), "", "{file:?} {old:?}");
+        }
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn feed(path: &Path, data: &[u8]) -> rustix::io::Result<usize> {
     let until = Instant::now() + limits::STDIN_TIME;
     let pipe = loop {
         match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(Errno::NXIO | Errno::INTR) if Instant::now() < until => std::thread::sleep(STDIN_LOOK),
+            Err(Errno::NXIO | Errno::INTR) if has_time(until) => std::thread::sleep(STDIN_LOOK),
             other => break other?,
         }
     };
@@ -319,10 +319,14 @@ fn feed(path: &Path, data: &[u8]) -> rustix::io::Result<usize> {
     while written < data.len() {
         match rustix::io::write(&pipe, &data[written..]) {
             Ok(bytes) => written += bytes,
-            Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => std::thread::sleep(STDIN_LOOK),
+            Err(Errno::AGAIN | Errno::INTR) if has_time(until) => std::thread::sleep(STDIN_LOOK),
             Err(Errno::AGAIN | Errno::INTR) => break,
             Err(errno) => return Err(errno),
         }
     }
     Ok(written)
+}
+
+fn has_time(until: Instant) -> bool {
+    !until.saturating_duration_since(Instant::now()).is_zero()
 }

@@ -62,6 +62,7 @@ impl Tool for Read {
             let window = Window {
                 offset: args.offset.unwrap_or(0),
                 limit,
+                count_bytes: limits::READ_COUNT_BYTES,
             };
             let rel = self.files.parse(&args.path)?;
             let files = Arc::clone(&self.files);
@@ -91,6 +92,8 @@ struct TextFile {
 struct Window {
     offset: u64,
     limit: usize,
+    /// Beyond this many bytes of the file its lines are no longer counted.
+    count_bytes: u64,
 }
 
 fn read(files: &Beneath, rel: &RelPath, window: &Window, stop: &Stop) -> Result<ToolOutput, ToolError> {
@@ -128,22 +131,20 @@ fn read(files: &Beneath, rel: &RelPath, window: &Window, stop: &Stop) -> Result<
 }
 
 fn image(opened: Opened, path: &str, mime: &'static str) -> Result<ToolOutput, ToolError> {
-    let too_large = |size| ToolError::TooLarge {
-        what: format!("the image {}", quote(path)),
-        size,
-        limit: limits::IMAGE_BYTES,
-        hint: "make a smaller copy with Bash and read that",
-    };
-    if opened.size() > limits::IMAGE_BYTES {
-        return Err(too_large(opened.size()));
-    }
+    let size = opened.size();
     let mut file = opened.file;
     let mut bytes = Vec::new();
     file.rewind()
         .and_then(|()| file.take(limits::IMAGE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| ToolError::io(format!("read {}", quote(path)), error))?;
     if bytes.len() as u64 > limits::IMAGE_BYTES {
-        return Err(too_large(bytes.len() as u64));
+        return Err(ToolError::TooLarge {
+            what: format!("the image {}", quote(path)),
+            // It may have grown since.
+            size: size.max(bytes.len() as u64),
+            limit: limits::IMAGE_BYTES,
+            hint: "make a smaller copy with Bash and read that",
+        });
     }
     Ok(ToolOutput::Blocks(BlockOutput {
         path: path.to_owned(),
@@ -190,7 +191,7 @@ impl Page {
     fn fill(&mut self, mut input: impl BufRead, window: &Window, stop: &Stop) -> std::io::Result<()> {
         let mut seen = 0u64;
         loop {
-            if stop.is_due() || (self.complete && seen >= limits::READ_COUNT_BYTES) {
+            if stop.is_due() || (self.complete && seen >= window.count_bytes) {
                 return Ok(());
             }
             let chunk = input.fill_buf()?;
@@ -301,7 +302,11 @@ mod tests {
         let mut page = Page::default();
         page.fill(
             BufReader::with_capacity(buffer, bytes),
-            &Window { offset, limit },
+            &Window {
+                offset,
+                limit,
+                count_bytes: limits::READ_COUNT_BYTES,
+            },
             &stop,
         )
         .unwrap();
@@ -324,6 +329,71 @@ mod tests {
     }
 
     #[test]
+    fn p14_a_read_that_runs_out_of_time_has_no_result() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "text").unwrap();
+        let files = Beneath::new(
+            dir.path(),
+            crate::beneath::Scope::Workspace,
+            crate::beneath::Resolver::Auto,
+        )
+        .unwrap();
+        let window = Window {
+            offset: 0,
+            limit: 1,
+            count_bytes: 0,
+        };
+        let stop = Stop::new(&Cancel::default(), std::time::Duration::ZERO);
+        let error = read(&files, &files.parse("f").unwrap(), &window, &stop)
+            .map(drop)
+            .unwrap_err();
+        assert_eq!(error.reason(), "tool.timeout");
+    }
+
+    #[test]
+    fn w26_lines_are_counted_up_to_a_limit() {
+        let counted = |bytes: &[u8], count_bytes: u64| {
+            let stop = Stop::new(&Cancel::default(), limits::READ_TIME);
+            let mut page = Page::default();
+            let window = Window {
+                offset: 0,
+                limit: 1,
+                count_bytes,
+            };
+            page.fill(BufReader::with_capacity(2, bytes), &window, &stop).unwrap();
+            (page.counted, page.line)
+        };
+        assert_eq!(counted(b"1\n2\n3\n", 7), (true, 3));
+        assert_eq!(counted(b"1\n2\n3\n", 6), (false, 3), "it may go on");
+        assert_eq!(counted(b"1\n2\n3\n", 4), (false, 2));
+    }
+
+    #[test]
+    fn th19_a_line_is_cut_beyond_2000_characters_of_any_size() {
+        let shown = |text: &str| page(text.as_bytes(), 0, 1, 4096).content;
+        for character in ["x", "ä", "😀"] {
+            let whole = character.repeat(2000);
+            assert_eq!(shown(&whole), format!("     1\t{whole}\n"));
+            let bytes = 2001 * character.len();
+            assert_eq!(
+                shown(&character.repeat(2001)),
+                format!("     1\t{whole}… [cut; this line is {bytes} bytes]\n")
+            );
+        }
+    }
+
+    #[test]
+    fn the_byte_limit_may_be_reached() {
+        // 1024 bytes of a result each.
+        let line = "x".repeat(1024 - 8) + "\n";
+        let lines = limits::READ_BYTES / 1024;
+        let whole = page(line.repeat(lines).as_bytes(), 0, 2000, 65536);
+        assert_eq!((whole.lines, whole.truncated), (lines, false));
+        let cut = page(line.repeat(lines + 1).as_bytes(), 0, 2000, 65536);
+        assert_eq!((cut.lines, cut.truncated), (lines, true));
+    }
+
+    #[test]
     fn th19_a_very_long_line_is_cut() {
         let bytes = "ä".repeat(5_000_000);
         let page = page(bytes.as_bytes(), 0, 10, 4097);
@@ -339,7 +409,12 @@ mod tests {
         let page = page(line.repeat(2000).as_bytes(), 0, 2000, 65536);
         assert!(page.truncated && page.content.len() <= limits::READ_BYTES && page.content.ends_with("x\n"));
         assert_eq!(
-            page.note(&Window { offset: 0, limit: 2000 }).unwrap(),
+            page.note(&Window {
+                offset: 0,
+                limit: 2000,
+                count_bytes: 0
+            })
+            .unwrap(),
             format!("lines 1 to {0} of 2000; go on with offset {0}", page.lines)
         );
     }

@@ -11,6 +11,9 @@ pub(crate) mod common;
 #[cfg(target_os = "linux")]
 #[path = "bash/limits.rs"]
 mod limits;
+#[cfg(target_os = "linux")]
+#[path = "bash/supervisor.rs"]
+mod supervisor;
 
 use std::time::Duration;
 

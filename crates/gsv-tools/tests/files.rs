@@ -233,6 +233,21 @@ async fn p6_2_edit_is_exact_and_unique() {
     );
 }
 
+#[tokio::test]
+async fn p19_a_file_of_10_mib_is_edited_and_neither_the_file_nor_the_result_may_be_larger() {
+    const MOST: usize = 10 * 1024 * 1024;
+    let lab = Lab::new();
+    let edit = |new: &str| json!({"path": "f", "oldString": "a", "newString": new, "replaceAll": true});
+    lab.put("f", "a".to_owned() + &"\n".repeat(MOST - 1));
+    lab.ok("Edit", edit("b")).await;
+    lab.put("f", "a".to_owned() + &"\n".repeat(MOST - 1));
+    assert_eq!(lab.reason("Edit", edit("bc")).await, "file.too_large", "the result");
+    lab.put("f", "a".to_owned() + &"\n".repeat(MOST + 4000));
+    let refused = lab.call("Edit", edit("b")).await.unwrap_err();
+    assert_eq!(refused.reason(), "file.too_large");
+    assert!(refused.to_string().contains(&(MOST + 4001).to_string()), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p6_2_concurrent_edits_of_one_file_all_count() {
     let lab = std::sync::Arc::new(Lab::new());
@@ -294,6 +309,7 @@ async fn arguments_are_checked_and_the_field_is_named() {
         ("Bash", json!({"command": "true", "timeout": 0}), "timeout"),
         ("Bash", json!({"command": "true", "timeout": 86_400_001}), "timeout"),
         ("Bash", json!({"command": "true", "yieldMs": true}), "yieldMs"),
+        ("Bash", json!({"command": "true", "yieldMs": 86_400_001}), "yieldMs"),
         ("Process", json!({"action": "dance"}), "action"),
         ("Process", json!({"action": "poll"}), "sessionId"),
         ("Glob", json!({"pattern": "a{b"}), "pattern"),

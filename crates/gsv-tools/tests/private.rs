@@ -87,6 +87,9 @@ async fn f19_s11_no_file_tool_reaches_a_private_folder_by_any_name() {
                 .ok("Glob", json!({"pattern": "**/secret.txt", "hidden": true}))
                 .await;
             assert_eq!(strings(&found["matches"]), Vec::<&str>::new());
+            lab.put("other/deep/b.txt", "plain");
+            let found = lab.ok("Glob", json!({"pattern": "*.txt", "path": "other"})).await;
+            assert_eq!(strings(&found["matches"]), ["other/deep/b.txt"]);
             // Other files with several names stay usable.
             lab.ok("Read", json!({"path": "plain-link.txt"})).await;
         }

@@ -65,6 +65,15 @@ async fn p6_2_glob_is_newest_first() {
         (strings(&cut["matches"]), &cut["truncated"]),
         (vec!["d.txt", "src/deep/b.rs"], &json!(true))
     );
+    let whole = lab.ok("Glob", json!({"pattern": "*", "limit": 4})).await;
+    assert_eq!((&whole["count"], &whole["truncated"]), (&json!(4), &json!(false)));
+    lab.put("other/src/e.rs", "");
+    let found = lab.ok("Glob", json!({"pattern": "src/*.rs"})).await;
+    assert_eq!(
+        strings(&found["matches"]),
+        ["src/a.rs"],
+        "a pattern with a slash begins at the folder"
+    );
     for pattern in ["../*", "/etc/*", "src/../../*"] {
         assert_eq!(
             lab.reason("Glob", json!({"pattern": pattern})).await,
@@ -357,6 +366,14 @@ async fn w26_more_matches_than_the_limit_in_one_file_are_cut_visibly() {
     assert_eq!((&found["count"], &found["truncated"]), (&json!(2), &json!(true)));
     let found = lab.ok("Grep", json!({"pattern": "needle", "limit": 3})).await;
     assert_eq!((&found["count"], &found["truncated"]), (&json!(3), &json!(false)));
+    for nothing in [
+        "timedOut",
+        "skippedLargeFiles",
+        "skippedLinkedFiles",
+        "skippedDirectories",
+    ] {
+        assert_eq!(found.get(nothing), None);
+    }
 }
 
 #[tokio::test]
@@ -365,6 +382,44 @@ async fn w26_a_large_file_that_is_named_is_not_searched_and_counted() {
     lab.put("large", "b".repeat(5 * 1024 * 1024 - 6) + "\nneedle");
     let found = lab.ok("Grep", json!({"pattern": "needle", "path": "large"})).await;
     assert_eq!((&found["count"], &found["skippedLargeFiles"]), (&json!(0), &json!(1)));
+    lab.put("fits", "b".repeat(5 * 1024 * 1024 - 7) + "\nneedle");
+    let found = lab.ok("Grep", json!({"pattern": "needle", "path": "fits"})).await;
+    assert_eq!((&found["count"], found.get("skippedLargeFiles")), (&json!(1), None));
+}
+
+#[tokio::test]
+async fn w26_five_lines_of_context_are_shown() {
+    let lab = Lab::new();
+    lab.put("a", "1\n2\n3\n4\n5\n6\nneedle\n");
+    let found = lab.ok("Grep", json!({"pattern": "needle", "context": 5})).await;
+    assert_eq!(found["matches"][0]["before"], json!(["2", "3", "4", "5", "6"]));
+}
+
+#[tokio::test]
+async fn f20_a_workspace_whose_ignore_file_can_not_be_used_is_left_out_and_counted() {
+    let lab = Lab::new();
+    lab.put("sub/a.txt", "needle\n");
+    std::os::unix::fs::symlink("/dev/zero", lab.ws(".gitignore")).unwrap();
+    let found = lab.ok("Glob", json!({"pattern": "*.txt"})).await;
+    assert_eq!((&found["count"], &found["skippedDirectories"]), (&json!(0), &json!(1)));
+    let found = lab.ok("Glob", json!({"pattern": "*.txt", "path": "sub"})).await;
+    assert_eq!((&found["count"], &found["skippedDirectories"]), (&json!(1), &json!(1)));
+}
+
+#[tokio::test]
+async fn f20_an_ignore_file_of_one_mebibyte_is_read() {
+    let lab = Lab::new();
+    lab.put("sub/a.txt", "");
+    lab.put("sub/b.txt", "");
+    let rule = "a.txt\n#";
+    for (bytes, want) in [(1024 * 1024, json!(1)), (1024 * 1024 + 1, json!(0))] {
+        lab.put("sub/.gitignore", rule.to_owned() + &"x".repeat(bytes - rule.len()));
+        assert_eq!(
+            lab.ok("Glob", json!({"pattern": "*.txt"})).await["count"],
+            want,
+            "{bytes}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ import { auditFeature } from "../features/audit/index.ts";
 import { changesFeature } from "../features/changes/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
+import { hooksFeature } from "../features/hooks/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
@@ -63,6 +64,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(modelsFeature)
   .add(spendFeature)
   .add(scheduleFeature)
+  .add(hooksFeature)
   .add(agentsFeature)
   .add(tokensFeature)
   .add(auditFeature);

@@ -19,7 +19,7 @@ import type {
 } from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
-import type { Admitted, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
+import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
@@ -83,6 +83,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>> {
     return this.#ports.mediaRpc.admitUpload(caller, asked);
+  }
+  async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
+    return this.#ports.hooksRpc.hook(request);
   }
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
   async restarted(): Promise<void> {

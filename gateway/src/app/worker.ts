@@ -1,9 +1,10 @@
 /**
- * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health and the channels' webhooks needs
- * a token. Its only state are two flags in memory that save calls to the gateway.
+ * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, hooks and the channels' webhooks
+ * needs a token. Its only state are two flags in memory that save calls to the gateway.
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { askingLog } from "./asking-log.ts";
+import { HookDoor } from "./http/hook.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
@@ -25,6 +26,7 @@ export { Session } from "./session-do.ts";
 
 /** Whether this instance of the runtime has told the gateway about its restart. */
 let resumed = false;
+const hooks = new HookDoor();
 const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
 let tokenConfigured = false;
@@ -49,6 +51,8 @@ const route: (...given: Parameters<typeof Route>) => Promise<Response> = async (
 async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger): Promise<Response> {
   const url = addressOf(request);
   if (url === undefined) return problemResponse("auth.origin", "The request's Host header is not valid.", 400);
+  // A page under a foreign name (DNS rebinding) cannot sign a delivery, so hooks answer behind a tunnel of any name.
+  if (url.pathname.startsWith("/hooks/")) return hook(request, env, url.pathname);
   if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
     return problemResponse(
       "auth.origin",
@@ -78,14 +82,21 @@ async function refuse(request: Request, env: Env): Promise<Response | undefined>
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
-/** A platform's request to a channel, which checks the platform's signature. Before the first token exists, everything is closed. */
+/** A platform's request to a channel, which checks the platform's signature. */
 async function webhook(request: Request, env: Env): Promise<Response> {
-  if (!tokenConfigured) {
-    const outcome = await gatewayStub(env).authenticate({ address: "" });
-    if (!outcome.ok && outcome.error.reason === "auth.not_configured") return problemResponse("auth.not_configured");
-    tokenConfigured = true;
-  }
-  return webhooks.respond(request, (name) => webhookChannel(env, name));
+  return (await closed(env)) ?? webhooks.respond(request, (name) => webhookChannel(env, name));
+}
+
+/** Undefined: there is a token. Before the first one exists, everything is closed. */
+async function closed(env: Env): Promise<Response | undefined> {
+  if (tokenConfigured) return undefined;
+  const outcome = await gatewayStub(env).authenticate({ address: "" });
+  if (!outcome.ok && outcome.error.reason === "auth.not_configured") return problemResponse("auth.not_configured");
+  tokenConfigured = true;
+  return undefined;
+}
+async function hook(request: Request, env: Env, path: string): Promise<Response> {
+  return (await closed(env)) ?? hooks.respond(request, path, () => gatewayStub(env));
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {

@@ -97,7 +97,7 @@ export function readCode(text: string): string | undefined {
   return code.length === CODE_CHARS && [...code].every((char) => CODE_ALPHABET.includes(char)) ? code : undefined;
 }
 /** A button's id is exactly what the owner would write (rule AP14). */
-export const answersTo = (code: string): readonly OutboundAction[] => [
-  { id: `allow ${code}`, label: "Allow once" },
-  { id: `deny ${code}`, label: "Deny" },
+export const answersTo = (code: string, about: "call" | "limit" = "call"): readonly OutboundAction[] => [
+  { id: `allow ${code}`, label: about === "limit" ? "Continue" : "Allow once" },
+  { id: `deny ${code}`, label: about === "limit" ? "End the run" : "Deny" },
 ];

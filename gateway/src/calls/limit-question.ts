@@ -1,12 +1,16 @@
 /** PURE. The texts about a limit that a run has used up: the question for more, and the advice when it ends. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Origin } from "../ports/origin.ts";
-import type { Amount, MoreOffer } from "../ports/spend.ts";
+import { type Amount, type MoreOffer, RUN_LIMITS, type RunLimit } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
 
-/** What can be done when a run has used up a limit of its own. `isFirst`: its first model call needs too much. */
-export function limitAdvice({ kind }: Origin, setting: string, isFirst = false): string {
-  if (kind === "schedule") return "A job may use no more in one run: let it do less at once.";
+/** What can be done when a run has used up `limit`, a limit of its own. `isFirst`: its first model call needs too much. */
+export function limitAdvice(origin: Origin, of: RunLimit, limit: number, isFirst = false): string {
+  const setting = RUN_LIMITS[of];
+  if (origin.kind === "schedule")
+    return of === "tokens" || limit < origin.budget[of]
+      ? `This limit is your setting \`${setting}\`: raise it, or let the job do less at once.`
+      : "A job may use no more in one run: let it do less at once.";
   const act = isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
   return `${act}, or raise \`${setting}\`.`;
 }
@@ -30,10 +34,13 @@ export function amountText(unit: keyof Amount, value: number): string {
   if (unit === "tokens") return `${Math.round(value).toLocaleString("en-US")} tokens`;
   return value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }
+/** Why a paused run has ended although no one answered. `cause` completes "before ... was answered". */
+export const gaveWayText = ({ why, setting }: Pick<MoreOffer, "why" | "setting">, code: string, cause: string): string =>
+  `${why} Before the question ${code} was answered, ${cause}, so the run ended there. What it has done stays. To allow more, raise \`${setting}\`.`;
 /** The whole question, for a chat. */
 export const limitText = ({ code, why, rule }: Pick<Approval, "code" | "why" | "rule">, offer: MoreOffer): string =>
   [
     `The run is paused. ${why} (${rule})`,
     `| Continue with ${moreText(offer)}?`,
-    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}", or with \`gsv approval allow ${code}\`. Your next message ends the run instead.`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" (the run continues) or "deny ${code}" (it ends here, and what it has done stays), or with \`gsv approval allow ${code}\`. Any other message ends the run too and is answered next.`,
   ].join("\n");

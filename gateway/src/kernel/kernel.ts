@@ -21,6 +21,7 @@ import { Followers } from "./followers.ts";
 import { CLOSE } from "./handshake.ts";
 import type { Ids, KernelPorts } from "./ports.ts";
 import { canonicalKey } from "./routing/session-keys.ts";
+import { HiddenSecrets, secretBox } from "./secret-box.ts";
 import { SocketServer } from "./socket-server.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Tokens } from "./token-store.ts";
@@ -66,7 +67,8 @@ export class Kernel {
     const connections = new Connections(host.sockets, clock);
     connections.onDropped = (connection, reason) => this.#features.gone(connection, reason);
     const subscriptions = new Subscriptions();
-    const config = new Config(storage, (values) => secrets.set(values), host.sealing);
+    const hidden = new HiddenSecrets((values) => secrets.set(values));
+    const config = new Config(storage, (values) => hidden.set("config", values), host.sealing);
     const tokens = new Tokens(storage);
     const now = (): number => clock.now();
     this.ports = {
@@ -83,6 +85,7 @@ export class Kernel {
       scrub: (text) => secrets.scrub(text),
       unfinished: (text) => unfinishedAt(text, secrets.spelled()),
       secretValues: () => secrets.all(),
+      secretBox: secretBox(host.sealing, (owner, values) => hidden.set(owner, values)),
       contextVersion: () => `${config.version()}/${this.#features.contextVersion()}`,
       sessionSpent: (session, spent) => this.#features.sessionSpent(session, spent),
       sessionGone: (session) => this.#features.sessionGone(session),

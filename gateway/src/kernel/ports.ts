@@ -7,6 +7,7 @@ import type { Audit } from "./audit-store.ts";
 import type { Config } from "./config/store.ts";
 import type { Connections } from "./connections.ts";
 import type { Followers } from "./followers.ts";
+import type { SecretBox } from "./secret-box.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { Tokens } from "./token-store.ts";
 
@@ -36,6 +37,8 @@ export interface KernelPorts {
   readonly unfinished: (text: string) => number;
   /** The stored secrets. For sessions alone, which hide them in results of their tools. */
   readonly secretValues: () => readonly string[];
+  /** Seals secrets that a feature stores itself. */
+  readonly secretBox: SecretBox;
   /** Changes whenever RunContext changes, which is what a run gets from the gateway. */
   readonly contextVersion: () => string;
   /** Tells every feature what a session that is being deleted has used. */

@@ -92,8 +92,10 @@ function toCall(
   }
   if (phrase.kind !== "node") return "";
   const nodes = nodesOf(tools);
-  if (nodes.length === 0)
-    return "No machine is connected, so I can't do that. On the machine that you want to use, start `gsv node --id laptop`, then say it again.";
+  if (nodes.length === 0) {
+    const machine = phrase.node === undefined ? "the machine that you want to use" : `\`${phrase.node}\``;
+    return `No machine is connected, so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
+  }
   const node = phrase.node ?? nodes.find((name) => has(`${name}__${phrase.tool}`));
   if (node !== undefined && has(`${node}__${phrase.tool}`)) return { name: `${node}__${phrase.tool}`, arguments: phrase.args };
   return phrase.node !== undefined && !nodes.includes(phrase.node)

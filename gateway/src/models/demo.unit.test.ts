@@ -110,7 +110,7 @@ describe("[P4.2] demo model", () => {
   });
   it("without a machine it says what to start", async () => {
     const { text, calls } = await ask("run: ls", native);
-    assert.match(text, /No machine is connected.*`gsv node --id laptop`/);
+    assert.match(text, /No machine is connected.*`gsv node`/);
     assert.deepEqual(calls, []);
     assert.match((await ask("run@nas: ls")).text, /No machine named `nas`.*laptop/);
   });

@@ -65,7 +65,9 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
     const decisions = unitsOf(call).map((unit) => decideUnit(call, unit, context, grants));
     const decision = strictest(decisions);
     if (decision.verdict !== "ask") return decision;
-    const asked = { ...decision, why: decision.why + heardText(context.taint) };
+    const { taint: _taint, ...ownWords } = context;
+    const spares = (): boolean => context.isOwners && context.byOthers !== true && decide(call, ownWords).verdict === "allow";
+    const asked = { ...decision, why: decision.why + heardText(context.taint, spares) };
     // A rule that asks is the owner's word about every such call: an answer does not overrule it.
     if (grants === undefined || decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule))) return asked;
     const offer = offerOf(call, grants);

@@ -61,6 +61,9 @@ const isGuarded = (call: PolicyCall, policyClass: PolicyClass): boolean =>
 const unsureText = (taint: Taint | undefined): string =>
   isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";
 
-/** Ends each question of such a conversation. */
-export const heardText = (taint: Taint | undefined): string =>
-  isForeign(taint) ? ` Others may have written what the conversation has read (${taintText(taint)}).` : "";
+/** Ends each question of such a conversation. `isSpared`: without what others have written, the call would not need a word. */
+export const heardText = (taint: Taint | undefined, isSpared: () => boolean): string => {
+  if (!isForeign(taint)) return "";
+  const heard = ` Others may have written what the conversation has read (${taintText(taint)}).`;
+  return isSpared() ? `${heard} If you have checked it, send /trust in that conversation, and the next such calls do not ask.` : heard;
+};

@@ -164,6 +164,25 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
   });
 });
 
+test("[TA8] the text of a question names /trust where it would spare the next one: not for the mode, a rule or another person's session", () => {
+  const ask: ApprovalConfig = { rules: [{ id: "r", tool: "*", decision: "ask" }] };
+  const why = (...args: Parameters<typeof decided>): string => {
+    const decision = decided(...args);
+    return decision.verdict === "ask" ? decision.why : assert.fail(decision.verdict);
+  };
+  const write: PolicyCall = { ...callOf("write_files"), args: { path: ".bashrc" } };
+  assert.match(
+    why(write, "world", "auto", true, allowing(write)),
+    /If you have checked it, send \/trust in that conversation, and the next such calls do not ask\.$/,
+  );
+  for (const [call, mode, isOwners, more] of [
+    [callOf("egress"), "ask", true, undefined],
+    [callOf("read_private"), "auto", true, ask],
+    [callOf("egress"), "auto", false, undefined],
+  ] as const)
+    assert.doesNotMatch(why(call, "world", mode, isOwners, more), /trust/);
+});
+
 describe("[TA6] a rule that allows", () => {
   test("does not spare the question for what leaves, for control and for protected files", () => {
     for (const mode of ["plan", "ask", "auto"] as const)

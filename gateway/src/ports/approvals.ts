@@ -68,6 +68,10 @@ export interface ApprovalTaken {
   readonly outcome: ApprovalOutcome;
   readonly by?: string;
   readonly again?: string;
+  /** The question was about a limit of a run. */
+  readonly limit?: true;
+  /** The question had ended before, at this wall time: the answer changed nothing. */
+  readonly endedAt?: number;
 }
 
 /** What the approvals feature offers to other features. */
@@ -85,11 +89,14 @@ export interface ApprovalsPort {
   };
 }
 /** How a question ended, for the person who answered it. */
-export function endText(code: string, { outcome, by, again }: ApprovalTaken): string {
+export function endText(code: string, { outcome, by, again, limit, endedAt }: ApprovalTaken, now: number): string {
+  if (endedAt !== undefined && (outcome === "allowed" || outcome === "denied"))
+    return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${by}`}), and this answer changes nothing.`;
   switch (outcome) {
     case "allowed":
       return `${code} is allowed, and the agent goes on.`;
     case "denied":
+      if (limit) return `${code} is denied: the run ends here, and what it has done stays.`;
       return `${code} is denied, and nothing of it is done.${by === undefined ? "" : ` (${by})`}`;
     case "expired":
       return `${code}: the time for an answer is over, so it was denied. Ask the agent again if you want it.`;
@@ -100,4 +107,9 @@ export function endText(code: string, { outcome, by, again }: ApprovalTaken): st
     case "asked_again":
       return `${code}: the policy has changed, so nothing was allowed. The call is asked about again with the code ${again ?? "?"}.`;
   }
+}
+function agoText(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "less than a minute ago";
+  return minutes < 120 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ago`;
 }

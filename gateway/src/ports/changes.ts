@@ -39,12 +39,15 @@ export interface ChangesPort {
     changing(change: FileChanging): void;
     /** Calls of a target, the oldest first: a call or an undo by its id, a run by its id or by `{ref}/r{number}`. */
     calls(target: string, sessionKey: string | undefined): readonly ChangingCall[];
-    /** The calls of the newest run of a session that used a tool which changes files. Empty: there is none. */
+    /** The calls of the newest run of a session that used a tool which changes files, and that is not undone. Empty: there is none. */
     lastRun(sessionKey: string): readonly ChangingCall[];
     /** Call it before an undo, for its name: an undo that was interrupted goes on under its own (rule UN4). `calls`: what is undone. */
     begin(calls: string, undoId: string): string;
-    /** Call it when nothing of an undo is left to be repeated. */
-    finish(undoId: string): void;
+    /**
+     * Call it when nothing of an undo is left to be repeated. `undone`: how many files it has undone; absent: it left some that a later
+     * undo may do, so that what it undoes does not count as undone.
+     */
+    finish(undoId: string, undone: number | undefined): void;
     /** The recorded changes of agents' files by these calls, the oldest first. */
     files(callIds: readonly string[]): readonly FileChanging[];
   };

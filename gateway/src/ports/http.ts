@@ -1,5 +1,6 @@
 /** Between the Worker, which answers HTTP, and the Gateway object, which knows tokens. Crosses RPC: plain data only. */
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import type { HookTaken } from "../../../protocol/gen/types.ts";
 
 /** The sender of an HTTP request. */
 export interface HttpCaller {
@@ -24,8 +25,22 @@ export type UploadPlace =
   | { readonly kind: "upload"; readonly sessionKey: string; readonly id?: string; readonly maxBytes: number }
   | { readonly kind: "call"; readonly sessionKey: string; readonly callId: string; readonly nodeId: string; readonly maxBytes: number };
 
+/** The headers that carry the proof of a hook's sender. A request without any of them is refused unread, and no run is shown them. */
+export const HOOK_PROOF_HEADERS = ["authorization", "x-hub-signature-256", "stripe-signature", "webhook-signature"] as const;
+/** A delivery to a hook. The headers have lower-case names; only those that a hook reads. */
+export interface HookRequest {
+  readonly name: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array;
+}
+export type HookTakenAs = HookTaken["status"];
+export interface HookPort {
+  /** Returns when the delivery is stored. */
+  hook(request: HookRequest): Promise<Admitted<HookTakenAs>>;
+}
+
 /** What the Worker may call. */
-export interface HttpPort {
+export interface HttpPort extends HookPort {
   /** The scopes of a bearer token over HTTP, or a refusal. */
   authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>>;
   /** Where an uploaded file goes, or why it may not be uploaded. */

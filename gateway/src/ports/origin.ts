@@ -30,6 +30,8 @@ export type Origin =
       readonly jobId: string;
       /** An answer that says nothing leaves the conversation (rule HB5). */
       readonly heartbeat?: true;
+      /** The hook whose delivery has caused the run. */
+      readonly hook?: string;
       readonly budget: { readonly steps: number; readonly ms: number; readonly costUsd: number };
     }
   /** The gateway itself, for example a note about an undelivered message. */
@@ -38,6 +40,25 @@ export type Origin =
 /** The owner asks, at a client or in a direct message: no group, no other session, no machine. */
 export const isPlainlyOwner = (origin: Origin): boolean =>
   origin.kind === "client" || (origin.kind === "channel" && origin.role === "owner" && origin.peer?.kind === "dm");
+
+/**
+ * A message of `sender` has the authority of a run that `run` caused: it may say how the run goes on. The owner at any of their own places,
+ * or the same person in the same conversation. A job, another session and a machine have a run of their own, and no one speaks for them.
+ */
+export function sameAuthority(run: Origin, sender: Origin): boolean {
+  if (isPlainlyOwner(run) && isPlainlyOwner(sender)) return true;
+  if (run.kind !== "channel" || sender.kind !== "channel") return false;
+  return (
+    run.senderId !== undefined &&
+    run.senderId === sender.senderId &&
+    run.role === sender.role &&
+    run.channel === sender.channel &&
+    run.accountId === sender.accountId &&
+    run.peer !== undefined &&
+    run.peer.kind === sender.peer?.kind &&
+    run.peer.id === sender.peer.id
+  );
+}
 
 /** An origin as the audit shows it. */
 export function originText(origin: Origin): string {
@@ -51,7 +72,7 @@ export function originText(origin: Origin): string {
     case "node_event":
       return `node ${origin.nodeId}`;
     case "schedule":
-      return `job ${origin.jobId}`;
+      return origin.hook === undefined ? `job ${origin.jobId}` : `hook ${origin.hook}`;
     case "gateway":
       return "gateway";
   }

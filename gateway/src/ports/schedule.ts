@@ -1,5 +1,5 @@
 /** Between sessions and the jobs of the gateway. */
-import type { CronAddParams, CronUpdateParams } from "../../../protocol/gen/types.ts";
+import type { CronAddParams, CronRun, CronSpec, CronUpdateParams } from "../../../protocol/gen/types.ts";
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
 
@@ -20,6 +20,31 @@ export interface CronTold {
 export interface CronPort {
   /** Safe to make again: an added job has an id that its caller chose. */
   cron(call: CronCall): Promise<Result<CronTold>>;
+}
+
+/** What a hook has brought for one run. */
+export interface Given {
+  readonly hook: string;
+  readonly text: string;
+  readonly taint: Taint;
+}
+/** `none`: there is no such job. `busy`: a run of it goes on, and it takes no other. */
+export type JobState = "none" | "paused" | "busy" | "free";
+/** Runs that a hook causes (gateway/spec/hooks.md). Calls without a promise may be part of a transaction. */
+export interface WokenJobsPort {
+  readonly wokenJobs: {
+    /** What is wrong with what a hook's own runs are to do; undefined: nothing. */
+    problemOf(spec: CronSpec, agentId: string): Promise<Result<never> | undefined>;
+    /** Keeps a job without times for a hook; returns its id. */
+    keep(hook: string, agentId: string, spec: CronSpec, now: number): string;
+    drop(hook: string): void;
+    ownIdOf(hook: string): string;
+    stateOf(jobId: string): JobState;
+    agentOf(jobId: string): string | undefined;
+    /** Stores a run, which begins soon; returns its id. Undefined: the job is not free. */
+    wake(jobId: string, given: Given, now: number): number | undefined;
+    runOf(id: number): Pick<CronRun, "status" | "error" | "summary"> | undefined;
+  };
 }
 
 /** For the deletion of an agent (rule SC13). */

@@ -56,6 +56,8 @@ export interface SessionSend {
   readonly badFilesAsNotes?: true;
   /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
+  /** What the message does while a run is under way. Absent: it waits for its turn. */
+  readonly whileBusy?: "steer" | "interrupt";
   readonly origin: Origin;
   /** What its sender's side knows about the content: quotes, forwarded text, the label of another conversation. */
   readonly taint?: Taint;
@@ -154,6 +156,8 @@ export interface SessionNote {
   readonly key: string;
   readonly text: string;
   readonly forModel?: true;
+  /** The text is an answer of the agent, in Markdown. */
+  readonly isAnswer?: true;
 }
 
 export type RunEnd =

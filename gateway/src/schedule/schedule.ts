@@ -10,7 +10,7 @@ export type Schedule =
   | { readonly kind: "every"; readonly everyMs: number; readonly anchorMs: number }
   | { readonly kind: "cron"; readonly expr: string; readonly tz: string };
 
-/** The times of a heartbeat, which its line knows (beat.ts). */
+/** The times of a heartbeat, which its line knows (beat.ts). The job of a hook has no line, and so no times. */
 export type Beat = { readonly kind: "beat" };
 
 /** The times of a cron expression in one time zone, or of a heartbeat. */
@@ -21,6 +21,13 @@ export interface CronLine {
   before(at: number, most: number): readonly number[];
 }
 export type CronEngine = (expr: string, tz: string) => Result<CronLine>;
+
+/** The line of a cron expression. Undefined: the schedule has none, or the expression can't be read. */
+export function lineOf(schedule: Schedule | Beat, engine: CronEngine): CronLine | undefined {
+  if (schedule.kind !== "cron") return undefined;
+  const line = engine(schedule.expr, schedule.tz);
+  return line.ok ? line.value : undefined;
+}
 
 export const MIN_EVERY_MS = 60_000;
 export const MAX_EVERY_MS = 366 * 86_400_000;

@@ -200,8 +200,9 @@ describe("[SC9] what a schedule may be", () => {
     [{ kind: "every", every: "often" }, /not an interval/],
     [{ kind: "every" }, /once/],
     [{ kind: "cron", expr: "61 * * * *" }, /not a cron expression/],
-    [{ kind: "cron", expr: "* * * *" }, /not a cron expression/],
-    [{ kind: "cron", expr: "* * * * * *" }, /not a cron expression/],
+    [{ kind: "cron", expr: "* * * *" }, /not a cron expression: It has 4 fields, and a cron expression has exactly 5: minute, hour/],
+    [{ kind: "cron", expr: "* * * * * *" }, /not a cron expression: It has 6 fields, and a cron expression has exactly 5: minute, hour/],
+    [{ kind: "cron", expr: "daily" }, /It has 1 field, /],
     [{ kind: "cron", expr: "0 0 31 2 *" }, /never comes/],
     [{ kind: "cron", expr: "0 9 * * *", tz: "Nowhere/At_All" }, /no time zone/],
   ];

@@ -70,9 +70,9 @@ function offsetMs(zone: string): number {
   return sign === undefined ? 0 : (sign === "-" ? -1 : 1) * (Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS);
 }
 function relativeTime(words: string, now: number): number | undefined {
-  const rest = /^in (.+)$/.exec(words)?.[1]?.replace(/^half an hour$/, "30 minutes");
-  const spelt = rest?.replace(/^[a-z]+(?= )/, (word) => NUMBERS[word] ?? word);
-  const length = spelt === undefined ? undefined : readLength(spelt);
+  // `20m` alone can only mean "in 20 minutes".
+  const rest = words.replace(/^in /, "").replace(/^half an hour$/, "30 minutes");
+  const length = readLength(rest.replace(/^[a-z]+(?= )/, (word) => NUMBERS[word] ?? word));
   return length === undefined ? undefined : now + length;
 }
 /** `tomorrow 9am`, `next monday at noon`, `2026-11-23 9am`, `17:30` (the next one). A day alone means nine in the morning. */

@@ -99,9 +99,17 @@ export class MessageAcceptor {
     if (input.held && this.#driver.state?.held !== true) this.#driver.apply({ type: "Held", held: true }, { birth });
     const state = this.#driver.state;
     const due = state && this.#resetDue(state);
+    const wish = intake.steer ? { whileBusy: "steer" as const } : input.whileBusy ? { whileBusy: input.whileBusy } : {};
     const applied = this.#driver.apply(
-      { type: "UserMessage", identity: input.identity, incoming: intake.incoming, bytes: intake.bytes, ...(due ? { resetDue: due } : {}) },
-      { key: `m:${input.messageId}`, birth: { identity: input.identity } },
+      {
+        type: "UserMessage",
+        identity: input.identity,
+        incoming: intake.incoming,
+        bytes: intake.bytes,
+        ...(due ? { resetDue: due } : {}),
+        ...wish,
+      },
+      { key: `m:${input.messageId}`, birth },
     );
     if (intake.status && applied.step) this.#driver.tell(input.runId, this.#commands.statusText(input));
     const sent = this.#sent(applied, intake);
@@ -111,7 +119,8 @@ export class MessageAcceptor {
   async #stored(input: SessionSend, intake: IntakeMessage): Promise<Result<IntakeMessage>> {
     const { identity, messageId, attachments = [], badFilesAsNotes } = input;
     const state = this.#driver.state;
-    const isFull = state !== undefined && state.run.phase !== "idle" && state.queue.count >= LIMITS.queueMessages;
+    const mayBeRefused = state !== undefined && state.run.phase !== "idle" && input.whileBusy !== "interrupt";
+    const isFull = mayBeRefused && state.queue.count >= LIMITS.queueMessages;
     if (isFull || this.#driver.store.seen(`m:${messageId}`)) return succeed(intake);
     const taken = await this.#driver.media.takeAttachments({
       sessionKey: identity.key,
@@ -132,6 +141,8 @@ export class MessageAcceptor {
       queued: answer.queued,
       ...(duplicate ? { duplicate } : {}),
       ...(answer.seq === undefined ? {} : { seq: answer.seq }),
+      ...(answer.steers === undefined ? {} : { steers: asRunId(answer.steers) }),
+      ...(answer.interrupted === undefined ? {} : { interrupted: asRunId(answer.interrupted) }),
       ...(Object.keys(directives).length > 0 ? { directives } : {}),
     });
   }

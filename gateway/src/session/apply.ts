@@ -66,7 +66,7 @@ export class Applier {
       const { wall, now } = clock.read();
       const id = freshId();
       const state = before ?? newborn({ identity: birthOf(birth), sessionId: freshId(), wall });
-      const front = state.queue.count > 0 ? store.queueFront() : { quiet: [], head: undefined };
+      const front = state.queue.count > 0 ? store.queueFront((state.queue.steered ?? 0) > 0) : { quiet: [], head: undefined };
       const stamp: Stamp = {
         now,
         wall,

@@ -12,6 +12,7 @@ import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
 import { changedMode, modeText, presentMode } from "./mode.ts";
 import { activeRun, shownState } from "./machine/state.ts";
+import { openCodes } from "./machine/phase/questions.ts";
 import { counted } from "./machine/text.ts";
 
 /** The answer to a repeated command, which is not executed again. */
@@ -158,6 +159,8 @@ export class CommandRunner {
       state: shownState(run),
       step: activeRun(run)?.step,
       waiting: state.queue.count,
+      questions: openCodes(run),
+      isOwners: identity.isOwnersSession,
       messages: state.messageCount,
       context: this.#driver.contextSize,
       compactions: state.compactions,

@@ -35,11 +35,19 @@ export type Parsed =
   | { readonly kind: "bad-directive"; readonly message: string }
   /** Directives and nothing else. */
   | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
-  | { readonly kind: "message"; readonly text: string; readonly directives: Directives; readonly status: boolean };
+  | {
+      readonly kind: "message";
+      readonly text: string;
+      readonly directives: Directives;
+      readonly status: boolean;
+      /** For the run that is under way: `/steer TEXT`. */
+      readonly steer?: true;
+    };
 
 const LEVELS = ThinkLevelValues.join(", ");
 export const HELP_TEXT = [
   "/status            what the conversation is doing, its model and its size",
+  "/steer TEXT        show TEXT to the run that is under way, at its next step",
   "/stop              stop the run; waiting messages start next",
   "/stop all          stop everything, everywhere; messages wait until /resume",
   "/resume            go on after /stop all",
@@ -65,8 +73,18 @@ export const GUEST_HELP_TEXT = [
 
 /** `current` is the present model, as far as it is known: an id without a provider may be its provider's. */
 export function parseMessage(raw: string, current?: ModelRef): Parsed {
-  const command = parseCommand(raw.trim());
-  return command ?? parseDirectives(raw, current);
+  const text = raw.trim();
+  return parseSteer(text, current) ?? parseCommand(text) ?? parseDirectives(raw, current);
+}
+
+/** A message with a command in front of it. */
+function parseSteer(text: string, current: ModelRef | undefined): Parsed | undefined {
+  const match = /^\/steer(?:\s+(\S[\s\S]*))?$/i.exec(text);
+  if (!match) return undefined;
+  const about = match[1] === undefined ? undefined : parseDirectives(match[1], current);
+  if (about?.kind === "message") return { ...about, steer: true };
+  if (about?.kind === "bad-directive") return about;
+  return { kind: "bad-command", name: "steer", message: "Write what the run is to be shown: `/steer use the other branch`." };
 }
 
 /** Other names of commands: those of the reference's command line. */
@@ -80,6 +98,7 @@ const LEVEL_ALIASES: Readonly<Record<string, ThinkLevel>> = {
 };
 
 const NAMES: ReadonlySet<string> = new Set([
+  "steer",
   "stop",
   "resume",
   "status",
@@ -205,6 +224,9 @@ export interface StatusView {
   readonly state: string;
   readonly step: number | undefined;
   readonly waiting: number;
+  /** Codes of the questions that wait for the owner. In another person's conversation only their number is shown. */
+  readonly questions: readonly string[];
+  readonly isOwners: boolean;
   readonly messages: number;
   readonly context: { readonly tokens?: number; readonly window?: number };
   readonly compactions: number;
@@ -223,6 +245,7 @@ export function statusText(view: StatusView): string {
   return [
     `Session: ${view.sessionKey} (${view.sessionId})`,
     `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
+    ...questionsText(view),
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
     ...(view.mode === undefined ? [] : [`Mode: ${view.mode}`]),
     ...(isForeign(view.taint) ? [`Read: ${taintText(view.taint)}; others may have written it (/trust vouches for it)`] : []),
@@ -230,6 +253,14 @@ export function statusText(view: StatusView): string {
     ...contextText(view.context),
     `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,
   ].join("\n");
+}
+function questionsText({ questions, isOwners }: Pick<StatusView, "questions" | "isOwners">): readonly string[] {
+  if (questions.length === 0) return [];
+  if (!isOwners) return ["Question: the run waits for the assistant's owner"];
+  const [first = ""] = questions;
+  return questions.length === 1
+    ? [`Question: ${first} waits for your answer (\`gsv approval show ${first}\`)`]
+    : [`Questions: ${questions.join(", ")} wait for your answer (\`gsv approval list\`)`];
 }
 function contextText({ tokens, window }: StatusView["context"]): readonly string[] {
   const grouped = (count: number): string => Math.round(count).toLocaleString("en-US");

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
-import { parseMessage } from "./commands.ts";
+import { parseMessage, statusText } from "./commands.ts";
+
+test("[WB8] /steer is a message with directives of its own, and needs a text", () => {
+  const message = { kind: "message", directives: {}, status: false, steer: true };
+  assert.deepEqual(parseMessage("/steer use tabs"), { ...message, text: "use tabs" });
+  assert.deepEqual(parseMessage(" /STEER\n/stop it\nnow "), { ...message, text: "/stop it\nnow" });
+  assert.deepEqual(parseMessage("/steer /t:high go"), { ...message, text: "go", directives: { thinkLevel: "high" } });
+  assert.equal(parseMessage("/steer /t:nope go").kind, "bad-directive");
+  for (const text of ["/steer", "/steer  ", "/steer /t:high"]) assert.equal(parseMessage(text).kind, "bad-command");
+  for (const text of ["/steering", "please /steer it"])
+    assert.deepEqual(parseMessage(text), { kind: "message", text, directives: {}, status: false });
+});
 
 describe("[R6] [F36] commands", () => {
   const command = (text: string): unknown => {
@@ -124,4 +135,17 @@ test("[ST4] `/stop all` stops everything, `/stop` the run; `/resume` is a comman
   assert.deepEqual(parseMessage("/stop ALL"), { kind: "command", command: { name: "stop", all: true } });
   assert.deepEqual(parseMessage("/stop"), { kind: "command", command: { name: "stop" } });
   assert.deepEqual(parseMessage("/resume"), { kind: "command", command: { name: "resume" } });
+});
+
+test("[AP16] /status names the questions that wait, with their codes in the owner's conversations only", () => {
+  const view = { state: "acting", step: 1, waiting: 0, messages: 1, context: {}, compactions: 0, tokens: { input: 1, output: 1 } };
+  const more = { model: undefined, thinkLevel: undefined, sessionId: "s", sessionKey: "k" };
+  const line = (questions: readonly string[], isOwners = true): string | undefined =>
+    statusText({ ...view, ...more, questions, isOwners })
+      .split("\n")
+      .find((text) => text.startsWith("Question"));
+  assert.equal(line([]), undefined);
+  assert.equal(line(["K7Q2A"]), "Question: K7Q2A waits for your answer (`gsv approval show K7Q2A`)");
+  assert.equal(line(["K7Q2A", "ACDEF"]), "Questions: K7Q2A, ACDEF wait for your answer (`gsv approval list`)");
+  assert.equal(line(["K7Q2A"], false), "Question: the run waits for the assistant's owner");
 });

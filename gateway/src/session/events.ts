@@ -1,16 +1,24 @@
 /** Turns rows of the log into `chat` and `session` events for clients, the same ones each time. Pure. */
 import { textOf } from "../ports/messages.ts";
-import { asCallId, asRunId, asSessionKey, type ChatEvent, type ChatMessage, type SessionEventKind } from "../../../protocol/gen/types.ts";
+import {
+  asCallId,
+  asMessageId,
+  asRunId,
+  asSessionKey,
+  type ChatEvent,
+  type ChatMessage,
+  type SessionEventKind,
+} from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
 import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";
-import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow } from "./machine/log.ts";
+import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow, UserRow } from "./machine/log.ts";
 import { head } from "./machine/text.ts";
 
 /** In order; each with a `sessionSeq` of its own. */
 export function rowEvents(sessionKey: string, row: LogRow): readonly SessionNews[] {
   switch (row.kind) {
     case "user":
-      return [];
+      return row.steered === undefined ? [] : [shown(sessionKey, row, row.steered)];
     case "assistant":
       return assistantEvents(sessionKey, row);
     case "toolResult":
@@ -28,6 +36,16 @@ function chat(sessionKey: string, row: Pick<LogRow, "runId">, fields: ChatFields
     payload: { sessionKey: asSessionKey(sessionKey), ...(row.runId === "" ? {} : { runId: asRunId(row.runId) }), ...fields },
   };
 }
+
+/** The model has the message from here on. Clients that do not know such messages show the text. */
+const shown = (sessionKey: string, row: UserRow, { runId, step }: NonNullable<UserRow["steered"]>): SessionNews =>
+  chat(sessionKey, row, {
+    state: "status",
+    text: `The model now has your message: ${head(textOf(row.message.content), PREVIEW_CHARS)}`,
+    step,
+    steered: { messageId: asMessageId(row.messageId), runId: asRunId(runId) },
+    sessionSeq: row.seq,
+  });
 
 function assistantEvents(sessionKey: string, row: AssistantRow): readonly SessionNews[] {
   const text = row.swallowed === true ? "" : textOf(row.message.content);
@@ -118,8 +136,16 @@ function notice(sessionKey: string, row: NoticeRow): SessionNews {
       : {};
     return chat(sessionKey, row, { state: "paused", text: row.text, sessionSeq: row.seq, ...about });
   }
+  // Clients show a message as they show the agent's other answers.
+  const said: ChatMessage = { role: "assistant", content: [{ type: "text", text: row.text }], timestamp: row.at };
   return {
     event: "session",
-    payload: { sessionKey: asSessionKey(sessionKey), kind: SESSION_KINDS[row.notice], text: row.text, sessionSeq: row.seq },
+    payload: {
+      sessionKey: asSessionKey(sessionKey),
+      kind: SESSION_KINDS[row.notice],
+      text: row.text,
+      sessionSeq: row.seq,
+      ...(row.isAnswer ? { message: said } : {}),
+    },
   };
 }

@@ -18,6 +18,8 @@ export interface IntakeMessage {
   readonly incoming: IncomingMessage;
   readonly bytes: number;
   readonly status: boolean;
+  /** It was written as `/steer TEXT`. */
+  readonly steer?: true;
 }
 export type Intake =
   | { readonly kind: "command"; readonly command: Command }
@@ -50,7 +52,8 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
     ...(input.quiet ? { quiet: true } : {}),
     ...(input.taint ? { taint: input.taint } : {}),
   };
-  return sized({ kind: "message", incoming, bytes: 0, status: parsed.status });
+  const steer = parsed.kind === "message" && parsed.steer ? { steer: parsed.steer } : {};
+  return sized({ kind: "message", incoming, bytes: 0, status: parsed.status, ...steer });
 }
 /** The others are the owner's. */
 const GUEST_COMMANDS: ReadonlySet<string> = new Set<Command["name"]>(["help", "status"]);
@@ -60,10 +63,21 @@ function parsedOf({ text, verbatim, directives = {}, command, quiet, byGuest }: 
   const unknown = unknownCommand(command);
   if (unknown !== undefined) return unknown;
   const asked = parseMessage(command, current);
-  const name = asked.kind === "command" ? asked.command.name : asked.kind === "bad-command" ? asked.name : undefined;
+  const name = nameOf(asked);
   if (byGuest === true && name !== undefined && !GUEST_COMMANDS.has(name))
     return { kind: "bad-command", name, message: `Only the owner of this assistant can use /${name}.` };
-  return asked.kind === "command" || asked.kind === "bad-command" ? asked : { kind: "message", text, directives: {}, status: false };
+  if (asked.kind === "command" || asked.kind === "bad-command") return asked;
+  const message = { kind: "message", directives: {}, status: false } as const;
+  if (asked.kind !== "message" || !asked.steer) return { ...message, text };
+  // The head lines stay; the bare text is the end of the message.
+  const head = text.endsWith(command) ? text.slice(0, -command.length) : "";
+  return { ...message, text: `${head}${asked.text}`, directives: asked.directives, steer: true };
+}
+/** The command that the text is. */
+function nameOf(asked: Parsed): string | undefined {
+  if (asked.kind === "command") return asked.command.name;
+  if (asked.kind === "message") return asked.steer ? "steer" : undefined;
+  return asked.kind === "bad-command" ? asked.name : undefined;
 }
 function sized(message: IntakeMessage): Result<IntakeMessage> {
   const bytes = jsonBytes(message.incoming);

@@ -32,6 +32,32 @@ test("[R6] the owner's commands work in groups; any other text is sent with its 
   for (const words of ["stop", "", "/status of the house?", "/t:high think about it", "please /stop"])
     assert.equal(said({ verbatim: true, command: words }), TEXT);
 });
+test("[WB8] the owner's /steer is a message for the run, with its head and without the command; a guest's is refused", () => {
+  const steered = (more: Partial<SessionSend>): unknown => {
+    const taken = takeIn(
+      {
+        identity: { key: "agent:main:test:group:g", ref: "r", agentId: "main", isOwnersSession: false },
+        messageId: "m",
+        runId: "run-m",
+        text: "[message] {}\n/steer use tabs",
+        verbatim: true,
+        command: "/steer use tabs",
+        origin: { kind: "channel", channel: "test", accountId: "default", senderId: "x", role: "owner" },
+        ...more,
+      },
+      0,
+    );
+    assert.ok(taken.ok, JSON.stringify(taken));
+    const { value } = taken;
+    return value.kind === "message" ? [value.steer, value.incoming.message.content] : value.kind;
+  };
+  assert.deepEqual(steered({}), [true, "[message] {}\nuse tabs"]);
+  assert.deepEqual(steered({ text: "[message] {}\n> /steer use  tabs" }), [true, "use tabs"]);
+  assert.deepEqual(steered({ command: "please /steer it" }), [undefined, "[message] {}\n/steer use tabs"]);
+  assert.equal(steered({ byGuest: true }), "bad-command");
+  assert.equal(steered({ command: "/steer" }), "bad-command");
+  assert.deepEqual(steered({ quiet: true }), [undefined, "[message] {}\n/steer use tabs"]);
+});
 test("[F44] on a channel, an unknown command is answered and not sent; a path is text", () => {
   for (const words of ["/unknown", "/Stauts now"]) assert.equal(said({ verbatim: true, command: words }), "bad-command");
   for (const words of ["/etc/hosts is wrong", "/", "/2 of it", "/model:x/y hello"])

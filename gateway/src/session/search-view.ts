@@ -49,6 +49,8 @@ export function runEnd(state: State, store: SessionStore, runId: string): RunEnd
   for (let to = state.nextSeq; to > oldest; to -= PAGE_ROWS) {
     const from = Math.max(oldest, to - PAGE_ROWS);
     for (const row of store.rows(from, to - from).toReversed()) {
+      // Its message was shown to another run, whose end is its answer.
+      if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId);
       const end = row.runId === runId ? endOf(row) : undefined;
       if (end?.state === "final" && isForeign(state.taint)) return { ...end, taint: state.taint };
       if (end !== undefined) return end;

@@ -200,8 +200,13 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(present === undefined ? {} : { present }),
     }).answer;
     if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);
-    const { ended: outcome, code: again } = taken;
-    return succeed({ outcome, ...(taken.by === undefined ? {} : { by: taken.by }), ...(again === undefined ? {} : { again }) });
+    const { ended: outcome, code: again, by: first, before: endedAt } = taken;
+    return succeed({
+      outcome,
+      ...(first === undefined ? {} : { by: first }),
+      ...(again === undefined ? {} : { again }),
+      ...(endedAt === undefined ? {} : { endedAt }),
+    });
   }
 
   // ---------------------------------------------------------------- looking
@@ -340,8 +345,9 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     return Promise.resolve(state ? runEnd(state, this.#driver.store, runId) : { state: "unknown" });
   }
 
-  note({ identity, key, text, forModel }: SessionNote): Promise<void> {
-    this.#driver.apply({ type: "Noted", text, ...(forModel ? { forModel } : {}) }, { key: `n:${key}`, birth: { identity } });
+  note({ identity, key, text, forModel, isAnswer }: SessionNote): Promise<void> {
+    const note = { text, ...(forModel ? { forModel } : {}), ...(isAnswer ? { isAnswer } : {}) };
+    this.#driver.apply({ type: "Noted", ...note }, { key: `n:${key}`, birth: { identity } });
     return Promise.resolve();
   }
 

@@ -217,10 +217,10 @@ function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, leas
   for (const unit of ["costUsd", "tokens"] as const) {
     if (least[unit] <= left[unit]) continue;
     const why = `The run has used ${amountText(unit, used[unit])} of its ${amountText(unit, most[unit])}, and its next model call may need ${amountText(unit, Math.ceil(least[unit] * 100) / 100)} or more.`;
-    const setting = RUN_LIMITS[unit];
+    const limit = budgetOf(config, run.origin)[unit] ?? 0;
     return {
-      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, setting, used[unit] === 0)}` },
-      offer: { of: unit, amount: enoughMore(budgetOf(config, run.origin)[unit] ?? 0, least[unit] - left[unit]), why, setting },
+      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, unit, limit, used[unit] === 0)}` },
+      offer: { of: unit, amount: enoughMore(limit, least[unit] - left[unit]), why, setting: RUN_LIMITS[unit] },
     };
   }
   return undefined;

@@ -95,6 +95,15 @@ describe("a model call", () => {
     const ofJob = await far.gate().begin(ask({ run: { ...RUN, origin } }));
     assert.ok(!ofJob.ok);
     assert.match(ofJob.error.message, /its \$0\.01, .*A job may use no more in one run: let it do less at once\.$/);
+    // The owner's own limit is lower than what a job may use.
+    const lower = { ...config, limits: { ...config.limits, runCostUsd: 0.02 } };
+    const wide = { ...origin, budget: { ...origin.budget, costUsd: 0.25 } };
+    const ofOwner = await far.gate().begin(ask({ config: lower, run: { ...RUN, origin: wide } }));
+    assert.ok(!ofOwner.ok);
+    assert.match(
+      ofOwner.error.message,
+      /its \$0\.02, .*This limit is your setting `limits\.runCostUsd`: raise it, or let the job do less at once\.$/,
+    );
     const near = allowed(await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.9 } } })));
     assert.equal(near.maxTokens, 9_000);
     assert.equal(far.asks.length, 1);

@@ -17,6 +17,7 @@ import { rowEvents } from "./events.ts";
 import { CALLS_PER_REPLY } from "./machine/limits.ts";
 import type { MessageRow } from "./machine/log.ts";
 import { activeRun, shownState, type State } from "./machine/state.ts";
+import { openCodes } from "./machine/phase/questions.ts";
 import { jsonBytes } from "./machine/text.ts";
 import type { Delta } from "./publisher.ts";
 import { effectivePolicy } from "./reset-policy.ts";
@@ -46,6 +47,7 @@ export function getView(
     previousSessionIds: [...state.previousSessionIds],
     ...(state.label === undefined ? {} : { label: state.label }),
     state: shownState(state.run),
+    ...questionsOf(state.run),
     lastSeq: state.nextSeq - 1,
     ...(context.tokens === undefined ? {} : { contextTokens: Math.round(context.tokens) }),
     ...(context.window === undefined ? {} : { contextWindow: context.window }),
@@ -66,9 +68,14 @@ export function statsView(state: State, wall: number): SessionStatsResult {
     isProcessing: run.phase !== "idle",
     queueSize: state.queue.count,
     state: shownState(run),
+    ...questionsOf(run),
     ...(active ? { runId: asRunId(active.runId), steps: active.step } : {}),
     runsCompleted: state.runCount - (active ? 1 : 0),
   };
+}
+export function questionsOf(run: State["run"]): { readonly questions?: string[] } {
+  const codes = openCodes(run);
+  return codes.length === 0 ? {} : { questions: [...codes] };
 }
 export const historyView = (state: State): SessionHistoryResult => ({
   sessionKey: asSessionKey(state.identity.key),

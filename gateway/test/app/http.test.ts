@@ -89,8 +89,8 @@ test("/openapi.json is the document of the contract", async () => {
     components: { schemas: Record<string, unknown> };
   };
   expect(document.openapi).toMatch(/^3\.1/);
-  expect(Object.keys(document.paths)).toEqual(["/health", "/media", "/media/{key}", "/openapi.json"]);
-  expect(Object.keys(document.components.schemas)).toEqual(["HealthResult", "MediaUploaded", "ProblemDetails"]);
+  expect(Object.keys(document.paths)).toEqual(["/health", "/hooks/{name}", "/media", "/media/{key}", "/openapi.json"]);
+  expect(Object.keys(document.components.schemas)).toEqual(["HealthResult", "HookTaken", "MediaUploaded", "ProblemDetails"]);
 });
 
 describe("[X18][TH15] /media", () => {

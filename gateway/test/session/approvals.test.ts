@@ -37,13 +37,15 @@ async function finish(on: Stage, s: TestSession): Promise<void> {
 }
 
 describe("a question", () => {
-  it("[AP1] [AP9] [S13] is reported with everything that the call will do, and the run waits", async () => {
+  it("[AP1] [AP9] [AP16] [S13] is reported with everything that the call will do, and the run waits", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     expect(asked).toMatchObject({ ...ASK, name: "lap__Bash", target: { kind: "node", nodeId: "lap" }, text: "rm -rf /tmp/x\\u{202e}" });
     expect(asked.hash).toMatch(/^[0-9a-f]{64}$/);
     expect(on.dispatches).toEqual([]);
-    expect(value(await s.port.stats()).state).toBe("acting");
+    expect(value(await s.port.stats())).toMatchObject({ state: "acting", questions: [asked.code] });
+    expect(value(await s.port.get()).questions).toEqual([asked.code]);
+    expect(value(await s.port.story({})).questions).toEqual([asked.code]);
     const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload] : []));
     expect(shown).toMatchObject([{ approvalId: asked.code, callId: asked.callId }]);
   });
@@ -67,7 +69,7 @@ describe("a question", () => {
     await s.port.resume();
     await until("the call again", () => on.dispatches.length === 2);
     expect(new Set(on.dispatches.map(({ callId }) => callId)).size).toBe(1);
-    expect(value(await allow(s, asked))).toEqual(first);
+    expect(value(await allow(s, asked))).toEqual({ ...first, endedAt: expect.any(Number) });
     await finish(on, s);
     expect(on.dispatches).toHaveLength(2);
   });
@@ -83,7 +85,7 @@ describe("a question", () => {
     const next = await on.call(1);
     const { request } = next;
     expect(JSON.stringify(request.messages.at(-1))).toContain("no one answered within 30 minutes");
-    expect(value(await allow(s, asked))).toEqual({ outcome: "expired" });
+    expect(value(await allow(s, asked))).toEqual({ outcome: "expired", endedAt: expect.any(Number) });
     next.answer(says("done"));
     await ringing;
     expect(on.dispatches).toEqual([]);
@@ -98,7 +100,7 @@ describe("a question", () => {
     expect(second.hash).not.toBe(asked.hash);
     expect(on.dispatches).toEqual([]);
     // The old code has had its answer, and no other comes of it.
-    expect(value(await allow(s, asked))).toEqual(taken);
+    expect(value(await allow(s, asked))).toEqual({ ...taken, endedAt: expect.any(Number) });
     expect(on.dispatches).toEqual([]);
     expect(value(await allow(s, second))).toMatchObject({ outcome: "allowed" });
     await until("the call", () => on.dispatches.length > 0);

@@ -24,6 +24,7 @@ import {
   type Thinking,
 } from "../../src/session/machine/state.ts";
 import { jsonBytes } from "../../src/session/machine/text.ts";
+import { frontOf, type QueueFront } from "../../src/session/store/session-store.ts";
 import { transitionProblem } from "../../src/session/machine/transitions.ts";
 
 export const IDENTITY: SessionIdentity = { key: "agent:main:main", ref: "ref0000000", agentId: "main", isOwnersSession: true };
@@ -52,7 +53,7 @@ export class Bench {
       freshId: `id${++this.#ids}`,
       published: this.published,
       settled: this.settled,
-      ...this.#front(),
+      ...((this.state.queue.steered ?? 0) > 0 ? frontOf(this.queue) : plainFront(this.queue)),
       named: body.type === "Abort" ? this.queue.find((message) => message.incoming.runId === body.runId) : undefined,
     };
     const frozen = JSON.stringify(this.state);
@@ -79,12 +80,7 @@ export class Bench {
     this.last = step;
     return step;
   }
-  /** What a store gives of its queue. */
-  #front(): { readonly quiet: readonly QueuedMessage[]; readonly head: QueuedMessage | undefined } {
-    const at = this.queue.findIndex(({ incoming }) => !incoming.quiet);
-    return at === -1 ? { quiet: [...this.queue], head: undefined } : { quiet: this.queue.slice(0, at), head: this.queue[at] };
-  }
-  say(id: string, more: Partial<IncomingMessage> = {}): Answer | undefined {
+  say(id: string, more: Partial<IncomingMessage> = {}, whileBusy?: "steer" | "interrupt"): Answer | undefined {
     const incoming: IncomingMessage = {
       messageId: id,
       runId: `run-${id}`,
@@ -93,7 +89,8 @@ export class Bench {
       directives: {},
       ...more,
     };
-    return this.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes: jsonBytes(incoming) }).answer;
+    const bytes = jsonBytes(incoming);
+    return this.apply({ type: "UserMessage", identity: IDENTITY, incoming, bytes, ...(whileBusy ? { whileBusy } : {}) }).answer;
   }
   effect<
     T extends
@@ -214,6 +211,11 @@ export class Bench {
   textOf(callId: string): string {
     return textOf(this.resultOf(callId).message.content);
   }
+}
+/** What a store gives of a queue without messages for a run. */
+function plainFront(queue: readonly QueuedMessage[]): QueueFront {
+  const at = queue.findIndex(({ incoming }) => !incoming.quiet);
+  return at === -1 ? { quiet: [...queue], head: undefined } : { quiet: queue.slice(0, at), head: queue[at] };
 }
 export const target = (over: Partial<Extract<CallTarget, { kind: "node" }>> = {}): CallTarget => ({
   kind: "node",

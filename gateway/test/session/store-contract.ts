@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Step } from "../../src/session/machine/draft.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import { newborn, type IncomingMessage, type State } from "../../src/session/machine/state.ts";
-import type { SessionStore } from "../../src/session/store/session-store.ts";
+import type { QueueFront, SessionStore } from "../../src/session/store/session-store.ts";
 
 export interface StoreCase {
   readonly name: string;
@@ -114,6 +114,28 @@ storeCase("[P3] the queue is first in, first out, and a message in it can be fou
   assert.deepEqual(store.queueFront().head?.incoming, incoming("c"));
   write(store, state, step({ state: { ...state }, queue: [{ op: "add", incoming: incoming("d"), bytes: 10 }] }));
   assert.deepEqual(store.queueFront().head?.incoming, incoming("c"));
+});
+storeCase("[WB2] [WB3] messages for a run are given apart, when they are asked for", (store) => {
+  const steers = (id: string): IncomingMessage => ({ ...incoming(id), steers: 3 });
+  const quiet = { ...incoming("quiet"), quiet: true } as const;
+  const messages = [steers("s"), quiet, steers("t"), incoming("a"), incoming("b")];
+  const ids = (front: QueueFront): unknown => [
+    front.quiet.map(({ incoming: { messageId } }) => messageId),
+    front.head?.incoming.messageId,
+    front.steered?.map(({ incoming: { messageId } }) => messageId),
+  ];
+  write(store, undefined, step({ queue: [{ op: "add", incoming: incoming("z"), bytes: 1 }] }));
+  // What is asked for first is remembered: later messages must still be found.
+  const first = store.queueFront(false).head;
+  write(store, state, step({ state: { ...state }, queue: messages.map((message) => ({ op: "add", incoming: message, bytes: 1 })) }));
+  assert.deepEqual(ids(store.queueFront(true)), [[], "z", ["s", "t"]]);
+  write(store, state, step({ state: { ...state }, queue: [{ op: "remove", id: first?.id ?? 0 }] }));
+  const front = store.queueFront(true);
+  assert.deepEqual(ids(front), [["quiet"], "a", ["s", "t"]]);
+  assert.deepEqual(front.steered?.[0]?.incoming, steers("s"));
+  write(store, state, step({ state: { ...state }, queue: (front.steered ?? []).map(({ id }) => ({ op: "remove", id })) }));
+  // A program of before knows no such messages: they are like the others.
+  assert.deepEqual(ids(store.queueFront(false)), [["quiet"], "a", undefined]);
 });
 storeCase("[P2] what is only to be known is given with the first message behind it that a run answers", (store) => {
   const quiet = (id: string): IncomingMessage => ({ ...incoming(id), quiet: true });

@@ -115,6 +115,20 @@ export async function approvals(from: number, seeds: number, sum: Tally): Promis
 }
 const MOST_CROWDS = 200;
 
+/** [WB2] [WB3] [WB4] [WB5] Messages for a run and in its place: one crash at each border of small histories, then everything going wrong. */
+export async function steering(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + Math.max(1, Math.round(seeds / 10)); seed++) {
+    const scenario: Scenario = { seed, messages: 9, wishes: true };
+    const borders = await one(scenario, sum);
+    for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
+  }
+  for (let seed = from; seed < from + seeds; seed++) {
+    await one({ seed, messages: 20, wishes: true }, sum);
+    await one({ ...randomScenario(seed), messages: 20, wishes: true, ...(seed % 4 === 0 ? { asks: "some" } : {}) }, sum);
+    await one({ ...randomScenario(seed), messages: 12, wishes: true, stepsPerRun: 1 + (seed % 3) }, sum);
+  }
+}
+
 /** [P20] A jump of the wall clock ends nothing early: where nothing is slow or broken, every call and every run ends well. */
 export async function jumps(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) {
@@ -141,6 +155,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await corners(1, 3, sum);
     await floods(2, sum);
     await approvals(1, 30, sum);
+    await steering(1, 40, sum);
     await random(1, Number(process.argv[2] ?? 300), sum);
     console.log(JSON.stringify({ ok: true, ...sum }));
   } catch (error) {

@@ -16,7 +16,8 @@ import {
   encodeState,
   type StoredRow,
 } from "../../src/session/store/rows.ts";
-import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "../../src/session/store/session-store.ts";
+import { frontOf, type PruneBounds, type QueueFront, type SeenEntry, type SessionStore } from "../../src/session/store/session-store.ts";
+import { type Acceptance, acceptanceOf } from "./acceptance.ts";
 
 interface StoredMessage {
   readonly id: number;
@@ -49,6 +50,8 @@ export class MemoryStore implements SessionStore {
   readonly memories: string[] = [];
   /** Keys of messages in the order in which they were accepted. */
   readonly accepted: string[] = [];
+  /** What the session was doing when it accepted each of them. */
+  readonly acceptances = new Map<string, Acceptance>();
   writes = 0;
   /** Transitions that committed steps took, and what was wrong with them. */
   readonly taken = new Map<TransitionName, number>();
@@ -58,6 +61,7 @@ export class MemoryStore implements SessionStore {
   #added: LogRow[] = [];
   #amended: LogRow[] = [];
   #takenIn: string[] = [];
+  #accepting: readonly { readonly key: string; readonly acceptance: Acceptance }[] = [];
   #learnt: string[] = [];
 
   transaction<T>(work: () => T): T {
@@ -67,6 +71,7 @@ export class MemoryStore implements SessionStore {
     this.#added = [];
     this.#amended = [];
     this.#takenIn = [];
+    this.#accepting = [];
     this.#learnt = [];
     this.#steps = [];
     try {
@@ -74,6 +79,7 @@ export class MemoryStore implements SessionStore {
       this.everything.push(...this.#added);
       for (const row of this.#amended) this.everything[this.everything.findIndex(({ seq }) => seq === row.seq)] = row;
       this.accepted.push(...this.#takenIn);
+      for (const { key, acceptance } of this.#accepting) this.acceptances.set(key, acceptance);
       this.memories.push(...this.#learnt);
       for (const name of this.#steps) this.taken.set(name, (this.taken.get(name) ?? 0) + 1);
       return result;
@@ -103,7 +109,8 @@ export class MemoryStore implements SessionStore {
   #queued(): StoredMessage[] {
     return [...this.#tables.queue.values()].sort((left, right) => left.id - right.id);
   }
-  queueFront(): QueueFront {
+  queueFront(withSteered = false): QueueFront {
+    if (withSteered) return frontOf(this.#queued().flatMap((stored) => this.#message(stored) ?? []));
     const quiet: QueuedMessage[] = [];
     for (const stored of this.#queued()) {
       const message = this.#message(stored);
@@ -155,7 +162,10 @@ export class MemoryStore implements SessionStore {
     if (seen) {
       if (this.#tables.seen.has(seen.key)) throw new Error(`the key ${seen.key} is there already`);
       this.#tables.seen.set(seen.key, { answer: JSON.stringify(seen.answer), at: seen.at });
-      if (seen.answer.type === "accepted") this.#takenIn.push(seen.key);
+      if (seen.answer.type === "accepted") {
+        this.#takenIn.push(seen.key);
+        this.#accepting = [{ key: seen.key, acceptance: acceptanceOf(before, step, seen.key.slice(2)) }];
+      }
     }
     if (step.state !== before) for (const [name, body] of encodeState(before, step.state)) state.set(name, body);
   }

@@ -93,6 +93,36 @@ export const MUTANTS: readonly Mutant[] = [
     put: "    takeOff(d, message);\n    if (at.head) enter(d, message.incoming);",
   },
   {
+    name: "[WB2] a message for a run is shown at each of its steps",
+    file: machine("phase/steering"),
+    find: "    takeOff(d, message);\n",
+    put: "",
+  },
+  {
+    name: "[WB2] messages for a run are not told from others",
+    file: "src/session/apply.ts",
+    find: "store.queueFront((state.queue.steered ?? 0) > 0)",
+    put: "store.queueFront()",
+  },
+  {
+    name: "[WB3] a message for a run that has ended waits behind the others",
+    file: machine("phase/queue"),
+    find: "const next = steering ?? head;",
+    put: "const next = head ?? steering;",
+  },
+  {
+    name: "[WB4] a message in the place of a run waits for its end",
+    file: machine("phase/interrupting"),
+    find: "  return found.runId;",
+    put: "  return undefined;",
+  },
+  {
+    name: "[WB5] a guest steers the owner's run",
+    file: machine("phase/interrupting"),
+    find: "return run && sameAuthority(run.origin, sent.incoming.origin) ? run : undefined;",
+    put: "return run;",
+  },
+  {
     name: "[R3] an abort leaves open calls without a result",
     file: machine("phase/ending"),
     find: "  for (const call of run.calls) {\n    if (isAwaiting(call)) endQuestion",
@@ -272,7 +302,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a note of the gateway is not told to the model",
     file: machine("reduce"),
-    find: "...(event.forModel ? { forModel: event.text } : {})",
+    find: "...(event.forModel ? { forModel: event.text } : {}),",
     put: "",
   },
   {
@@ -320,8 +350,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "[AP3] an allowance after a denial counts",
     file: machine("phase/approving"),
-    find: "d.answer = before ? told(before) : ",
-    put: 'd.answer = before ? told({ ...before, ended: event.answer === "allow" ? "allowed" : "denied" }) : ',
+    find: "d.answer = before ? { ...told(before), before: before.at } : ",
+    put: 'd.answer = before ? { ...told({ ...before, ended: event.answer === "allow" ? "allowed" : "denied" }), before: before.at } : ',
   },
   {
     name: "[AP5] a question has no end",

@@ -6,32 +6,18 @@ import { rowEvents } from "../../src/session/events.ts";
 import { isMessageRow, type LogRow } from "../../src/session/machine/log.ts";
 import type { State } from "../../src/session/machine/state.ts";
 import { historyProblem } from "./history.ts";
+import type { Noted, Sent } from "./sent.ts";
+import { checkSteering } from "./steering.ts";
 import type { World } from "./world.ts";
 import { IDENTITY } from "./world.ts";
 
 const isTerminal = (row: LogRow): boolean =>
   (row.kind === "assistant" && row.calls.length === 0) || (row.kind === "notice" && (row.notice === "error" || row.notice === "aborted"));
 
-/** What the senders know. */
-export interface Sent {
-  readonly messageId: string;
-  readonly runId: string;
-  /** It comes with a recording. */
-  readonly voice?: boolean;
-  /** It came over a platform, and its end is sent there. */
-  readonly routed?: boolean;
-  /** It is only to be known: no run answers it. */
-  readonly quiet?: boolean;
-  /** How much longer than usual its text is. */
-  readonly extraChars?: number;
-  state: "pending" | "accepted" | "refused";
-}
-
-/** A note of the gateway that the session has acknowledged. */
-export interface Noted {
-  readonly key: string;
-  readonly text: string;
-  readonly forModel: boolean;
+/** The run whose end answers the message. */
+function runOf(message: Sent | undefined, rows: readonly LogRow[]): string | undefined {
+  const shown = rows.find((row) => row.kind === "user" && row.messageId === message?.messageId && row.steered !== undefined);
+  return shown?.runId ?? message?.runId;
 }
 
 export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly string[], noted: readonly Noted[]): void {
@@ -61,16 +47,19 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   // [P10] Exactly one end for each.
   for (const messageId of accepted) {
     const message = sent.find((candidate) => candidate.messageId === messageId);
-    const ends = rows.filter((row) => row.runId === message?.runId && isTerminal(row));
+    const ends = rows.filter((row) => row.runId === runOf(message, rows) && isTerminal(row));
     if (ends.length !== (message?.quiet ? 0 : 1)) bad(`${messageId} has ${ends.length} ends: ${ends.map((row) => row.seq).join(", ")}`);
   }
   checkPlatform(world, sent, rows);
   // [P3] In the order of acceptance, each once.
   const users = rows.filter((row) => row.kind === "user").map((row) => row.messageId);
   if (new Set(users).size !== users.length) bad("a user message is in the log twice");
+  const wished = new Set(sent.flatMap(({ messageId, wish }) => (wish ? [messageId] : [])));
   const begun = users.filter((messageId) => !messageId.startsWith("exec:"));
-  const expected = accepted.filter((messageId) => begun.includes(messageId));
-  if (begun.join() !== expected.join()) bad(`the order is ${begun.join()}, accepted was ${expected.join()}`);
+  const inTurn = begun.filter((messageId) => !wished.has(messageId));
+  const expected = accepted.filter((messageId) => inTurn.includes(messageId));
+  if (inTurn.join() !== expected.join()) bad(`the order is ${inTurn.join()}, accepted was ${expected.join()}`);
+  checkSteering(world, sent, rows);
   for (const messageId of accepted) {
     const runId = sent.find((candidate) => candidate.messageId === messageId)?.runId;
     const stopped = rows.some((row) => row.kind === "notice" && row.notice === "aborted" && row.runId === runId);
@@ -119,7 +108,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
 function checkRecordings(world: World, rows: readonly LogRow[]): void {
   for (const row of rows) {
     if (row.kind !== "user" || typeof row.message.content === "string") continue;
-    const answered = rows.some((other) => other.kind === "assistant" && other.runId === row.runId);
+    const answered = rows.some((other) => other.kind === "assistant" && other.runId === row.runId && other.seq > row.seq);
     for (const block of row.message.content) {
       if (!isMediaBlock(block) || block.type !== "audio") continue;
       if (answered && block.transcript !== `said in ${block.r2Key}`) world.problem(`the recording ${block.r2Key} was not transcribed`);
@@ -165,9 +154,12 @@ function checkPlatform(world: World, sent: readonly Sent[], rows: readonly LogRo
     if (at !== -1) said.splice(at, 1);
     return at !== -1;
   };
+  const told = new Set<string>();
   for (const message of sent) {
-    const end = rows.find((row) => row.runId === message.runId && isTerminal(row));
-    if (!end || message.routed !== true) continue;
+    const runId = runOf(message, rows);
+    const end = rows.find((row) => row.runId === runId && isTerminal(row));
+    if (!end || message.routed !== true || told.has(end.runId)) continue;
+    told.add(end.runId);
     if (world.channelGone) {
       if (!rows.some((row) => row.kind === "notice" && row.text.startsWith("An answer could not be sent over")))
         world.problem(`that the end of ${message.messageId} could not be sent is told to no one`);

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TRANSITIONS } from "../../src/session/machine/transitions.ts";
-import { approvals, corners, crowded, exhaustive, floods, jumps, kept, random, type Tally, tally, turnovers } from "./hunt.ts";
+import { approvals, corners, crowded, exhaustive, floods, jumps, kept, random, steering, type Tally, tally, turnovers } from "./hunt.ts";
 
 const factor = Number(process.env["GSV_SIM_FACTOR"] ?? "1");
 /** A number of histories for this run. */
@@ -88,6 +88,13 @@ test("[P4] [P9] [P13] full queues, runs without progress, a channel that is gone
 test("[P15] [K11] [K12] [S13] [AP1] [AP2] [AP3] [AP4] [AP5] calls that need the owner's word, with crashes, changed policies, two deciders and no one", async (t) => {
   const sum = tally();
   await approvals(1, times(120), sum);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+  count(sum);
+});
+
+test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
+  const sum = tally();
+  await steering(1, times(100), sum);
   t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
   count(sum);
 });

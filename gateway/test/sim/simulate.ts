@@ -1,9 +1,11 @@
 /** Runs one history: people send messages, faults happen, the faults end, and every promise must then hold. */
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Origin } from "../../src/ports/origin.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { TransitionName } from "../../src/session/machine/transitions.ts";
-import { checkAtRest, type Noted, type Sent } from "./oracle.ts";
+import { checkAtRest } from "./oracle.ts";
+import type { Noted, Sent } from "./sent.ts";
 import { IDENTITY, ROUTE, World } from "./world.ts";
 
 export interface Scenario {
@@ -33,6 +35,8 @@ export interface Scenario {
   /** The owner answers no question. */
   readonly silent?: boolean;
   readonly stepsPerRun?: number;
+  /** Some messages are for the run under way or in its place, and some of all are of a guest. */
+  readonly wishes?: boolean;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
   readonly jump?: { readonly atMs: number; readonly byMs: number };
 }
@@ -130,8 +134,9 @@ export async function simulate(scenario: Scenario): Promise<Report> {
             messageId: message.messageId,
             runId: message.runId,
             text: `say ${message.messageId}${"x".repeat(message.extraChars ?? 0)}`,
-            origin: { kind: "client", clientId: "sim" },
+            origin: originOf(message),
             ...(message.routed ? { reply: ROUTE } : {}),
+            ...(message.wish ? { whileBusy: message.wish } : {}),
             ...(message.quiet ? { quiet: true } : {}),
             ...(message.voice ? { attachments: [{ mimeType: "audio/ogg", data: "T2dnUw==" }] } : {}),
           }),
@@ -198,6 +203,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       voice: index % 5 === 3,
       routed: index % 3 === 1,
       quiet: index % 6 === 4,
+      ...wishOf(scenario, index),
       state: "pending",
     };
     plan(() => {
@@ -312,6 +318,22 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     simMs: time.now,
     transitions: world.disk.taken,
   };
+}
+
+const GUEST = {
+  kind: "channel",
+  channel: "sim",
+  accountId: "default",
+  peer: { kind: "group", id: "g" },
+  senderId: "bob",
+  role: "guest",
+} as const;
+const originOf = ({ guest }: Sent): Origin => (guest === true ? GUEST : { kind: "client", clientId: "sim" });
+/** Not of the quiet ones, which no run answers. */
+function wishOf({ wishes = false, seed }: Scenario, index: number): Pick<Sent, "wish" | "guest"> {
+  if (!wishes || index % 6 === 4) return {};
+  const wish = ([undefined, "steer", "steer", "interrupt", "steer", undefined, "steer"] as const)[(seed + index) % 7];
+  return { wish, guest: (seed + index) % 5 === 2 };
 }
 
 interface OwnerAct {

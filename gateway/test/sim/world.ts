@@ -230,7 +230,7 @@ export class World {
         }),
       load: () => living(() => disk.load()),
       seen: (key) => living(() => disk.seen(key)),
-      queueFront: () => living(() => disk.queueFront()),
+      queueFront: (withSteered) => living(() => disk.queueFront(withSteered)),
       queued: () => living(() => disk.queued()),
       queuedRun: (runId) => living(() => disk.queuedRun(runId)),
       write: (before, step, seen) => living(() => disk.write(before, step, seen)),

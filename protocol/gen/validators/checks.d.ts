@@ -115,7 +115,10 @@ import type {
   ConnectResume,
   CronAddParams,
   CronAddResult,
+  CronComing,
   CronConfig,
+  CronDay,
+  CronFailure,
   CronJob,
   CronJobState,
   CronListParams,
@@ -134,6 +137,8 @@ import type {
   CronSchedule,
   CronSpec,
   CronStatusResult,
+  CronUpcomingParams,
+  CronUpcomingResult,
   CronUpdateParams,
   CronUpdateResult,
   DeliveryProblem,
@@ -166,6 +171,21 @@ import type {
   HeartbeatStatusResult,
   HeartbeatTriggerParams,
   HeartbeatTriggerResult,
+  Hook,
+  HookAddParams,
+  HookAddResult,
+  HookDelivery,
+  HookForm,
+  HookListResult,
+  HookRemoveParams,
+  HookRemoveResult,
+  HookShowParams,
+  HookShowResult,
+  HookTaken,
+  HookTakenStatus,
+  HookTarget,
+  HookTestParams,
+  HookTestResult,
   InboundMessage,
   InboundOutcome,
   LedgerCall,
@@ -308,6 +328,7 @@ import type {
   SkillsUpdateParams,
   SkillsUploadParams,
   SkillsUploadResult,
+  SteeredMessage,
   StopState,
   StoppedRun,
   StoryCall,
@@ -374,6 +395,7 @@ import type {
   UsageGetParams,
   UsageGetResult,
   UsageRow,
+  WhileBusy,
   WorkspaceDeleteParams,
   WorkspaceDeleteResult,
   WorkspaceListParams,
@@ -504,7 +526,10 @@ export function checkConnectResult(value: unknown): value is ConnectResult;
 export function checkConnectResume(value: unknown): value is ConnectResume;
 export function checkCronAddParams(value: unknown): value is CronAddParams;
 export function checkCronAddResult(value: unknown): value is CronAddResult;
+export function checkCronComing(value: unknown): value is CronComing;
 export function checkCronConfig(value: unknown): value is CronConfig;
+export function checkCronDay(value: unknown): value is CronDay;
+export function checkCronFailure(value: unknown): value is CronFailure;
 export function checkCronJob(value: unknown): value is CronJob;
 export function checkCronJobState(value: unknown): value is CronJobState;
 export function checkCronListParams(value: unknown): value is CronListParams;
@@ -523,6 +548,8 @@ export function checkCronRunsResult(value: unknown): value is CronRunsResult;
 export function checkCronSchedule(value: unknown): value is CronSchedule;
 export function checkCronSpec(value: unknown): value is CronSpec;
 export function checkCronStatusResult(value: unknown): value is CronStatusResult;
+export function checkCronUpcomingParams(value: unknown): value is CronUpcomingParams;
+export function checkCronUpcomingResult(value: unknown): value is CronUpcomingResult;
 export function checkCronUpdateParams(value: unknown): value is CronUpdateParams;
 export function checkCronUpdateResult(value: unknown): value is CronUpdateResult;
 export function checkDeliveryProblem(value: unknown): value is DeliveryProblem;
@@ -555,6 +582,21 @@ export function checkHeartbeatState(value: unknown): value is HeartbeatState;
 export function checkHeartbeatStatusResult(value: unknown): value is HeartbeatStatusResult;
 export function checkHeartbeatTriggerParams(value: unknown): value is HeartbeatTriggerParams;
 export function checkHeartbeatTriggerResult(value: unknown): value is HeartbeatTriggerResult;
+export function checkHook(value: unknown): value is Hook;
+export function checkHookAddParams(value: unknown): value is HookAddParams;
+export function checkHookAddResult(value: unknown): value is HookAddResult;
+export function checkHookDelivery(value: unknown): value is HookDelivery;
+export function checkHookForm(value: unknown): value is HookForm;
+export function checkHookListResult(value: unknown): value is HookListResult;
+export function checkHookRemoveParams(value: unknown): value is HookRemoveParams;
+export function checkHookRemoveResult(value: unknown): value is HookRemoveResult;
+export function checkHookShowParams(value: unknown): value is HookShowParams;
+export function checkHookShowResult(value: unknown): value is HookShowResult;
+export function checkHookTaken(value: unknown): value is HookTaken;
+export function checkHookTakenStatus(value: unknown): value is HookTakenStatus;
+export function checkHookTarget(value: unknown): value is HookTarget;
+export function checkHookTestParams(value: unknown): value is HookTestParams;
+export function checkHookTestResult(value: unknown): value is HookTestResult;
 export function checkInboundMessage(value: unknown): value is InboundMessage;
 export function checkInboundOutcome(value: unknown): value is InboundOutcome;
 export function checkLedgerCall(value: unknown): value is LedgerCall;
@@ -697,6 +739,7 @@ export function checkSkillsStatusParams(value: unknown): value is SkillsStatusPa
 export function checkSkillsUpdateParams(value: unknown): value is SkillsUpdateParams;
 export function checkSkillsUploadParams(value: unknown): value is SkillsUploadParams;
 export function checkSkillsUploadResult(value: unknown): value is SkillsUploadResult;
+export function checkSteeredMessage(value: unknown): value is SteeredMessage;
 export function checkStopState(value: unknown): value is StopState;
 export function checkStoppedRun(value: unknown): value is StoppedRun;
 export function checkStoryCall(value: unknown): value is StoryCall;
@@ -763,6 +806,7 @@ export function checkUsageCap(value: unknown): value is UsageCap;
 export function checkUsageGetParams(value: unknown): value is UsageGetParams;
 export function checkUsageGetResult(value: unknown): value is UsageGetResult;
 export function checkUsageRow(value: unknown): value is UsageRow;
+export function checkWhileBusy(value: unknown): value is WhileBusy;
 export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDeleteParams;
 export function checkWorkspaceDeleteResult(value: unknown): value is WorkspaceDeleteResult;
 export function checkWorkspaceListParams(value: unknown): value is WorkspaceListParams;

@@ -49,7 +49,8 @@ pub struct Driver {
     /// Events that the consumer has not taken yet; while there are any, the socket is not read.
     backlog: VecDeque<LinkEvent>,
     answers: HashMap<CallKey, oneshot::Sender<Result<Json, LinkError>>>,
-    first: Option<oneshot::Sender<Result<(), LinkError>>>,
+    /// Told of the first `hello-ok`, and dropped at the end.
+    first: Option<oneshot::Sender<()>>,
     shared: Arc<Shared>,
     epoch: Instant,
     dialing: Option<(Conn, Dialing)>,
@@ -64,7 +65,7 @@ impl Driver {
         target: Target,
         commands: mpsc::Receiver<Command>,
         events: mpsc::Sender<LinkEvent>,
-        first: oneshot::Sender<Result<(), LinkError>>,
+        first: oneshot::Sender<()>,
         shared: Arc<Shared>,
     ) -> Self {
         let mut config = Config::new(target.shown.clone(), options.mode == Mode::Node, options.reconnect);
@@ -97,9 +98,8 @@ impl Driver {
         }
         // The last events still reach a slow consumer.
         for event in std::mem::take(&mut self.backlog) {
-            if self.events.send(event).await.is_err() {
-                break;
-            }
+            // An error means that the consumer is gone, and needs none.
+            let _ = self.events.send(event).await;
         }
         if let Some(closing) = self.closing.take() {
             // A panic there does not matter any more: the socket is gone.
@@ -109,7 +109,7 @@ impl Driver {
 
     /// Waits for the next input. `None`: the machine needs no input.
     async fn next_input(&mut self) -> Option<Input> {
-        let can_send = self.open.as_ref().is_none_or(|open| open.outgoing.len() < OUTGOING);
+        let can_send = self.open.as_ref().is_none_or(|open| has_room(open.outgoing.len()));
         let slow = !self.backlog.is_empty();
         let tick = self
             .machine
@@ -274,7 +274,10 @@ impl Driver {
             }
             Output::Up { hello } => {
                 self.shared.set_hello((*hello).clone());
-                self.tell_first(Ok(()));
+                if let Some(first) = self.first.take() {
+                    // With `reconnect` the receiver is gone.
+                    let _ = first.send(());
+                }
                 self.emit(LinkEvent::Connected(*hello));
             }
             Output::Down { reason, retry_in_ms } => {
@@ -293,19 +296,12 @@ impl Driver {
                 let why = error.clone().unwrap_or_else(|| LinkError::Closed {
                     reason: "closed by this side".into(),
                 });
-                let _ = self.shared.stopped.set(why.clone());
-                self.tell_first(Err(why));
+                let _ = self.shared.stopped.set(why);
+                self.first = None;
                 if let Some(error) = error {
                     self.emit(LinkEvent::Fatal(error));
                 }
             }
-        }
-    }
-
-    fn tell_first(&mut self, outcome: Result<(), LinkError>) {
-        if let Some(first) = self.first.take() {
-            // With `reconnect` the receiver is gone.
-            let _ = first.send(outcome);
         }
     }
 
@@ -325,6 +321,98 @@ impl Driver {
     }
 }
 
+/// Whether another call may be taken while these frames wait for the socket.
+fn has_room(outgoing: usize) -> bool {
+    outgoing < OUTGOING
+}
+
 fn millis(duration: Duration) -> Millis {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::NewCall;
+
+    /// A driver after `hello-ok`, whose consumer has room for one event: that of the connection.
+    fn driver() -> (Driver, mpsc::Receiver<LinkEvent>) {
+        let (mut driver, taken) = greeting(Mode::Client);
+        let hello = r#"{"type":"res","id":"hello","ok":true,"payload":{"type":"hello-ok","protocol":1}}"#;
+        text(&mut driver, hello);
+        (driver, taken)
+    }
+    /// A driver that has sent `connect`.
+    fn greeting(mode: Mode) -> (Driver, mpsc::Receiver<LinkEvent>) {
+        let options = Options {
+            reconnect: true,
+            ..Options::new("ws://127.0.0.1:1", mode, "test")
+        };
+        let target = Target::parse(&options.url).unwrap();
+        let (events, taken) = mpsc::channel(1);
+        let (_, commands) = mpsc::channel(1);
+        let (first, _) = oneshot::channel();
+        let mut driver = Driver::new(options, target, commands, events, first, Arc::default());
+        driver.feed(Input::Start);
+        let connect = Box::new(driver.options.connect_params());
+        driver.feed(Input::Opened { conn: Conn(1), connect });
+        (driver, taken)
+    }
+    fn text(driver: &mut Driver, text: &str) {
+        driver.feed(Input::Text {
+            conn: Conn(1),
+            text: text.into(),
+        });
+    }
+
+    #[tokio::test]
+    async fn p12_a_consumer_that_is_slow_gets_every_event_and_no_ping_is_due_meanwhile() {
+        let (mut driver, mut taken) = driver();
+        assert!(driver.machine.next_tick().is_some() && driver.backlog.is_empty());
+        for number in 1..=3 {
+            text(
+                &mut driver,
+                &format!(r#"{{"type":"evt","event":"chat","payload":{{}},"seq":{number}}}"#),
+            );
+            assert_eq!(driver.backlog.len(), number);
+            assert_eq!(driver.machine.next_tick(), None);
+        }
+        assert!(matches!(taken.recv().await, Some(LinkEvent::Connected(_))));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_nobody_waits_for_leaves_no_trace() {
+        let (mut driver, _taken) = driver();
+        let (answer, _) = oneshot::channel();
+        let call = NewCall {
+            key: CallKey(7),
+            request: Box::new(gsv_protocol::Request::NodesList(gsv_protocol::NoParams {})),
+            resend: false,
+            timeout_ms: 1_000,
+        };
+        let input = driver.command(Some(Command::Call { call, answer }));
+        driver.feed(input);
+        assert_eq!((driver.answers.len(), driver.machine.open_calls()), (1, 1));
+        let input = driver.command(Some(Command::Forget(CallKey(7))));
+        driver.feed(input);
+        assert_eq!((driver.answers.len(), driver.machine.open_calls()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn h6_a_node_waits_for_a_gateway_that_has_to_be_repaired_and_a_client_ends() {
+        for (mode, ends) in [(Mode::Node, false), (Mode::Client, true)] {
+            let (mut driver, _taken) = greeting(mode);
+            let error = r#"{"code":503,"reason":"auth.not_configured","message":"no"}"#;
+            text(
+                &mut driver,
+                &format!(r#"{{"type":"res","id":"hello","ok":false,"error":{error}}}"#),
+            );
+            assert_eq!(driver.ended, ends);
+        }
+    }
+
+    #[test]
+    fn calls_wait_while_64_frames_do() {
+        assert_eq!((has_room(0), has_room(63), has_room(64)), (true, true, false));
+    }
 }

@@ -100,6 +100,8 @@ pub struct Ledger {
     unchecked_bytes: u64,
     /// Bytes of results that wait for the gateway.
     max_bytes: u64,
+    /// Bytes of acknowledged results.
+    max_released_bytes: u64,
     max_calls: usize,
     next_file: u64,
     notes: Vec<String>,
@@ -349,6 +351,8 @@ fn known(call: &str, entry: &index::Entry) -> KnownCall {
 
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]

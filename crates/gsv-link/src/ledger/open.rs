@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::disk::{Disk, RealDisk};
 use super::index::{EpochMs, Index, Place};
 use super::record::{self, HEADER, Indexed, MAGIC, Slot};
-use super::retention::MAX_CALLS;
+use super::retention::{MAX_CALLS, RELEASED_BYTES};
 use super::store::{LOG, NEW_LOG, RESULTS};
 use super::{Ledger, LedgerError, io};
 
@@ -45,10 +45,7 @@ impl Ledger {
         let mut notes = vec![];
         let scan = match fs::read(&path) {
             Ok(bytes) => Scan::of(&bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Scan {
-                end: Ending::Empty,
-                ..Scan::default()
-            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Scan::of(b""),
             Err(error) => return Err(io("read its log")(error)),
         };
         let log = match scan.end {
@@ -77,6 +74,7 @@ impl Ledger {
             index: scan.index,
             unchecked_bytes: 0,
             max_bytes: gsv_protocol::limits::LEDGER_BYTES,
+            max_released_bytes: RELEASED_BYTES,
             max_calls: MAX_CALLS,
             next_file: 1,
             notes: vec![],
@@ -238,6 +236,7 @@ impl Scan {
         }
         scan.end = Ending::Whole;
         let (mut lost, mut salvaged) = (0, 0);
+        // Logs that earlier versions made begin with a record.
         if !bytes.starts_with(MAGIC) {
             at = record::resync(bytes).unwrap_or(bytes.len());
             lost = at;

@@ -170,4 +170,27 @@ mod tests {
             assert!(matches!(slot(&head), Slot::Broken { reaches_end: false }), "{head:?}");
         }
     }
+
+    #[test]
+    fn p7_only_the_last_record_may_be_an_interrupted_write() {
+        let mut bytes = encode(&Record::Forgotten { call: "a".into() }).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        assert_eq!(slot(&bytes), Slot::Broken { reaches_end: true });
+        bytes.push(0);
+        assert_eq!(slot(&bytes), Slot::Broken { reaches_end: false });
+    }
+
+    #[test]
+    fn a_record_may_fill_its_limit() {
+        let around = encode(&Record::Forgotten { call: "".into() }).unwrap().len() - HEADER;
+        let of = |bytes: usize| {
+            encode(&Record::Forgotten {
+                call: "c".repeat(bytes - around).into(),
+            })
+        };
+        let bytes = of(MAX_PAYLOAD).unwrap();
+        assert!(matches!(slot(&bytes), Slot::Whole(payload) if payload.len() == MAX_PAYLOAD));
+        assert!(of(MAX_PAYLOAD + 1).is_err());
+    }
 }

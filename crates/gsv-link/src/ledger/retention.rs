@@ -7,7 +7,7 @@ use super::Ledger;
 use super::index::{self, CallState, EpochMs, Place};
 
 /// Acknowledged results that are kept to answer repeated calls.
-const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
+pub const RELEASED_BYTES: u64 = 32 * 1024 * 1024;
 /// Calls on record; only a broken gateway makes more.
 pub const MAX_CALLS: usize = 50_000;
 
@@ -71,7 +71,7 @@ impl Ledger {
     pub(super) fn enforce_bytes(&mut self) {
         self.unchecked_bytes = 0;
         self.enforce_bytes_of(CallState::Finished, self.max_bytes);
-        self.enforce_bytes_of(CallState::Released, RELEASED_BYTES);
+        self.enforce_bytes_of(CallState::Released, self.max_released_bytes);
     }
 
     fn enforce_bytes_of(&mut self, state: CallState, limit: u64) {
@@ -83,9 +83,6 @@ impl Ledger {
             .filter(kept)
             .map(|(_, entry)| entry.kept_bytes())
             .sum();
-        if total <= limit {
-            return;
-        }
         let oldest: Vec<(String, u64)> = self
             .index
             .in_order()

@@ -127,20 +127,18 @@ impl Calls {
             if at > now {
                 break;
             }
-            if let Some(call) = self.remove(key) {
-                let uncertain = call.ever_sent && !call.resend;
-                let error = LinkError::Timeout {
-                    method: call.method.to_owned(),
-                    after_ms: call.timeout_ms,
-                    uncertain,
-                };
-                out.push_back(Output::Answer {
-                    key,
-                    outcome: Err(error),
-                });
-            } else {
-                self.deadlines.remove(&(at, key));
-            }
+            // Each deadline is that of an open call.
+            let Some(call) = self.remove(key) else { break };
+            let uncertain = call.ever_sent && !call.resend;
+            let error = LinkError::Timeout {
+                method: call.method.to_owned(),
+                after_ms: call.timeout_ms,
+                uncertain,
+            };
+            out.push_back(Output::Answer {
+                key,
+                outcome: Err(error),
+            });
         }
     }
 
@@ -171,10 +169,11 @@ impl Calls {
 
     /// The link has ended and does not come back.
     pub fn fail_all(&mut self, why: &LinkError, out: &mut VecDeque<Output>) {
-        self.by_id.clear();
-        self.waiting.clear();
-        self.deadlines.clear();
-        for (key, call) in std::mem::take(&mut self.open) {
+        let empty = Self {
+            next_id: self.next_id,
+            ..Self::new(self.max_open, self.frame_bytes)
+        };
+        for (key, call) in std::mem::replace(self, empty).open {
             let uncertain = call.sent_as.is_some() && !call.resend;
             let error = if uncertain {
                 LinkError::OutcomeUnknown {
@@ -212,5 +211,27 @@ fn unsendable(method: &str, error: CodecError) -> LinkError {
             method: method.to_owned(),
             why: error.to_string(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::new_call;
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_call_that_was_answered_or_forgotten() {
+        let mut calls = Calls::new(8, 1_000_000);
+        let mut out = VecDeque::new();
+        assert!(calls.add(0, new_call(1, true, 1_000), &mut out));
+        calls.forget(CallKey(1));
+        assert!(calls.waiting.is_empty(), "{calls:?}");
+        assert!(calls.add(0, new_call(2, true, 1_000), &mut out));
+        calls.send_waiting(Conn(1), &mut out);
+        assert_eq!(calls.take_by_id("1"), Some(CallKey(2)));
+        assert!(
+            calls.open.is_empty() && calls.waiting.is_empty() && calls.by_id.is_empty() && calls.deadlines.is_empty(),
+            "{calls:?}"
+        );
     }
 }

@@ -344,6 +344,8 @@ impl Machine {
 }
 
 #[cfg(test)]
+mod boundary_tests;
+#[cfg(test)]
 mod property_tests;
 #[cfg(test)]
 mod tests;

@@ -7,30 +7,30 @@ use super::backoff::backoff;
 use super::*;
 
 /// A machine and its clock, driven by hand.
-struct Rig {
-    machine: Machine,
-    now: Millis,
+pub struct Rig {
+    pub machine: Machine,
+    pub now: Millis,
 }
 
 impl Rig {
-    fn new(is_node: bool, reconnect: bool) -> Self {
+    pub fn new(is_node: bool, reconnect: bool) -> Self {
         Self {
             machine: Machine::new(Config::new("ws://gateway/ws".into(), is_node, reconnect)),
             now: 1_000,
         }
     }
 
-    fn feed(&mut self, input: Input) -> Vec<Output> {
+    pub fn feed(&mut self, input: Input) -> Vec<Output> {
         self.machine.handle(self.now, 0.5, input);
         std::iter::from_fn(|| self.machine.poll()).collect()
     }
 
-    fn after(&mut self, ms: Millis) -> Vec<Output> {
+    pub fn after(&mut self, ms: Millis) -> Vec<Output> {
         self.now += ms;
         self.feed(Input::Tick)
     }
 
-    fn dial(&mut self) -> Conn {
+    pub fn dial(&mut self) -> Conn {
         let out = if matches!(self.machine.phase, Phase::Idle) {
             self.feed(Input::Start)
         } else {
@@ -47,7 +47,7 @@ impl Rig {
         self.after(at - self.now)
     }
 
-    fn up(&mut self) -> (Conn, Vec<Output>) {
+    pub fn up(&mut self) -> (Conn, Vec<Output>) {
         let conn = self.dial();
         let out = self.feed(Input::Opened {
             conn,
@@ -65,14 +65,14 @@ impl Rig {
         (conn, out)
     }
 
-    fn text(&mut self, conn: Conn, frame: &Value) -> Vec<Output> {
+    pub fn text(&mut self, conn: Conn, frame: &Value) -> Vec<Output> {
         self.feed(Input::Text {
             conn,
             text: frame.to_string(),
         })
     }
 
-    fn call(&mut self, key: u64, resend: bool) -> Vec<Output> {
+    pub fn call(&mut self, key: u64, resend: bool) -> Vec<Output> {
         self.feed(Input::Call(new_call(key, resend, 30_000)))
     }
 
@@ -121,14 +121,14 @@ pub fn new_call(key: u64, resend: bool, timeout_ms: Millis) -> NewCall {
     }
 }
 
-fn sent(out: &[Output]) -> Vec<Value> {
+pub fn sent(out: &[Output]) -> Vec<Value> {
     let texts = out.iter().filter_map(|output| match output {
         Output::Send { text, .. } => Some(text),
         _ => None,
     });
     texts.filter_map(|text| serde_json::from_str(text).ok()).collect()
 }
-fn answers(out: &[Output]) -> Vec<(u64, String)> {
+pub fn answers(out: &[Output]) -> Vec<(u64, String)> {
     let answers = out.iter().filter_map(|output| match output {
         Output::Answer { key, outcome } => Some((
             key.0,
@@ -140,13 +140,17 @@ fn answers(out: &[Output]) -> Vec<(u64, String)> {
     });
     answers.collect()
 }
-fn retry(out: &[Output]) -> Option<Millis> {
+pub fn retry(out: &[Output]) -> Option<Millis> {
     out.iter().find_map(|output| match output {
         Output::Down { retry_in_ms, .. } => *retry_in_ms,
         _ => None,
     })
 }
-fn stop_reason(out: &[Output]) -> Option<String> {
+/// The first output closes the socket, with code 1000 and this reason.
+fn closes(out: &[Output], why: &str) -> bool {
+    matches!(out.first(), Some(Output::Close { code: 1000, reason, .. }) if reason == why)
+}
+pub fn stop_reason(out: &[Output]) -> Option<String> {
     match out.last() {
         Some(Output::Stopped { error }) => Some(error.as_ref().map_or("asked", |error| error.reason()).to_owned()),
         _ => None,
@@ -292,6 +296,7 @@ fn h2_h3_h6_a_refused_token_stops_a_client_and_a_node() {
         for is_node in [false, true] {
             let out = Rig::new(is_node, true).refuse(code, reason, false);
             assert_eq!((stop_reason(&out).as_deref(), retry(&out)), (Some(reason), None));
+            assert!(closes(&out, "refused"), "{out:?}");
         }
     }
 }
@@ -377,6 +382,7 @@ fn h6_another_protocol_version_is_refused() {
         &json!({"type":"res","id":"hello","ok":true,"payload":{"type":"hello-ok","protocol":2}}),
     );
     assert_eq!(stop_reason(&out).as_deref(), Some("protocol.version"));
+    assert!(closes(&out, "protocol version"), "{out:?}");
 }
 
 #[test]
@@ -470,17 +476,17 @@ fn fr1_garbage_and_unexpected_frames_never_break_the_link() {
         "[1]",
         r#"{"type":"zap"}"#,
         r#"{"type":"req","id":"1","method":"x"}"#,
-        r#"{"type":"res","id":"none","ok":true}"#,
+        r#"{"type":"res","id":"none","ok":false,"error":{"code":1,"message":"m"}}"#,
     ] {
         let out = rig.feed(Input::Text {
             conn,
             text: text.into(),
         });
-        assert!(
-            out.iter().all(|output| matches!(output, Output::Ignored { .. })),
-            "{text}: {out:?}"
-        );
+        assert!(matches!(out.as_slice(), [Output::Ignored { .. }]), "{text}: {out:?}");
     }
+    // The answer to a call that timed out.
+    let late = rig.text(conn, &json!({"type":"res","id":"none","ok":true}));
+    assert_eq!(late, vec![]);
     assert!(matches!(rig.machine.phase, Phase::Ready(_)));
 }
 
@@ -498,5 +504,6 @@ fn h8_an_oversized_connect_is_not_sent() {
         }),
     });
     assert_eq!(stop_reason(&out).as_deref(), Some("protocol.bad_connect"));
+    assert!(closes(&out, "bad connect"), "{out:?}");
     assert_eq!(sent(&out), Vec::<Value>::new());
 }

@@ -132,3 +132,22 @@ fn explain(error: tungstenite::Error) -> Failure {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s5_the_token_is_not_shown_with_the_headers_of_a_request() {
+        let shown = format!("{:?}", bearer("gsv_client_abc_0123456789abcdef"));
+        assert!(!shown.contains("gsv_client"), "{shown}");
+        assert!(bearer("line\nbreak").is_none());
+    }
+
+    #[tokio::test]
+    async fn frames_leave_at_once() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = Target::parse(&format!("ws://{}", listener.local_addr().unwrap())).unwrap();
+        assert!(connect(&target).await.unwrap().nodelay().unwrap());
+    }
+}

@@ -93,10 +93,20 @@ impl Target {
             .map_or(self.host.as_str(), |authority| authority.as_str())
     }
 
-    /// The path for uploads: `/media` beside the socket's path, because a gateway may be served below a prefix of its host.
+    /// The path for uploads.
     pub fn media_path(&self) -> String {
-        let path = self.uri.path();
-        format!("{}/media", path.strip_suffix("/ws").unwrap_or_default())
+        self.http_path("/media")
+    }
+
+    /// A path of the gateway: beside the socket's path, because a gateway may be served below a prefix of its host.
+    pub fn http_path(&self, path: &str) -> String {
+        format!("{}{path}", self.uri.path().strip_suffix("/ws").unwrap_or_default())
+    }
+
+    /// The address of such a path, as other services reach it.
+    pub fn http_url(&self, path: &str) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority(), self.http_path(path))
     }
 }
 
@@ -144,6 +154,9 @@ mod tests {
         let media = |url: &str| Target::parse(url).unwrap().media_path();
         assert_eq!(media("ws://127.0.0.1:8787"), "/media");
         assert_eq!(media("https://host/gsv/ws"), "/gsv/media");
+        let hook = |url: &str| Target::parse(url).unwrap().http_url("/hooks/gh");
+        assert_eq!(hook("ws://127.0.0.1:8787"), "http://127.0.0.1:8787/hooks/gh");
+        assert_eq!(hook("https://host/gsv/ws?key=secret"), "https://host/gsv/hooks/gh");
         assert_eq!(Target::parse("http://[::1]:99").unwrap().host, "::1");
         assert_eq!(Target::parse("https://a").unwrap().port, 443);
     }
@@ -185,6 +198,7 @@ mod tests {
             ("ws://:80", "it names no host"),
             ("ws://u:hunter2@host/ws", "`ws://...@host/ws`"),
             ("u:hunter2@host/ws", "`...@host/ws`"),
+            ("ws://u:hunter2@host/ws", "set the token instead"),
             ("ftp://host/?a@b", "`ftp://host/`"),
         ] {
             let said = shown(given);

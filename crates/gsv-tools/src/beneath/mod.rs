@@ -343,3 +343,29 @@ pub(crate) fn fd_path(dir: &OwnedFd) -> Option<PathBuf> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
     path.symlink_metadata().is_ok().then_some(path)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_walk_is_used_when_it_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        for (resolver, is_asked) in [(Resolver::Auto, true), (Resolver::Walk, false)] {
+            let files = Beneath::new(dir.path(), Scope::Workspace, resolver).unwrap();
+            assert_eq!(files.openat2(Path::new(""), DIR_FLAGS).is_some(), is_asked);
+        }
+    }
+
+    /// So that absolute links need no walk.
+    #[test]
+    fn the_kernel_follows_absolute_links_where_paths_may_lead_anywhere() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
+        for (scope, is_followed) in [(Scope::Anywhere, true), (Scope::Workspace, false)] {
+            let files = Beneath::new(dir.path(), scope, Resolver::Auto).unwrap();
+            let link = files.parse("link").unwrap().joined();
+            assert_eq!(files.openat2(&link, DIR_FLAGS).unwrap().is_ok(), is_followed);
+        }
+    }
+}

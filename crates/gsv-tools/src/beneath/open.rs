@@ -44,15 +44,7 @@ impl Beneath {
             self.require_regular(rel, kind_of(stat))?;
             self.require_given(rel, &spot.dir)?;
             match rustix::fs::openat(&spot.dir, &spot.name, READ_FLAGS, Mode::empty()) {
-                Ok(fd) => {
-                    let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
-                    self.require_regular(rel, kind_of(&stat))?;
-                    self.require_unlinked(rel, &stat)?;
-                    return Ok(Opened {
-                        file: File::from(fd),
-                        stat,
-                    });
-                }
+                Ok(fd) => return self.checked(rel, fd),
                 // It became a link, or was removed, between the two checks.
                 Err(Errno::LOOP | Errno::MLINK | Errno::NXIO) => {}
                 Err(errno) => return Err(self.error(rel, errno)),
@@ -60,6 +52,17 @@ impl Beneath {
         }
         Err(ToolError::Changed {
             path: quote(&self.show(rel)),
+        })
+    }
+
+    /// What was opened, when it is a file that may be read.
+    fn checked(&self, rel: &RelPath, fd: OwnedFd) -> Result<Opened, ToolError> {
+        let stat = rustix::fs::fstat(&fd).map_err(|errno| self.error(rel, errno))?;
+        self.require_regular(rel, kind_of(&stat))?;
+        self.require_unlinked(rel, &stat)?;
+        Ok(Opened {
+            file: File::from(fd),
+            stat,
         })
     }
 
@@ -184,5 +187,37 @@ impl<'a> WalkOpener<'a> {
             .ok()?;
         }
         Some(dir)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beneath::{Resolver, Scope};
+
+    #[test]
+    fn s11_what_was_swapped_for_something_else_before_the_open_is_refused_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "x").unwrap();
+        let files = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        let rel = files.parse("f").unwrap();
+        let opened = |path: &Path| files.checked(&rel, OwnedFd::from(File::open(path).unwrap()));
+        assert_eq!(opened(&dir.path().join("f")).map(|opened| opened.size()).unwrap(), 1);
+        for path in [dir.path(), Path::new("/dev/null")] {
+            assert!(matches!(opened(path), Err(ToolError::NotAFile { .. })));
+        }
+    }
+
+    #[test]
+    fn a_search_opens_files_as_the_resolver_says() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("d/f"), "x").unwrap();
+        for (resolver, by_walk) in [(Resolver::Walk, true), (Resolver::Auto, cfg!(not(target_os = "linux")))] {
+            let files = Beneath::new(dir.path(), Scope::Workspace, resolver).unwrap();
+            let mut opener = WalkOpener::new(&files, &files.root);
+            assert!(opener.open(Path::new("d/f")).is_some());
+            assert_eq!(opener.last.is_some(), by_walk);
+        }
     }
 }

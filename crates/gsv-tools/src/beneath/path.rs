@@ -63,7 +63,7 @@ impl Beneath {
             return Err(invalid("URLs are not taken; give a plain path"));
         }
         let outside = || ToolError::OutsideWorkspace { path: quote(raw) };
-        let mut parts = if Path::new(raw).is_absolute() {
+        let parts = if Path::new(raw).is_absolute() {
             let absolute = normalise(Vec::new(), raw, Scope::Anywhere).ok_or_else(outside)?;
             match self.scope {
                 Scope::Anywhere => absolute,
@@ -77,7 +77,6 @@ impl Beneath {
             };
             normalise(start, raw, self.scope).ok_or_else(outside)?
         };
-        parts.shrink_to_fit();
         let dir = raw.ends_with('/') || raw.ends_with("/.") || raw.ends_with("/..") || raw == "." || raw == "..";
         Ok(RelPath { parts, dir })
     }
@@ -162,6 +161,61 @@ mod tests {
 
     use super::*;
     use crate::beneath::Resolver;
+
+    #[test]
+    fn s11_a_path_with_a_nul_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let beneath = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        let error = beneath.parse("a\0b").unwrap_err().to_string();
+        assert!(error.contains("NUL"), "{error}");
+    }
+
+    #[test]
+    fn s11_a_path_that_ends_as_a_directory_does_names_none_but_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let beneath = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        for (raw, want) in [
+            ("a/", true),
+            ("a/.", true),
+            ("a/b/..", true),
+            (".", true),
+            ("a", false),
+            ("a/..b", false),
+        ] {
+            assert_eq!(beneath.parse(raw).unwrap().needs_dir(), want, "{raw}");
+        }
+    }
+
+    #[test]
+    fn s11_a_path_has_at_most_4096_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let beneath = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        assert!(beneath.parse(&"a/".repeat(limits::PATH_BYTES / 2)).is_ok());
+        let longer = "a/".repeat(limits::PATH_BYTES / 2) + "b";
+        assert_eq!(beneath.parse(&longer).unwrap_err().reason(), "path.invalid");
+    }
+
+    #[test]
+    fn s11_a_link_by_the_name_that_the_workspace_was_given_leads_back_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("real")).unwrap();
+        std::fs::write(path("real/f"), "x").unwrap();
+        std::fs::write(path("outside"), "x").unwrap();
+        std::os::unix::fs::symlink("real", path("alias")).unwrap();
+        std::os::unix::fs::symlink(path("alias/f"), path("real/link")).unwrap();
+        std::os::unix::fs::symlink(path("outside"), path("real/out")).unwrap();
+        for resolver in [Resolver::Auto, Resolver::Walk] {
+            let beneath = Beneath::new(&path("alias"), Scope::Workspace, resolver).unwrap();
+            let open = |name: &str| {
+                beneath
+                    .open_file(&beneath.parse(name).unwrap())
+                    .map(|opened| opened.size())
+            };
+            assert_eq!(open("link").unwrap(), 1);
+            assert_eq!(open("out").unwrap_err().reason(), "path.outside_workspace");
+        }
+    }
 
     fn part() -> impl Strategy<Value = String> {
         prop_oneof![

@@ -46,10 +46,9 @@ pub(crate) struct LinkedFiles {
 }
 
 impl LinkedFiles {
+    /// For a file with more than one name.
     pub(crate) fn holds(&self, stat: &Stat) -> Held {
-        if stat.st_nlink <= 1 {
-            Held::No
-        } else if self.ids.contains(&id_of_stat(stat)) {
+        if self.ids.contains(&id_of_stat(stat)) {
             Held::Yes
         } else if self.is_partial {
             Held::Unclear
@@ -108,7 +107,7 @@ impl Private {
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    linked.is_partial |= error.kind() != io::ErrorKind::NotFound;
+                    linked.is_partial |= hides(&error);
                     continue;
                 }
             };
@@ -124,13 +123,17 @@ impl Private {
                         linked.ids.insert(id_of(&found));
                     }
                     Ok(_) => {}
-                    // Deleted meanwhile.
-                    Err(error) => linked.is_partial |= error.kind() != io::ErrorKind::NotFound,
+                    Err(error) => linked.is_partial |= hides(&error),
                 }
             }
         }
         linked
     }
+}
+
+/// Whether there may be something that this error keeps from being seen. What was deleted meanwhile is not there.
+fn hides(error: &io::Error) -> bool {
+    error.kind() != io::ErrorKind::NotFound
 }
 
 /// Whether the directory itself or one above it is among `ids`.
@@ -165,4 +168,38 @@ pub fn overlaps(workspace: &Path, folder: &Path) -> io::Result<bool> {
         return Ok(false);
     };
     Ok(has_ancestor(&open(workspace)?, &[id_of(&found)])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f19_only_a_file_with_several_names_is_compared_and_only_with_such_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::create_dir(path("own")).unwrap();
+        for name in ["own/one", "own/linked", "plain", "plain-linked"] {
+            std::fs::write(path(name), "x").unwrap();
+        }
+        std::fs::hard_link(path("own/linked"), path("other")).unwrap();
+        std::fs::hard_link(path("plain-linked"), path("plain-other")).unwrap();
+        let held = |entries: usize| {
+            let private = Private::new(vec![path("own"), path("missing")], entries);
+            let names = ["plain", "plain-linked", "other"];
+            (
+                private.linked_files().ids.len(),
+                names.map(|name| private.holds_file(&rustix::fs::stat(path(name)).unwrap())),
+            )
+        };
+        assert_eq!(held(2), (1, [Held::No, Held::No, Held::Yes]));
+        let (_, [plain, linked, _]) = held(1);
+        assert_eq!((plain, linked), (Held::No, Held::Unclear), "not all entries were seen");
+    }
+
+    #[test]
+    fn f19_what_was_deleted_meanwhile_hides_nothing() {
+        assert!(!hides(&io::ErrorKind::NotFound.into()));
+        assert!(hides(&io::ErrorKind::PermissionDenied.into()));
+    }
 }

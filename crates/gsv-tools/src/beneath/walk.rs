@@ -194,3 +194,41 @@ pub(super) fn spot(beneath: &Beneath, rel: &RelPath, links: Links, parents: Pare
     // A link's target was `..`, `.` or the root itself.
     Err(Fault::Directory)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::beneath::Resolver;
+
+    #[test]
+    fn s11_a_path_may_have_40_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: String| dir.path().join(name);
+        std::fs::write(dir.path().join("0"), "x").unwrap();
+        for at in 1..=41 {
+            symlink((at - 1).to_string(), path(at.to_string())).unwrap();
+        }
+        let files = Beneath::new(dir.path(), Scope::Workspace, Resolver::Walk).unwrap();
+        let open = |name: &str| files.open_file(&files.parse(name).unwrap());
+        assert!(open("40").is_ok());
+        assert_eq!(open("41").map(drop).unwrap_err().reason(), "path.invalid");
+    }
+
+    #[test]
+    fn th16_links_with_thousands_of_parts_are_not_followed_to_their_end() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("0"), "x").unwrap();
+        for at in 1..=4 {
+            let target = "d/../".repeat(682) + &(at - 1).to_string();
+            symlink(target, dir.path().join(at.to_string())).unwrap();
+        }
+        let files = Beneath::new(dir.path(), Scope::Workspace, Resolver::Walk).unwrap();
+        let open = |name: &str| files.open_file(&files.parse(name).unwrap());
+        // Each link has 1364 parts before the next name: with three of them that makes 4096.
+        assert!(open("3").is_ok());
+        assert_eq!(open("4").map(drop).unwrap_err().reason(), "path.invalid");
+    }
+}

@@ -195,12 +195,7 @@ impl Beneath {
             Content::File { mut from, mode } => self.write_temp(&spot, temp, &mut from, Some(mode)),
             Content::Link { target } => rustix::fs::symlinkat(target.as_str(), &spot.dir, temp).map_err(failed),
         };
-        let put = written.and_then(|()| {
-            self.require_same(rel, &spot, seen)?;
-            rustix::fs::renameat(&spot.dir, temp, &spot.dir, &spot.name).map_err(failed)?;
-            sync_dir(&spot.dir);
-            Ok(())
-        });
+        let put = written.and_then(|()| self.put(rel, &spot, temp, seen));
         if put.is_err() {
             let _ = rustix::fs::unlinkat(&spot.dir, temp, AtFlags::empty());
         }
@@ -314,6 +309,8 @@ fn sync_dir(dir: &OwnedFd) {
         Mode::empty(),
     ) {
         let _ = rustix::fs::fsync(dir);
+        #[cfg(test)]
+        tests::SYNCED.set(tests::SYNCED.get() + 1);
     }
 }
 
@@ -328,4 +325,147 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
         && one.st_size == other.st_size
         && one.st_mtime == other.st_mtime
         && one.st_mtime_nsec == other.st_mtime_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+    use std::io::Write as _;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::beneath::Resolver;
+
+    thread_local! {
+        /// Folders that were synced: no later read shows it.
+        pub(super) static SYNCED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn lab() -> (TempDir, Beneath) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("ws")).unwrap();
+        fs::write(dir.path().join("ws/f"), "first").unwrap();
+        let files = Beneath::new(&dir.path().join("ws"), Scope::Workspace, Resolver::Auto).unwrap();
+        (dir, files)
+    }
+    fn stat_of(files: &Beneath) -> Stat {
+        files.open_file(&files.parse("f").unwrap()).unwrap().stat
+    }
+    fn content(text: &str) -> Content {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        Content::File {
+            from: file,
+            mode: 0o600,
+        }
+    }
+    fn is_changed(outcome: &Result<(), ToolError>) -> bool {
+        matches!(outcome, Err(ToolError::Changed { .. }))
+    }
+
+    #[test]
+    fn a_change_is_durable_in_its_folder() {
+        let (_dir, files) = lab();
+        let rel = files.parse("f").unwrap();
+        let synced = |work: &dyn Fn() -> Result<(), ToolError>| {
+            SYNCED.set(0);
+            work().unwrap();
+            SYNCED.get()
+        };
+        assert_eq!(synced(&|| files.write_file(&rel, b"second", None)), 1);
+        let seen = stat_of(&files);
+        assert_eq!(synced(&|| files.put_back(&rel, Some(&seen), content("third"), "t")), 1);
+        let seen = stat_of(&files);
+        assert_eq!(synced(&|| files.put_back(&rel, Some(&seen), Content::Nothing, "t")), 1);
+        files.write_file(&rel, b"fourth", None).unwrap();
+        assert_eq!(synced(&|| files.remove_file(&rel)), 1);
+    }
+
+    #[test]
+    fn f75_a_file_that_changes_after_it_was_looked_at_is_left_alone() {
+        let (dir, files) = lab();
+        let (rel, path) = (files.parse("f").unwrap(), dir.path().join("ws/f"));
+        let mut other = |_: &Target<'_>| {
+            fs::write(&path, "another program's").unwrap();
+            Ok(())
+        };
+        assert!(is_changed(&files.write_after(&rel, b"mine", None, &mut other)));
+        fs::write(&path, "first").unwrap();
+        assert!(is_changed(&files.remove_after(&rel, &mut other)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another program's");
+    }
+
+    #[test]
+    fn un3_what_was_changed_since_it_was_looked_at_is_not_put_back() {
+        let (dir, files) = lab();
+        let (rel, path) = (files.parse("f").unwrap(), dir.path().join("ws/f"));
+        let seen = stat_of(&files);
+        fs::write(&path, "the owner's").unwrap();
+        assert!(is_changed(&files.put_back(&rel, Some(&seen), Content::Nothing, "t")));
+        assert!(is_changed(&files.put_back(&rel, None, content("old"), "t")));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the owner's");
+    }
+
+    #[test]
+    fn un3_a_file_that_changes_while_its_content_is_copied_is_not_put_back_and_nothing_is_left() {
+        let (dir, files) = lab();
+        let (rel, path) = (files.parse("f").unwrap(), dir.path().join("ws/f"));
+        let seen = stat_of(&files);
+        let (from, mut to) = std::io::pipe().unwrap();
+        let from = Content::File {
+            from: File::from(OwnedFd::from(from)),
+            mode: 0o600,
+        };
+        let put = std::thread::scope(|scope| {
+            let put = scope.spawn(|| files.put_back(&rel, Some(&seen), from, "t"));
+            // More than the pipe holds: most of it is read when this returns.
+            to.write_all(&vec![b'x'; 1 << 20]).unwrap();
+            fs::write(&path, "the owner's").unwrap();
+            drop(to);
+            put.join().unwrap()
+        });
+        assert!(is_changed(&put));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the owner's");
+        assert_eq!(fs::read_dir(dir.path().join("ws")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn un3_a_link_to_another_folder_is_named_when_something_is_put_back_through_it() {
+        let (dir, files) = lab();
+        fs::create_dir(dir.path().join("ws/.hidden")).unwrap();
+        std::os::unix::fs::symlink(".hidden", dir.path().join("ws/link")).unwrap();
+        let rel = files.parse("link/f").unwrap();
+        let error = files.put_back(&rel, None, content("x"), "t").unwrap_err();
+        assert!(matches!(error, ToolError::ThroughLink { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_workspace_that_was_moved_is_written_to() {
+        let (dir, files) = lab();
+        fs::rename(dir.path().join("ws"), dir.path().join("moved")).unwrap();
+        files.write_file(&files.parse("f").unwrap(), b"new", None).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("moved/f")).unwrap(), "new");
+    }
+
+    #[test]
+    fn each_part_of_a_files_state_counts() {
+        let (_dir, files) = lab();
+        let one = stat_of(&files);
+        assert!(is_same(&one, &one));
+        let changes: [fn(&mut Stat); 5] = [
+            |stat| stat.st_dev += 1,
+            |stat| stat.st_ino += 1,
+            |stat| stat.st_size += 1,
+            |stat| stat.st_mtime += 1,
+            |stat| stat.st_mtime_nsec += 1,
+        ];
+        for change in changes {
+            let mut other = one;
+            change(&mut other);
+            assert!(!is_same(&one, &other) && !is_same(&other, &one));
+        }
+    }
 }

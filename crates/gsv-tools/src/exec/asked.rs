@@ -97,3 +97,85 @@ impl Sessions {
         Ok(rule)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gsv_sandbox::{Level, Tier};
+
+    use super::*;
+    use crate::exec::{Network, Sandbox, Supervisor};
+
+    fn rule(text: &str) -> HostRule {
+        HostRule::parse(text).unwrap()
+    }
+
+    fn sessions(sandbox: Option<Sandbox>) -> (tempfile::TempDir, Sessions) {
+        let dir = tempfile::tempdir().unwrap();
+        let sessions = Sessions::new(dir.path(), Supervisor::Shell, None, sandbox, None).unwrap();
+        (dir, sessions)
+    }
+
+    fn sandbox(may_leave: bool, has_network: bool) -> Sandbox {
+        let network = Network {
+            listed: vec![rule("10.0.0.7:80")],
+        };
+        Sandbox {
+            level: Level {
+                profile: Profile::Workspace,
+                tier: Tier::Bubblewrap,
+                gaps: vec![],
+            },
+            wrapper: vec![],
+            environment: vec![],
+            may_leave,
+            network: has_network.then_some(network),
+        }
+    }
+
+    #[test]
+    fn sb8_a_command_leaves_the_sandbox_only_where_the_owner_lets_it() {
+        let (_dir, none) = sessions(None);
+        assert!(none.leaves(Some(Asked::Off)).unwrap(), "there is nothing to leave");
+        assert_eq!((none.profile(), none.may_leave()), (Profile::Off, false));
+        let (_dir, open) = sessions(Some(sandbox(true, false)));
+        assert!(open.leaves(Some(Asked::Off)).unwrap() && open.may_leave());
+        assert!(!open.leaves(None).unwrap() && !open.leaves(Some(Asked::Hosts)).unwrap());
+        let (_dir, closed) = sessions(Some(sandbox(false, true)));
+        assert!(closed.leaves(Some(Asked::Off)).is_err() && !closed.may_leave());
+        assert!(!closed.leaves(None).unwrap());
+    }
+
+    #[test]
+    fn sb17_a_call_names_1_to_20_hosts_where_hosts_can_be_asked_for() {
+        let names = |count: usize| (0..count).map(|at| format!("h{at}.org")).collect::<Vec<_>>();
+        let (_dir, open) = sessions(Some(sandbox(true, true)));
+        let ask = |hosts: &[String]| open.hosts(Some(Asked::Hosts), Some(hosts));
+        assert_eq!(ask(&names(20)).unwrap().len(), 20);
+        for count in [0, 21] {
+            let refused = ask(&names(count)).unwrap_err().to_string();
+            assert!(refused.contains("1 to 20 hosts"), "{refused}");
+        }
+        assert!(open.hosts(Some(Asked::Hosts), None).is_err());
+        assert!(open.hosts(None, Some(&names(1))).is_err() && open.hosts(Some(Asked::Off), Some(&names(1))).is_err());
+        assert_eq!(open.hosts(None, None).unwrap(), []);
+        assert_eq!(ask(&["10.0.0.7:80".into()]).unwrap(), [rule("10.0.0.7:80")]);
+        assert!(
+            ask(&["10.0.0.8:80".into()])
+                .unwrap_err()
+                .to_string()
+                .contains("has listed it")
+        );
+        for (other, why) in [
+            (None, "this machine has no sandbox"),
+            (Some(sandbox(false, true)), "`escalation` in node.toml"),
+            (Some(sandbox(true, false)), "can't let commands reach single hosts"),
+        ] {
+            let (_dir, sessions) = sessions(other);
+            let refused = sessions
+                .hosts(Some(Asked::Hosts), Some(&names(1)))
+                .unwrap_err()
+                .to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

@@ -274,6 +274,19 @@ mod tests {
         assert_eq!(start_time(u32::MAX - 7), None);
     }
 
+    #[test]
+    fn k16_a_later_process_with_the_same_pid_is_another_one() {
+        let me = std::process::id();
+        let same = Process::new(me, start_time(me).unwrap());
+        let earlier = Process::new(me, "another time".into());
+        let gone = Process::new(u32::MAX - 7, "another time".into());
+        let seen = |process: &Process| (process.is_running(), process.is_replaced());
+        assert_eq!(
+            (seen(&same), seen(&earlier), seen(&gone)),
+            ((true, false), (false, true), (false, false))
+        );
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_process_is_known_by_a_whole_variable_of_its_environment() {
@@ -304,5 +317,19 @@ mod tests {
     #[test]
     fn our_own_group_and_all_processes_are_never_signalled() {
         assert!(group(0).is_none() && group(1).is_none() && group(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn a_group_exists_as_long_as_one_of_its_processes() {
+        use std::os::unix::process::CommandExt as _;
+        let mut child = std::process::Command::new("/bin/cat")
+            .process_group(0)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(group_exists(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!group_exists(child.id()));
     }
 }

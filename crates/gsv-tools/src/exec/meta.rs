@@ -259,6 +259,14 @@ mod tests {
     }
 
     #[test]
+    fn p6_an_id_of_96_characters_is_its_own_name() {
+        let id = "a".repeat(96);
+        assert_eq!(session_id(&id), id);
+        let longer = session_id(&"a".repeat(97));
+        assert!(longer.len() <= 96 && longer.contains('_'), "{longer}");
+    }
+
+    #[test]
     fn shells_report_signals_as_high_statuses() {
         assert_eq!(Exit::parse("status 137"), Some(Exit::Signal(9)));
         assert_eq!(Exit::parse("status 255"), Some(Exit::Code(255)));

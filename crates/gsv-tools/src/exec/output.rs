@@ -99,11 +99,16 @@ pub(crate) fn trim(path: &Path) -> io::Result<Trimmed> {
     if punch(path, found.len().saturating_sub(limits::SPOOL_BYTES)).is_ok() {
         return Ok(Trimmed::Fits);
     }
-    Ok(if found.len() > limits::SPOOL_HARD_BYTES {
+    Ok(without_freeing(found.len()))
+}
+
+/// Where no space can be freed.
+fn without_freeing(bytes: u64) -> Trimmed {
+    if bytes > limits::SPOOL_HARD_BYTES {
         Trimmed::Flood
     } else {
         Trimmed::Fits
-    })
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -217,6 +222,23 @@ mod tests {
         // Later in the output they are the rest of a character that an earlier part had.
         let rest = part(file.path(), Some(1), 10, true).unwrap();
         assert_eq!((rest.text.as_str(), rest.offset), ("ab", 2));
+    }
+
+    #[test]
+    fn w26_a_character_that_is_cut_at_the_end_waits_for_its_rest_while_the_command_runs() {
+        let file = file(b"ab\xe2\x82");
+        let read = |is_over| {
+            let part = part(file.path(), Some(0), 10, is_over).unwrap();
+            (part.text, part.next)
+        };
+        assert_eq!(read(false), ("ab".to_owned(), 2));
+        assert_eq!(read(true), ("ab\u{fffd}".to_owned(), 4), "no rest comes any more");
+    }
+
+    #[test]
+    fn w26_a_gibibyte_is_kept_where_no_space_can_be_freed() {
+        assert_eq!(without_freeing(1 << 30), Trimmed::Fits);
+        assert_eq!(without_freeing((1 << 30) + 1), Trimmed::Flood);
     }
 
     #[test]

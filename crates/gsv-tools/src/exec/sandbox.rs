@@ -41,3 +41,40 @@ impl Sandbox {
         Some(hosts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gsv_sandbox::{Level, Profile, Tier};
+
+    use super::*;
+
+    #[test]
+    fn sb14_listed_hosts_are_for_commands_that_ask_for_them_and_for_all_in_workspace_with_net() {
+        let rule = |text: &str| HostRule::parse(text).unwrap();
+        let sandbox = |profile: Profile, network: Option<Network>| Sandbox {
+            level: Level {
+                profile,
+                tier: Tier::Bubblewrap,
+                gaps: vec![],
+            },
+            wrapper: vec![],
+            environment: vec![],
+            may_leave: true,
+            network,
+        };
+        let network = || {
+            Some(Network {
+                listed: vec![rule("a.org"), rule("b.org")],
+            })
+        };
+        let asked = [rule("b.org"), rule("c.org")];
+        let hosts = sandbox(Profile::Workspace, network()).hosts(&asked).unwrap();
+        assert_eq!((hosts.listed, hosts.asked), (vec![rule("b.org")], vec![rule("c.org")]));
+        let hosts = sandbox(Profile::WorkspaceNet, network()).hosts(&asked).unwrap();
+        assert_eq!(
+            (hosts.listed, hosts.asked),
+            (vec![rule("a.org"), rule("b.org")], vec![rule("c.org")])
+        );
+        assert!(sandbox(Profile::WorkspaceNet, None).hosts(&asked).is_none());
+    }
+}

@@ -163,7 +163,6 @@ impl Sessions {
         let (_, seen) = watch::channel(State::Ended(end));
         let (kill, _) = mpsc::channel(1);
         let session = Arc::new(Session::new(folder, meta, seen, kill, self.events.clone()));
-        session.mark_ended();
         self.table()
             .sessions
             .insert(session.id().to_owned(), Arc::clone(&session));
@@ -295,7 +294,12 @@ impl Sessions {
 
 fn is_old(session: &Session, now: u64) -> bool {
     let Some(end) = session.end() else { return false };
-    now.saturating_sub(end.ended_at) > retention_ms(session.folder.is_released())
+    is_over(now.saturating_sub(end.ended_at), session.folder.is_released())
+}
+
+/// Whether a command that ended this long ago is removed.
+fn is_over(age_ms: u64, is_released: bool) -> bool {
+    age_ms > retention_ms(is_released)
 }
 
 /// How long an ended command is kept.
@@ -316,9 +320,14 @@ fn oldest_ended(table: &Table) -> Option<String> {
         .filter_map(|session| Some((session.end()?.ended_at, session)));
     ended
         .map(|(ended_at, session)| (!session.folder.is_released(), ended_at, session))
-        .filter(|(owes, ended_at, _)| !owes || now.saturating_sub(*ended_at) > limits::SESSION_EVICT_MS)
+        .filter(|(owes, ended_at, _)| may_go(now.saturating_sub(*ended_at), *owes))
         .min_by_key(|(owes, ended_at, _)| (*owes, *ended_at))
         .map(|(_, _, session)| session.id().to_owned())
+}
+
+/// Whether an ended command may be removed at the limit. `owes`: its result was not stored yet.
+fn may_go(age_ms: u64, owes: bool) -> bool {
+    !owes || age_ms > limits::SESSION_EVICT_MS
 }
 
 fn look(folder: &Folder) -> Found {
@@ -361,5 +370,21 @@ mod tests {
     fn p12_a_command_whose_result_is_stored_elsewhere_is_kept_for_less_time() {
         assert_eq!(retention_ms(true), limits::SESSION_RETENTION_MS);
         assert_eq!(retention_ms(false), limits::SESSION_UNRELEASED_MS);
+        for is_released in [false, true] {
+            let most = retention_ms(is_released);
+            assert_eq!(
+                (is_over(most, is_released), is_over(most + 1, is_released)),
+                (false, true)
+            );
+        }
+    }
+
+    #[test]
+    fn p12_at_the_limit_a_command_goes_when_its_result_is_stored_or_had_time_for_that() {
+        let most = limits::SESSION_EVICT_MS;
+        assert_eq!(
+            [may_go(0, false), may_go(most, true), may_go(most + 1, true)],
+            [true, false, true]
+        );
     }
 }

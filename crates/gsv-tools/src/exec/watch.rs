@@ -65,9 +65,8 @@ impl Watch {
         let Some(mut end) = off(move || End::read(&folder, &meta)).await else {
             return;
         };
-        if is_ours {
-            end.duration_ms = host::uptime_ms().saturating_sub(self.session.meta.started_uptime_ms);
-        }
+        let since = host::uptime_ms().saturating_sub(self.session.meta.started_uptime_ms);
+        end.duration_ms = duration_ms(is_ours, since, &end);
         let is_background = self.session.mark_ended();
         self.state.send_replace(State::Ended(end.clone()));
         if let (true, Some(events)) = (is_background, &self.session.events) {
@@ -120,6 +119,11 @@ impl Watch {
     }
 }
 
+/// `is_ours`: this node has seen the start and the end, so the clock that never jumps tells; `since`: the time on it from the start on.
+fn duration_ms(is_ours: bool, since: u64, end: &End) -> u64 {
+    if is_ours { since } else { end.duration_ms }
+}
+
 /// Waits until the exit is written, or both processes are gone. May be dropped and called again.
 async fn exited(child: &mut Option<Child>, session: &Arc<Session>) {
     if let Some(running) = child {
@@ -149,4 +153,21 @@ pub(super) fn is_alive(meta: &Meta) -> bool {
         ]
         .into_iter()
         .any(|(pid, start)| host::start_time(pid).as_ref() == Some(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p6_2_the_time_that_a_command_took_is_measured_by_the_node_that_has_seen_all_of_it() {
+        let end = End {
+            exit: None,
+            ending: None,
+            ended_at: 1_000,
+            duration_ms: 700,
+        };
+        assert_eq!(duration_ms(true, 500, &end), 500);
+        assert_eq!(duration_ms(false, 90_000, &end), 700, "the node was down when it ended");
+    }
 }

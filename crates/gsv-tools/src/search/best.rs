@@ -71,11 +71,8 @@ impl Best {
             bound.path = self.lock().files.last_key_value().map(|(path, _)| path.clone());
         }
         let Some(last) = &bound.path else { return false };
-        if base.as_os_str().is_empty() {
-            path > last.as_path()
-        } else {
-            base.join(path) > *last
-        }
+        // As paths are compared, without making `base/path` for each file.
+        base.components().chain(path.components()).gt(last.components())
     }
 
     pub(super) fn into_sorted(self) -> BTreeMap<PathBuf, Vec<Found>> {
@@ -104,6 +101,19 @@ mod tests {
         assert_eq!([excludes("z"), excludes("p"), excludes("n")], [true, false, false]);
         best.add(Path::new("a"), found(1));
         assert_eq!([excludes("n"), excludes("m"), excludes("b")], [true, false, false]);
+    }
+
+    #[test]
+    fn paths_are_compared_with_the_folder_that_they_are_in() {
+        let best = Best::new(1);
+        best.add(Path::new("m/c"), found(1));
+        let mut bound = Bound::default();
+        let mut excludes = |base: &str, path: &str| best.excludes(&mut bound, Path::new(base), Path::new(path));
+        assert_eq!(
+            [excludes("m", "d"), excludes("m", "c"), excludes("m", "b")],
+            [true, false, false]
+        );
+        assert_eq!([excludes("n", "a"), excludes("l", "z")], [true, false]);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Tool for Glob {
                 &context,
                 limits::GLOB_TIME + limits::SEARCH_SLACK,
                 move || match Base::open(&files, args.path.as_deref())? {
-                    Base::Dir(tree) => glob(&tree, &args, &matcher, limit, &stop),
+                    Base::Dir(tree) => glob(&tree, &args, &matcher, limit, limits::GLOB_ENTRIES, &stop),
                     Base::File(rel, _) => Err(ToolError::NotADirectory {
                         path: quote(&files.show(&rel)),
                     }),
@@ -93,7 +93,15 @@ struct GlobOutput<'a> {
     skipped_directories: Option<usize>,
 }
 
-fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &Stop) -> Result<ToolOutput, ToolError> {
+/// At most `most` files are sorted, and at most `limit` of them shown.
+fn glob(
+    tree: &Tree,
+    args: &Args,
+    matcher: &GlobMatcher,
+    limit: usize,
+    most: usize,
+    stop: &Stop,
+) -> Result<ToolOutput, ToolError> {
     let mut paths = Vec::new();
     let is_cut = AtomicBool::new(false);
     let skipped = tree.search(args.hidden == Some(true), |walk, walker| {
@@ -107,7 +115,7 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
             let (count, is_cut) = (&count, &is_cut);
             let mut ages = Ages::default();
             Box::new(move |entry| {
-                if stop.is_due() || count.load(Ordering::Relaxed) >= limits::GLOB_ENTRIES {
+                if stop.is_due() {
                     is_cut.store(true, Ordering::Relaxed);
                     return WalkState::Quit;
                 }
@@ -120,7 +128,10 @@ fn glob(tree: &Tree, args: &Args, matcher: &GlobMatcher, limit: usize, stop: &St
                 };
                 let below = path.strip_prefix(&walk.inner).unwrap_or(path);
                 if matcher.is_match(below) {
-                    count.fetch_add(1, Ordering::Relaxed);
+                    if count.fetch_add(1, Ordering::Relaxed) >= most {
+                        is_cut.store(true, Ordering::Relaxed);
+                        return WalkState::Quit;
+                    }
                     mine.entries.push((ages.of(entry.path()), path.to_path_buf()));
                 }
                 WalkState::Continue
@@ -163,5 +174,48 @@ impl Drop for Batch<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .append(&mut self.entries);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::beneath::{Resolver, Scope};
+    use crate::tool::Cancel;
+
+    /// The result for a folder with three files.
+    fn found(most: usize, time: Duration) -> Value {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let files = Arc::new(Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap());
+        let Ok(Base::Dir(tree)) = Base::open(&files, None) else {
+            panic!("no folder");
+        };
+        let args: Args = args::parse(json!({"pattern": "*"})).unwrap();
+        let matcher = compile(&files, "pattern", "*").unwrap();
+        let stop = Stop::new(&Cancel::default(), time);
+        let output = glob(&tree, &args, &matcher, 100, most, &stop).unwrap();
+        serde_json::to_value(output).unwrap()
+    }
+
+    #[test]
+    fn th16_more_files_than_can_be_sorted_are_cut_visibly() {
+        for (most, count, truncated) in [(2, 2, true), (3, 3, false)] {
+            let found = found(most, Duration::from_secs(1000));
+            assert_eq!(
+                (&found["count"], &found["truncated"]),
+                (&json!(count), &json!(truncated))
+            );
+        }
+    }
+
+    #[test]
+    fn th16_a_search_that_runs_out_of_time_says_so() {
+        assert_eq!(found(100, Duration::ZERO)["truncated"], true);
+        assert_eq!(found(100, Duration::from_secs(1000))["truncated"], false);
     }
 }

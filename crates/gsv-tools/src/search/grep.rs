@@ -262,11 +262,8 @@ impl Thread<'_> {
             return WalkState::Continue;
         };
         if self.best.excludes(&mut self.bound, &self.walk.shown, path) {
-            return if kind.is_dir() {
-                WalkState::Skip
-            } else {
-                WalkState::Continue
-            };
+            // For a file that is the same as to go on.
+            return WalkState::Skip;
         }
         if kind.is_file() && self.is_included(path) {
             self.file(path);
@@ -291,6 +288,31 @@ impl Thread<'_> {
             self.too_large.fetch_add(1, Ordering::Relaxed);
         } else if let Some(found) = self.plan.search(&mut self.searcher, &self.matcher, &opened) {
             self.best.add(&self.walk.shown.join(path), found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::beneath::{Resolver, Scope};
+    use crate::tool::Cancel;
+
+    #[test]
+    fn th16_a_search_that_runs_out_of_time_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "needle\n").unwrap();
+        let files = Arc::new(Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap());
+        let args: Args = args::parse(json!({"pattern": "needle"})).unwrap();
+        let plan = Plan::new(&files, &args).unwrap();
+        for (time, count) in [(Duration::from_secs(1000), 1), (Duration::ZERO, 0)] {
+            let stop = Stop::new(&Cancel::default(), time);
+            let found = serde_json::to_value(plan.run(&files, &args, &stop).unwrap()).unwrap();
+            assert_eq!(found["count"], count);
+            assert_eq!(found["truncated"], count == 0);
+            assert_eq!(found.get("timedOut").is_some(), count == 0);
         }
     }
 }

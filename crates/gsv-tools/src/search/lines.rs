@@ -83,11 +83,9 @@ impl<'m> Lines<'m> {
 
     /// A match, or a line near one.
     fn seen(&mut self, line: u64, text: &str) {
-        if self.after > 0 {
-            let near = line.saturating_sub(self.after as u64);
-            for found in self.found.iter_mut().rev().take_while(|found| found.line >= near) {
-                found.after.push(text.to_owned());
-            }
+        let near = line.saturating_sub(self.after as u64);
+        for found in self.found.iter_mut().rev().take_while(|found| found.line >= near) {
+            found.after.push(text.to_owned());
         }
         self.recent.push_back((line, text.to_owned()));
         let old = self.recent.len().saturating_sub(self.before);
@@ -107,18 +105,17 @@ impl<'m> Lines<'m> {
         } else {
             0
         };
-        let window = &bytes[from..bytes.len().min(from + limits::GREP_LINE_CHARS * 4)];
-        let window = &window[if from > 0 { orphan_prefix(window) } else { 0 }..];
-        let ends_here = from + window.len() >= bytes.len();
-        let window = if ends_here {
-            window
+        let end = bytes.len().min(from + limits::GREP_LINE_CHARS * 4);
+        let window = &bytes[from..end];
+        let (lead, orphans) = if from > 0 {
+            ("…", orphan_prefix(window))
         } else {
-            &window[..window.len() - incomplete_suffix(window)]
+            ("", 0)
         };
+        let window = &window[orphans..window.len() - incomplete_suffix(window)];
         let text = String::from_utf8_lossy(window);
-        let lead = if from > 0 { "…" } else { "" };
         let shown = cut_chars(&text, limits::GREP_LINE_CHARS - 2);
-        let is_whole = ends_here && shown.len() == text.len();
+        let is_whole = end == bytes.len() && shown.len() == text.len();
         format!("{lead}{shown}{}", if is_whole { "" } else { "…" })
     }
 }
@@ -172,5 +169,29 @@ mod tests {
         let longer = lines.cut(format!("y{line}").as_bytes());
         assert!(longer.starts_with('…') && longer.ends_with("needle"), "{longer}");
         assert!(longer.chars().count() <= limits::GREP_LINE_CHARS);
+    }
+
+    #[test]
+    fn th19_a_long_line_shows_where_it_was_cut() {
+        let matcher = RegexMatcher::new("needle").unwrap();
+        let lines = Lines::new(&matcher, 0, 0);
+        let cut = |start: &[u8], end: usize| lines.cut(&[start, b"needle", &vec![b'z'; end]].concat());
+        let at = |start: usize, end: usize| cut(&vec![b'a'; start], end);
+        assert_eq!(at(0, 1000), format!("needle{}…", "z".repeat(492)));
+        assert_eq!(at(0, 5000), format!("needle{}…", "z".repeat(492)), "the end is far");
+        assert!(
+            at(400, 100).starts_with('a'),
+            "a match that is shown without a cut before it"
+        );
+        let late = at(401, 100);
+        assert_eq!(late, format!("…{}needle{}", "a".repeat(100), "z".repeat(100)));
+        // Bytes that are no text stay visible at the start of a line, and the rest of a cut character does not.
+        assert!(cut(b"\x80", 1000).starts_with('\u{FFFD}'));
+        let euros = "€".repeat(200);
+        let late = cut(euros.as_bytes(), 10);
+        assert!(
+            late.starts_with("…€") && late.ends_with("zz") && !late.contains('\u{FFFD}'),
+            "{late}"
+        );
     }
 }

@@ -141,7 +141,11 @@ impl Walk {
             .git_global(false)
             // `.git` may be a file or a link that leads out of the workspace.
             .git_exclude(false)
-            .require_git(false)
+            // As git's own rules they would be read in all folders above too, where nothing has checked them.
+            .git_ignore(false)
+            .ignore(false)
+            .add_custom_ignore_filename(".gitignore")
+            .add_custom_ignore_filename(".ignore")
             .follow_links(false)
             .threads(std::thread::available_parallelism().map_or(2, |threads| threads.get().min(12)))
             .filter_entry(move |entry| filter.admits(entry))
@@ -181,9 +185,7 @@ impl Filter {
     fn admits(&self, entry: &DirEntry) -> bool {
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
         if !self.inner.as_os_str().is_empty() {
-            let Some(path) = relative(&self.prefix, entry.path()) else {
-                return false;
-            };
+            let path = relative(&self.prefix, entry.path()).unwrap_or_else(|| entry.path());
             let is_on_the_way = is_dir && self.inner.starts_with(path);
             if !is_on_the_way && !path.starts_with(&self.inner) {
                 return false;

@@ -2,7 +2,7 @@
 //! finished by the next one; copies and records that were cut off do no harm.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Dying {
 }
 
 impl Steps for Dying {
-    fn next(&self) -> io::Result<()> {
+    fn next(&self, _operation: &'static str) -> io::Result<()> {
         let left = |steps: usize| steps.checked_sub(1);
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left) {
             Ok(_) => Ok(()),
@@ -307,6 +307,63 @@ fn un3_a_file_that_was_changed_since_is_left_alone_unless_forced() {
         lab.files()["a"].0,
         b"the owner's own words",
         "a forced undo can be undone"
+    );
+}
+
+#[test]
+fn un3_a_change_of_another_program_between_two_calls_is_not_lost() {
+    let lab = prepared();
+    let undo = lab.undo(usize::MAX);
+    change(&undo, "ref/r1/1/0", "a", Some("by the first call")).unwrap();
+    lab.put("a", "by the owner", 0o640);
+    change(&undo, "ref/r1/2/0", "a", Some("by the second call")).unwrap();
+    let reply = undo.run(&request("ref/r1/", "undo/1")).unwrap();
+    assert_eq!(reply.files[0].outcome, UndoOutcome::Conflict);
+    assert_eq!(
+        reply.files[0].problem.as_deref(),
+        Some("it was also changed in between by something else")
+    );
+    assert_eq!(lab.files()["a"].0, b"by the second call");
+}
+
+#[test]
+fn un3_a_deleted_file_comes_back_with_its_folder() {
+    let lab = prepared();
+    let folder = lab.dir.path().join("ws/folder");
+    fs::create_dir(&folder).unwrap();
+    lab.put("folder/f", "kept", 0o644);
+    let undo = lab.undo(usize::MAX);
+    change(&undo, "ref/r1/1/0", "folder/f", None).unwrap();
+    change(&undo, "ref/r1/2/0", "folder/new", Some("made")).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let done = outcomes(&undo, &request("ref/r1/", "undo/1"));
+    assert_eq!(done["folder/f"], UndoOutcome::Undone);
+    assert_eq!(done["folder/new"], UndoOutcome::Unchanged);
+    assert_eq!(fs::read(folder.join("f")).unwrap(), b"kept");
+}
+
+#[test]
+fn un2_a_file_of_more_than_256_mib_is_changed_without_a_copy() {
+    let lab = prepared();
+    let file = File::options().write(true).open(lab.dir.path().join("ws/a")).unwrap();
+    file.set_len(256 * 1024 * 1024 + 1).unwrap();
+    let undo = lab.undo(usize::MAX);
+    change(&undo, "ref/r1/1/0", "a", Some("small")).unwrap();
+    assert_eq!(outcomes(&undo, &request("ref/r1/", "undo/1"))["a"], UndoOutcome::NoCopy);
+    assert_eq!(lab.copies(), 0);
+}
+
+/// Reading it would take hours.
+#[test]
+fn un3_a_file_of_another_size_is_not_read() {
+    let lab = prepared();
+    let undo = lab.undo(usize::MAX);
+    change(&undo, "ref/r1/1/0", "a", Some("small")).unwrap();
+    let file = File::options().write(true).open(lab.dir.path().join("ws/a")).unwrap();
+    file.set_len(1 << 42).unwrap();
+    assert_eq!(
+        outcomes(&undo, &request("ref/r1/", "undo/1"))["a"],
+        UndoOutcome::Conflict
     );
 }
 

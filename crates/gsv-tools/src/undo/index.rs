@@ -92,9 +92,6 @@ impl Index {
     /// only after all older ones, so what stays can be undone.
     pub(super) fn prune(&mut self, now_ms: u64, limits: Limits) -> Vec<String> {
         let mut freed = Vec::new();
-        if !self.is_over(now_ms, limits) {
-            return freed;
-        }
         let is_full = self.bytes > limits.bytes || self.changes.len() > limits.changes;
         let goal = if is_full { limits.lowered() } else { limits };
         while self.is_over(now_ms, goal) {

@@ -64,6 +64,7 @@ proptest! {
             prop_assert_eq!(index.bytes(), needed.values().sum::<u64>());
             prop_assert!(needed.keys().all(|sha256| index.needs(sha256)));
             let gone: HashSet<String> = needed_before.keys().filter(|sha256| !needed.contains_key(*sha256)).cloned().collect();
+            prop_assert!(!gone.iter().any(|sha256| index.needs(sha256)));
             prop_assert_eq!(freed.into_iter().collect::<HashSet<_>>(), gone);
         }
     }
@@ -107,6 +108,38 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn un2_what_is_kept_may_reach_its_limits_and_only_beyond_them_room_is_made() {
+    let limits = Limits {
+        bytes: 200,
+        age_ms: 10,
+        changes: 9,
+    };
+    let made = |count: u8| {
+        let mut index = Index::default();
+        for at in 0..count {
+            // Two contents of 100 bytes each, in turn.
+            let content = FileState::File {
+                sha256: (at % 2).to_string(),
+                size: 100,
+                mode: 0o644,
+            };
+            let mut made = change(u64::from(at), "c", u64::from(at), 1, 0, 0);
+            made.before = content;
+            index.push(made);
+        }
+        index
+    };
+    let left = |count, now_ms| {
+        let mut index = made(count);
+        index.prune(now_ms, limits);
+        index.changes().count()
+    };
+    assert_eq!(left(9, 10), 9, "200 bytes in 9 changes, the oldest at its last moment");
+    assert_eq!(left(9, 11), 8, "one is too old, which makes no room for others");
+    assert_eq!(left(10, 10), 1, "room is made, for bytes too");
 }
 
 #[test]

@@ -89,6 +89,10 @@ pub(super) fn cannot_keep(path: &Path, error: std::io::Error) -> ToolError {
     )
 }
 
+fn is_too_large(size: u64) -> bool {
+    size > limits::UNDO_FILE_BYTES
+}
+
 /// What the target holds, with a copy of its content.
 pub(super) fn state_before(files: &Beneath, store: &UndoStore, target: &Target<'_>) -> Result<FileState, ToolError> {
     let Some(stat) = target.stat else {
@@ -105,7 +109,7 @@ pub(super) fn state_before(files: &Beneath, store: &UndoStore, target: &Target<'
     }
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     let unkept = |why| Ok(FileState::Unkept { size, why });
-    if size > limits::UNDO_FILE_BYTES {
+    if is_too_large(size) {
         return unkept(Unkept::TooLarge);
     }
     if !files.is_public_file(stat) {
@@ -132,4 +136,15 @@ pub(super) fn state_before(files: &Beneath, store: &UndoStore, target: &Target<'
         size,
         mode: mode_of(stat) & 0o777,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn un2_a_file_of_256_mib_is_kept_and_no_larger_one() {
+        assert!(!is_too_large(256 * 1024 * 1024));
+        assert!(is_too_large(256 * 1024 * 1024 + 1));
+    }
 }

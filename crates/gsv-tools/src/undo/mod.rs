@@ -16,6 +16,8 @@ mod keep;
 mod restore;
 mod side_by_side;
 mod store;
+#[cfg(test)]
+mod store_tests;
 
 pub use change::{FileState, Unkept};
 pub(crate) use keep::{Keeper, Kept, now_ms};

@@ -2,7 +2,7 @@
 //! before its change is made (UN1). Decides nothing about what is kept or undone: [`super::index`] does.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,15 +25,15 @@ const LIMITS: Limits = Limits {
     changes: limits::UNDO_CHANGES,
 };
 
-/// Called before each operation that changes the disk, so that tests can stop there.
+/// Called with the name of each operation that changes the disk, before it, so that tests can stop there and see the order.
 pub(super) trait Steps: Send + Sync {
-    fn next(&self) -> io::Result<()>;
+    fn next(&self, operation: &'static str) -> io::Result<()>;
 }
 
 struct NoStops;
 
 impl Steps for NoStops {
-    fn next(&self) -> io::Result<()> {
+    fn next(&self, _operation: &'static str) -> io::Result<()> {
         Ok(())
     }
 }
@@ -76,10 +76,8 @@ impl UndoStore {
             .open(&path)?;
         let mut index = Index::default();
         let whole = read_changes(&mut log, &mut index)?;
-        if whole < log.metadata()?.len() {
-            // The last record was not written to its end, so its change was not made.
-            log.set_len(whole)?;
-        }
+        // A last record that was not written to its end is cut off: its change was not made.
+        log.set_len(whole)?;
         let store = Self {
             dir: dir.to_owned(),
             limits,
@@ -171,7 +169,7 @@ impl UndoStore {
         let (sha256, _) = sha256_of_file(&mut File::open(new)?)?;
         let path = self.copy_path(&sha256);
         if path.exists() {
-            fs::remove_file(new)?;
+            self.remove(new)?;
             return Ok(Some((sha256, false)));
         }
         self.finish(&copy, new, &path)?;
@@ -179,7 +177,7 @@ impl UndoStore {
     }
 
     fn create(&self, new: &Path) -> io::Result<File> {
-        self.steps.next()?;
+        self.steps.next("create")?;
         OpenOptions::new()
             .read(true)
             .write(true)
@@ -189,10 +187,28 @@ impl UndoStore {
     }
 
     fn finish(&self, copy: &File, new: &Path, path: &Path) -> io::Result<()> {
-        self.steps.next()?;
-        copy.sync_data()?;
-        self.steps.next()?;
-        fs::rename(new, path)
+        self.sync(copy)?;
+        self.rename(new, path)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.steps.next("sync")?;
+        file.sync_data()
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.steps.next("sync_dir")?;
+        File::open(dir)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.steps.next("rename")?;
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.steps.next("remove")?;
+        fs::remove_file(path)
     }
 
     /// Records changes that are made next, durably. `may_prune`: false while an undo needs the oldest copies.
@@ -202,8 +218,7 @@ impl UndoStore {
         }
         let mut kept = self.lock();
         if kept.is_dirty {
-            self.steps.next()?;
-            sync_dir(&self.dir.join(COPIES))?;
+            self.sync_dir(&self.dir.join(COPIES))?;
             kept.is_dirty = false;
         }
         let first = kept.index.next_seq();
@@ -237,10 +252,9 @@ impl UndoStore {
 
     fn append(&self, mut log: &File, changes: &[Change]) -> io::Result<()> {
         let text = lines_of(changes.iter())?;
-        self.steps.next()?;
+        self.steps.next("write")?;
         log.write_all(text.as_bytes())?;
-        self.steps.next()?;
-        log.sync_data()
+        self.sync(log)
     }
 
     /// Removes what is older than the limit. Call it from time to time: a node without changes must not keep copies forever.
@@ -260,15 +274,12 @@ impl UndoStore {
         let _ = fs::remove_file(&new);
         let mut log = self.create(&new)?;
         log.write_all(text.as_bytes())?;
-        self.steps.next()?;
-        log.sync_data()?;
-        self.steps.next()?;
-        fs::rename(&new, self.dir.join(LOG))?;
-        sync_dir(&self.dir)?;
+        self.sync(&log)?;
+        self.rename(&new, &self.dir.join(LOG))?;
+        self.sync_dir(&self.dir)?;
         kept.log = OpenOptions::new().append(true).open(self.dir.join(LOG))?;
         for sha256 in freed {
-            self.steps.next()?;
-            fs::remove_file(self.copy_path(&sha256))?;
+            self.remove(&self.copy_path(&sha256))?;
         }
         Ok(())
     }
@@ -285,13 +296,12 @@ fn lines_of<'a>(changes: impl Iterator<Item = &'a Change>) -> io::Result<String>
 
 /// Reads the records. Returns the length of the part that ends with a whole line. A line that can't be read is left out.
 fn read_changes(log: &mut File, index: &mut Index) -> io::Result<u64> {
-    log.rewind()?;
     let mut lines = BufReader::new(log);
     let mut whole = 0;
     loop {
         let mut line = Vec::new();
         let read = lines.read_until(b'\n', &mut line)?;
-        if read == 0 || line.last() != Some(&b'\n') {
+        if line.last() != Some(&b'\n') {
             return Ok(whole);
         }
         whole += read as u64;
@@ -311,10 +321,6 @@ fn clone_file(copy: &File, file: &File) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn clone_file(_copy: &File, _file: &File) -> bool {
     false
-}
-
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 pub(super) fn sha256_of(content: &[u8]) -> String {

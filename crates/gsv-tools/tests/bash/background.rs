@@ -77,6 +77,13 @@ async fn p6_2_background_answers_at_once_and_its_end_is_an_event() {
         "sessionId": "b.0", "status": "failed", "output": "got", "offset": 3, "nextOffset": 6, "outputBytes": 17, "truncated": true,
     });
     assert_eq!(log, part);
+    let whole = lab
+        .ok("Process", json!({"action": "log", "sessionId": "b.0", "offset": 0}))
+        .await;
+    assert_eq!(
+        (&whole["output"], &whole["truncated"]),
+        (&json!("hi\ngot something\n"), &json!(false))
+    );
     let mut both = poll.as_object().unwrap().clone();
     both.extend(part.as_object().unwrap().clone());
     assert_eq!(
@@ -252,6 +259,63 @@ async fn p12_an_old_command_is_removed_when_its_result_is_stored_and_kept_otherw
         .unwrap();
     let left = ["stored", "owed", "young"].map(|id| spool.join(id).exists());
     assert_eq!(left, [false, true, true]);
+}
+
+#[tokio::test]
+async fn p12_a_command_is_recovered_once_and_a_folder_without_one_is_removed() {
+    let lab = Lab::new();
+    let running = json!({"command": "until [ -e go ]; do sleep 0.02; done", "background": true});
+    lab.call_with("Bash", running, CallContext::new("r")).await.unwrap();
+    let spool = lab.dir.path().join("spool");
+    std::fs::create_dir(spool.join("empty")).unwrap();
+    let again = gsv_tools::ToolBox::new(gsv_tools::Config::new(lab.dir.path().join("ws"), spool.clone())).unwrap();
+    assert_eq!(again.recover().await.unwrap(), 1);
+    assert!(!spool.join("empty").exists());
+    assert_eq!(again.recover().await.unwrap(), 0, "it is known");
+    lab.put("go", "");
+}
+
+#[tokio::test]
+async fn w14_the_end_of_a_command_is_owed_although_it_was_released_while_it_ran() {
+    let mut lab = Lab::new();
+    let running = json!({"command": "until [ -e go ]; do sleep 0.02; done", "background": true});
+    lab.call_with("Bash", running, CallContext::new("r")).await.unwrap();
+    lab.tools.release("r").await.unwrap();
+    lab.put("go", "");
+    while lab.event().await.event == ExecEventKind::Started {}
+    let (send, mut events) = tokio::sync::mpsc::channel(8);
+    let mut config = gsv_tools::Config::new(lab.dir.path().join("ws"), lab.dir.path().join("spool"));
+    config.events = Some(send);
+    gsv_tools::ToolBox::new(config).unwrap().recover().await.unwrap();
+    assert_eq!(events.recv().await.unwrap().event_id, "r:ended");
+}
+
+#[tokio::test]
+async fn w14_only_a_background_command_that_runs_is_ended_for_its_call() {
+    let mut lab = Lab::new();
+    assert!(!lab.tools.end_background("none"));
+    lab.call_with("Bash", json!({"command": "true"}), CallContext::new("over"))
+        .await
+        .unwrap();
+    assert!(!lab.tools.end_background("over"));
+    let waits = json!({"command": "until [ -e go ]; do sleep 0.02; done"});
+    let call = lab.call_with("Bash", waits.clone(), CallContext::new("front"));
+    let ends = async {
+        until("it runs", || lab.dir.path().join("spool/front/meta.json").exists()).await;
+        assert!(!lab.tools.end_background("front"), "its call waits for it");
+        lab.put("go", "");
+    };
+    let (done, ()) = tokio::join!(call, ends);
+    assert_eq!(done.unwrap()["status"], "completed");
+    std::fs::remove_file(lab.ws("go")).unwrap();
+    let mut background = waits;
+    background["background"] = json!(true);
+    lab.call_with("Bash", background, CallContext::new("back"))
+        .await
+        .unwrap();
+    assert!(lab.tools.end_background("back"));
+    while lab.event().await.event == ExecEventKind::Started {}
+    assert!(!lab.tools.end_background("back"), "it has ended");
 }
 
 #[tokio::test]

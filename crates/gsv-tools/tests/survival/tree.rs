@@ -18,6 +18,10 @@ pub(crate) const FAR_ORPHAN: &str =
 pub(crate) const FAR_SCRIPT: &str =
     "(setsid sh -c \"trap : TERM; echo \\$\\$ >far; while :; do sleep 0.05; done\" &); sleep 300";
 
+/// A process without a mark in a session of its own, whose parent has left the command's group and lives on.
+#[cfg(target_os = "linux")]
+pub(crate) const FAR_CHILD: &str = "setsid sh -c 'trap \"\" TERM; env -i PATH=\"$PATH\" setsid sh -c \"echo \\$\\$ >far; while :; do sleep 0.05; done\" >/dev/null 2>&1 & wait' & wait";
+
 /// Kills the process whose pid is in a file, also when the test fails. Says whether it still ran.
 fn end_far(scene: &Scene, name: &str) -> bool {
     let far = std::fs::read_to_string(scene.ws(name)).unwrap_or_default();

@@ -3,13 +3,14 @@ import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/s
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { PROTOCOL_FINGERPRINT } from "../../../../protocol/gen/methods.ts";
-import { checkHealthResult, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";
+import { checkHealthResult, checkHookTaken, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";
 import { explainText } from "../../../../protocol/runtime/explain.ts";
 import { type HttpTypes, httpContract, type SchemaOf, type StandardSchema, standardSchema } from "../../../../protocol/src/http.ts";
 import { problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
 
 const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> } = {
   HealthResult: standardSchema(checkHealthResult, (value) => explainText("HealthResult", value)),
+  HookTaken: standardSchema(checkHookTaken, (value) => explainText("HookTaken", value)),
   MediaUploaded: standardSchema(checkMediaUploaded, (value) => explainText("MediaUploaded", value)),
   ProblemDetails: standardSchema(checkProblemDetails, (value) => explainText("ProblemDetails", value)),
 };

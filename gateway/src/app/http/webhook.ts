@@ -4,9 +4,10 @@
  * channel can verify the platform (signatures).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { WebhookChannel } from "../../ports/channels.ts";
+import { isBrowser, readAtMost } from "./body.ts";
 import { problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { Slots } from "./slots.ts";
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
 /** How long a channel's answer about its capabilities is cached. */
@@ -26,8 +27,7 @@ const HEADER = /^[A-Za-z0-9-]{1,64}$/;
 export class Webhooks {
   readonly #now: () => number;
   readonly #known = new Map<string, Capabilities & { readonly until: number }>();
-  /** Requests under way, by channel: a slow platform must not close the others. */
-  readonly #open = new Map<string, number>();
+  readonly #slots = new Slots(LIMITS.webhooksAtOnce);
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -38,9 +38,8 @@ export class Webhooks {
     const channel = name === "" ? undefined : find(name);
     if (channel === undefined) return problemResponse("channel.unknown");
     if (isBrowser(request.headers)) return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.");
-    const open = this.#open.get(name) ?? 0;
-    if (open >= LIMITS.webhooksAtOnce) return problemResponse("limit.rate", "Too many requests to this channel at once. Try again.");
-    this.#open.set(name, open + 1);
+    const release = this.#slots.take(name);
+    if (release === undefined) return problemResponse("limit.rate", "Too many requests to this channel at once. Try again.");
     try {
       const { webhooks, signatureHeader } = await this.#capabilitiesOf(name, channel);
       if (!webhooks) return problemResponse("channel.unknown");
@@ -50,13 +49,12 @@ export class Webhooks {
         return problemResponse("auth.required", `The header ${signatureHeader} with the platform's signature is missing.`);
       const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs);
       if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+      if (body === "full") return problemResponse("limit.rate");
       if (body === "large")
         return problemResponse("protocol.too_large", `A request to a channel has at most ${LIMITS.webhookBytes} bytes.`);
       return await this.#ask(channel, new URL(path + url.search, "https://channel.invalid"), request, body);
     } finally {
-      const left = (this.#open.get(name) ?? 1) - 1;
-      if (left > 0) this.#open.set(name, left);
-      else this.#open.delete(name);
+      release();
     }
   }
 
@@ -95,40 +93,4 @@ export class Webhooks {
     });
     return new Response(answer.body, { status: answer.status, headers: [...kept, ...Object.entries(SAFE_HEADERS)] });
   }
-}
-
-/** A platform's server sends no Origin. A web page that makes a person's browser call this machine does. */
-function isBrowser(headers: Headers): boolean {
-  const site = headers.get("Sec-Fetch-Site");
-  return headers.has("Origin") || (site !== null && site !== "none");
-}
-
-/** `large`: the body is longer, whatever its length header says. `late`: a slow sender must not occupy a slot that others need. */
-async function readAtMost(request: Request, maxBytes: number, withinMs: number): Promise<Uint8Array<ArrayBuffer> | "large" | "late"> {
-  if (Number(request.headers.get("Content-Length") ?? "0") > maxBytes) return "large";
-  const reader = request.body?.getReader();
-  if (reader === undefined) return new Uint8Array();
-  try {
-    return await within(afterTimeout, withinMs, wholeBody(reader, maxBytes), () => "late" as const);
-  } finally {
-    reader.cancel().catch(() => undefined);
-  }
-}
-async function wholeBody(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | "large"> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const { value } = await reader.read();
-    if (value === undefined) break;
-    size += value.byteLength;
-    if (size > maxBytes) return "large";
-    chunks.push(value);
-  }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return whole;
 }

@@ -127,7 +127,7 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
         return fail(
           "agent.in_use",
           `${agentId} has ${jobs.length === 1 ? "a job" : `${jobs.length} jobs`}: ${jobs.slice(0, NAMED).join(", ")}${more(jobs.length)}.`,
-          `Remove each with \`gsv cron remove JOB\`, or all with the agent and its conversations: \`gsv agent delete ${agentId} --sessions\`.`,
+          `Remove each with \`gsv cron remove JOB\` (a hook with \`gsv hook remove NAME\`), or all with the agent and its conversations: \`gsv agent delete ${agentId} --sessions\`.`,
         );
       // In one transaction: an agent without its entry whose sessions stay could not be deleted again.
       let changed: ReturnType<typeof config.set> | undefined;

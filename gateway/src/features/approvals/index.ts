@@ -142,13 +142,20 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       if (question === undefined) return fail("approval.not_found");
       if (found.length > 1) return fail("approval.ambiguous");
       if (question.state === "ended") {
-        const { outcome, by: first, again } = question.ended;
-        return succeed({ outcome, ...(first === undefined ? {} : { by: first }), ...(again === undefined ? {} : { again }) });
+        const { outcome, by: first, again, at } = question.ended;
+        return succeed({ outcome, ...(first === undefined ? {} : { by: first }), ...(again === undefined ? {} : { again }), endedAt: at });
       }
       const choice = choiceOf(decision);
+      const { limit, rule } = question.entry;
+      if (choice !== undefined && limit)
+        return fail(
+          "approval.once_only",
+          "A question about a limit is answered for its run only.",
+          `For good, raise the limit: \`${rule}\`.`,
+        );
       if (choice !== undefined && question.entry.choices?.every((possible) => possible.answer !== decision) !== false)
         return fail("approval.once_only");
-      return ports.ask(question.sessionKey, (session) =>
+      const taken = await ports.ask(question.sessionKey, (session) =>
         session.answerApproval({
           code: question.code,
           answer: decision === "deny" ? "deny" : "allow",
@@ -158,6 +165,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
           hash: hash ?? question.entry.hash,
         }),
       );
+      return taken.ok && limit ? succeed({ ...taken.value, limit }) : taken;
     }
 
     const recordAnswer = (by: string, { code, decision }: Pick<Answer, "code" | "decision">, result: Result<ApprovalTaken>): void =>

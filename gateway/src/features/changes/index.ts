@@ -32,7 +32,7 @@ export const changesFeature: FeatureDefinition<ChangesPorts, ChangesPort & { rea
       calls: (target, sessionKey) => store.calls(target, sessionKey, now()),
       lastRun: (sessionKey) => store.lastRun(sessionKey, FILE_TOOLS, now()),
       begin: (calls, undoId) => store.begin(calls, undoId, now()),
-      finish: (undoId) => store.finish(undoId),
+      finish: (undoId, undone) => store.finish(undoId, undone, now()),
       files: (callIds) => store.files(callIds),
     };
     return {

@@ -20,4 +20,11 @@ export const CHANGES_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE TABLE open_undos(calls TEXT PRIMARY KEY, undo TEXT NOT NULL, at INTEGER NOT NULL) STRICT");
     },
   },
+  {
+    name: "changes: what is undone",
+    up: (sql) => {
+      // `calls`: as in open_undos. `undo`: the undo that has undone them; while that one is undone itself, they are not.
+      sql.exec("CREATE TABLE undone(calls TEXT PRIMARY KEY, undo TEXT NOT NULL, at INTEGER NOT NULL) STRICT");
+    },
+  },
 ];

@@ -20,6 +20,12 @@ const PRUNE_EVERY_MS = 3_600_000;
 /** Calls of one run. */
 const MAX_CALLS = 20_000;
 const RUN_OF_CALL = /^[a-z0-9]{1,32}\/r[0-9]{1,15}$/;
+/** Runs among which the newest one that is not undone is looked for. */
+const LAST_RUNS = 500;
+/** Undos of undos that are followed. */
+const MAX_CHAIN = 100;
+/** `{ref}/r{number}/`, of a call's id. */
+const SCOPE = "substr(call, 1, instr(call, '/') + instr(substr(call, instr(call, '/') + 1), '/'))";
 /** Numbers of values in one query. */
 const IN_LIST = 50;
 
@@ -81,15 +87,27 @@ export class ChangeStore {
   }
 
   lastRun(sessionKey: string, tools: readonly string[], now: number): readonly ChangingCall[] {
-    const last = one<{ call: string }>(
+    const runs = all<{ scope: string; last: number }>(
       this.#db.sql,
-      `SELECT call FROM changing_calls WHERE session = ? AND at >= ? AND run <> '' AND (node = '' OR tool IN (${marks(tools)})) ORDER BY id DESC LIMIT 1`,
+      `SELECT ${SCOPE} AS scope, max(id) AS last FROM changing_calls
+       WHERE session = ? AND at >= ? AND run <> '' AND (node = '' OR tool IN (${marks(tools)})) GROUP BY scope ORDER BY last DESC LIMIT ?`,
       sessionKey,
       now - LIMITS.undoMs,
       ...tools,
+      LAST_RUNS,
     );
-    const [ref, number] = last?.call.split("/") ?? [];
-    return ref === undefined || number === undefined ? [] : this.calls(`${ref}/${number}`, sessionKey, now);
+    const newest = runs.find(({ scope }) => !this.#isUndone(scope));
+    return newest === undefined ? [] : this.calls(newest.scope.slice(0, -1), sessionKey, now);
+  }
+  /** An undo that is undone itself has undone nothing. */
+  #isUndone(calls: string): boolean {
+    let undone = false;
+    let [of, left]: [string | undefined, number] = [calls, MAX_CHAIN];
+    while (of !== undefined && left-- > 0) {
+      of = one<{ undo: string }>(this.#db.sql, "SELECT undo FROM undone WHERE calls = ?", of)?.undo;
+      if (of !== undefined) undone = !undone;
+    }
+    return undone;
   }
 
   /** The name of an undo of these calls: that of an earlier one that was not finished, else `fresh`. */
@@ -99,8 +117,14 @@ export class ChangeStore {
     run(this.#db.sql, "INSERT OR REPLACE INTO open_undos(calls, undo, at) VALUES(?, ?, ?)", calls, fresh, now);
     return fresh;
   }
-  finish(undoId: string): void {
-    run(this.#db.sql, "DELETE FROM open_undos WHERE undo = ?", undoId);
+  finish(undoId: string, undone: number | undefined, now: number): void {
+    this.#db.transactionSync(() => {
+      const calls = one<{ calls: string }>(this.#db.sql, "SELECT calls FROM open_undos WHERE undo = ?", undoId)?.calls;
+      run(this.#db.sql, "DELETE FROM open_undos WHERE undo = ?", undoId);
+      // One that found everything as before leaves the undo that did it.
+      if (calls === undefined || undone === undefined || (undone === 0 && this.#isUndone(calls))) return;
+      run(this.#db.sql, "INSERT OR REPLACE INTO undone(calls, undo, at) VALUES(?, ?, ?)", calls, undoId, now);
+    });
   }
 
   /** The oldest first. */
@@ -121,7 +145,7 @@ export class ChangeStore {
   #prune(now: number): void {
     if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
     this.#prunedAt = now;
-    run(this.#db.sql, "DELETE FROM open_undos WHERE at < ?", now - LIMITS.undoMs);
+    for (const table of ["open_undos", "undone"]) run(this.#db.sql, `DELETE FROM ${table} WHERE at < ?`, now - LIMITS.undoMs);
     for (const table of ["changing_calls", "changed_files"]) {
       const last = one<{ id: number | null }>(this.#db.sql, `SELECT max(id) AS id FROM ${table}`)?.id ?? 0;
       run(this.#db.sql, `DELETE FROM ${table} WHERE at < ? OR id <= ?`, now - LIMITS.undoMs, last - MAX_ROWS);

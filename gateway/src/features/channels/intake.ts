@@ -58,6 +58,7 @@ const LET_IN = "/let-in";
 const HELD = "/held";
 /** Ends the name of the notice that everything is stopped. */
 const STOPPED = "/stopped";
+const STEERS = "The run under way gets this at its next step.";
 const MAX_TOLD = 1000;
 const CHANGED =
   "Your access changed while this message was on its way, and it is not known whether it was delivered. Send it again if you get no answer.";
@@ -305,7 +306,13 @@ export class Intake {
         );
         if (unanswered !== undefined) return settle({ outcome: "accepted", sessionKey: target.key, unanswered });
         if (value.status === "started" && value.stopped === true) this.#tellStopped(ref, inbound, key, speaker);
-        return settle({ outcome: "accepted", sessionKey: target.key, runId: value.runId, ...(reaction === "" ? {} : { reaction }) });
+        return settle({
+          outcome: "accepted",
+          sessionKey: target.key,
+          runId: value.runId,
+          ...(reaction === "" ? {} : { reaction }),
+          ...(value.status === "started" && value.steers !== undefined ? { replies: [notice(key, inbound, STEERS)] } : {}),
+        });
       case "command":
       case "directive-only": {
         const text = (value.status === "command" ? (value.error ?? value.response) : value.response) ?? "Done.";
@@ -327,7 +334,7 @@ export class Intake {
     if (!this.#ports.approvals.knows(answer.code)) return message.pressed === true ? `${answer.code}: this question is over.` : undefined;
     const by = `channel:${ref.channel}/${ref.accountId} owner:${plainName(senderIdOf(inbound) ?? "")}`;
     const result = await this.#ports.approvals.answer(by, answer);
-    return result.ok ? endText(answer.code, result.value) : sentence(result.error);
+    return result.ok ? endText(answer.code, result.value, this.#ports.now()) : sentence(result.error);
   }
   /** Why a message gets no answer; undefined: it gets one. A message that waited with a pairing request always gets one. */
   async #unanswered(ref: ChannelRef, inbound: ChannelInbound, key: string): Promise<Unanswered | undefined> {

@@ -2,10 +2,10 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ApprovalEntry } from "../../../../protocol/gen/types.ts";
 
-export function askedText(jobName: string, { code, tool, nodeId, text, textBytes, why, rule }: ApprovalEntry): string {
+export function askedText(asker: string, { code, tool, nodeId, text, textBytes, why, rule }: ApprovalEntry): string {
   const isCut = textBytes > LIMITS.approvalTextBytes;
   return [
-    `The job "${jobName}" waits for your word: ${tool} on ${nodeId ?? "the gateway"}. ${why} (${rule})`,
+    `${asker} waits for your word: ${tool} on ${nodeId ?? "the gateway"}. ${why} (${rule})`,
     ...text.split("\n").map((line) => `| ${line}`),
     ...(isCut ? [`! The whole has ${textBytes} bytes and is not shown: \`gsv approval show ${code}\` has its sha256.`] : []),
     `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,

@@ -13,13 +13,15 @@ import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isForeign } from "../../ports/taint.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { askedText } from "./asking.ts";
-import type { Job, JobRun } from "./job.ts";
+import { type Job, type JobRun, nounOf } from "./job.ts";
 import { taskSessionKey } from "./shown.ts";
 
 const NOTE_CHARS = 16_000;
 
 export interface DeliveryPorts extends SessionsPort, ChannelsOutPort, ApprovalsPort, Pick<KernelPorts, "config" | "log" | "now"> {}
 export type Final = Extract<RunEnd, { readonly state: "final" }>;
+
+const namedJob = (job: Job): string => `The ${nounOf(job)} "${job.body.name}"`;
 
 export class Delivery {
   readonly #ports: DeliveryPorts;
@@ -47,7 +49,7 @@ export class Delivery {
   /** `to`: a full place. Absent: the answer is a note in a conversation of the owner. */
   async sendAnswer(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
     if (to === undefined) {
-      await this.addNote(job, `cron:${job.id}:${run.id}`, `The job "${job.body.name}" says:\n${text}`, !isForeign(taint));
+      await this.addNote(job, `cron:${job.id}:${run.id}`, `${namedJob(job)} says:\n\n${text}`, !isForeign(taint), true);
       return { ok: true, value: undefined };
     }
     const from = this.#identityOf(job);
@@ -63,7 +65,7 @@ export class Delivery {
     const told = run.body.asked ?? [];
     const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
     for (const entry of waiting) {
-      const text = askedText(job.body.name, entry);
+      const text = askedText(namedJob(job), entry);
       // The conversation of a reminder shows its questions itself.
       if (job.body.spec.mode === "task") await this.addNote(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
       const from = this.#identityOf(job);
@@ -82,12 +84,13 @@ export class Delivery {
     return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
   }
   /** Adds a note to the conversation that the job writes to. `forModel`: never what others may have written, because a note has no label. */
-  async addNote(job: Job, key: string, text: string, forModel: boolean): Promise<void> {
+  async addNote(job: Job, key: string, text: string, forModel: boolean, isAnswer = false): Promise<void> {
     const { sessions, ask, now } = this.#ports;
     const named = this.#ownersOf(job);
     if (named === undefined) return;
     const identity = sessions.takeUp(named, now());
-    const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...(forModel ? { forModel } : {}) };
+    const about = { ...(forModel ? { forModel } : {}), ...(isAnswer ? { isAnswer } : {}) };
+    const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...about };
     await ask(named.key, (session) => session.note(note));
   }
 }

@@ -1,4 +1,5 @@
 /** Jobs that the agent does by itself, and heartbeats (gateway/spec/schedule.md, heartbeat.md). */
+import type { ParamsOf, ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -6,7 +7,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { AgentJobsPort, CronCall, CronPort, CronTold } from "../../ports/schedule.ts";
+import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
@@ -19,6 +20,7 @@ import type { Jobs } from "./jobs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
 import type { Runner } from "./runner.ts";
 import { CRON_TOOLS } from "./tools.ts";
+import { wokenJobs } from "./woken.ts";
 
 export type SchedulePorts = SessionsPort &
   StopPort &
@@ -32,7 +34,7 @@ const RUNS = 50;
 const SHOWN_NEXT = 5;
 /** For the model. */
 const TOLD_RUNS = 10;
-export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & { readonly scheduleRpc: CronPort }> = {
+export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & WokenJobsPort & { readonly scheduleRpc: CronPort }> = {
   name: "schedule",
   migrations: SCHEDULE_MIGRATIONS,
   tools: CRON_TOOLS,
@@ -42,13 +44,14 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
     const load = (): Promise<Work> => {
-      loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun }) => {
+      loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun, whatComes }) => {
         const runner = new Runner({ ...ports, store, engine: cronLines });
         return {
           jobs: new Jobs({ ...ports, store, engine: cronLines }),
           beats: new Beats({ ...ports, store, rows, runner }),
           runner,
           shownRun,
+          upcoming: (params) => whatComes({ ...ports, store, rows, engine: cronLines }, params),
         };
       });
       // A part that could not be loaded is tried again with the next call.
@@ -65,6 +68,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
     return {
       offers: {
         scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) },
+        wokenJobs: wokenJobs(store, load, ports.now),
         agentJobs: {
           of: (agentId) => store.ofAgent(agentId).flatMap(({ id, body }) => (body.beat === undefined ? [id] : [])),
           remove: (agentId) => {
@@ -72,7 +76,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & {
           },
         },
       },
-      methods: { ...scheduleMethods(store, load), ...beatMethods(ports.config, load) },
+      methods: { ...scheduleMethods(store, load, () => ports.stopped() !== undefined), ...beatMethods(ports.config, load) },
       alarms: [{ name: "schedule", next, run: async () => (await load()).runner.run() }],
     };
   },
@@ -88,16 +92,17 @@ interface Work {
   readonly jobs: Jobs;
   readonly runner: Runner;
   readonly shownRun: (run: JobRun) => CronRun;
+  readonly upcoming: (params: ParamsOf<"cron.upcoming">) => ResultOf<"cron.upcoming">;
 }
 
-const scheduleMethods = (store: JobStore, load: () => Promise<Work>): Handlers => ({
+const scheduleMethods = (store: JobStore, load: () => Promise<Work>, isStopped: () => boolean): Handlers => ({
   "cron.status": async () => {
     const { jobs } = await load();
     const all = store.list();
     const next = all.filter(({ enabled, nextAt }) => enabled && nextAt !== undefined);
     const [first] = next;
     return succeed({
-      enabled: true,
+      enabled: !isStopped(),
       jobs: all.length,
       running: store.allOpen().length,
       ...(first?.nextAt === undefined ? {} : { nextRunAtMs: first.nextAt }),
@@ -112,12 +117,14 @@ const scheduleMethods = (store: JobStore, load: () => Promise<Work>): Handlers =
     return succeed({ jobs: all.map((job) => jobs.shown(job)), count: all.length });
   },
   "cron.preview": async (_caller, params) => (await load()).jobs.preview(params),
+  "cron.upcoming": async (_caller, params) => succeed((await load()).upcoming(params)),
   "cron.add": async (_caller, params) => (await load()).jobs.add(params),
   "cron.update": async (_caller, params) => (await load()).jobs.update(params),
   "cron.remove": (_caller, { id }) => succeed({ ok: true, removed: store.remove(id) }),
   "cron.run": async (_caller, { id }) => (await load()).jobs.runNow(id),
   "cron.runs": async (_caller, { jobId, limit, beforeId }) => {
     const { shownRun } = await load();
+    if (jobId !== undefined && !store.isKnown(jobId)) return fail("cron.not_found");
     const runs = store.runs(jobId, beforeId ?? Number.MAX_SAFE_INTEGER, limit ?? RUNS);
     return succeed({ runs: runs.map(shownRun), count: runs.length });
   },
@@ -132,8 +139,9 @@ async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work)
   const { agentId } = call;
   const named = "id" in call && call.id !== undefined ? call.id : call.kind === "update" ? call.params.id : undefined;
   const job = named === undefined ? undefined : store.find(named);
-  // Another agent's job, or a heartbeat, which is the owner's setting. The runs of a job that was removed may still be asked for.
-  if (job !== undefined && (job.agentId !== agentId || job.body.beat !== undefined)) return fail("cron.not_found");
+  // Another agent's job, or a heartbeat or a hook, which are the owner's settings. The runs of a removed job may still be asked for.
+  const isKeptElsewhere = named?.includes(":") === true;
+  if (isKeptElsewhere || (job !== undefined && job.agentId !== agentId)) return fail("cron.not_found");
   switch (call.kind) {
     case "list": {
       const own = store.list().filter((each) => each.agentId === agentId);

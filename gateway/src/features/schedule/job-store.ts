@@ -4,9 +4,10 @@
  */
 import type { CronOutcome } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Given } from "../../ports/schedule.ts";
 import type { Marks } from "../../schedule/precheck.ts";
 import type { Due } from "../../schedule/schedule.ts";
-import type { Job, JobBody, JobRun, RunBody } from "./job.ts";
+import { type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
 
 /** Why a time is not begun. */
 export const STOPPED = { reason: "stopped", error: "GSV is stopped." } as const;
@@ -30,7 +31,11 @@ const RUNS_KEPT = 200;
 const DUE_AT_ONCE = 50;
 /** As beatId makes them. */
 const IS_BEAT = "(id >= 'heartbeat:' AND id < 'heartbeat;')";
-const DUE = "enabled = 1 AND next_at IS NOT NULL AND (? = 0 OR json_extract(body, '$.schedule.kind') <> 'at')";
+/** Heartbeats and the jobs of hooks, which the owner keeps elsewhere. */
+const IS_KEPT_ELSEWHERE = "(instr(id, ':') > 0)";
+/** A time waits for a run that a hook has caused: no sender keeps a job from its own times. */
+const IS_WOKEN = "id IN (SELECT job FROM cron_runs WHERE check_at IS NOT NULL AND json_extract(body, '$.given') IS NOT NULL)";
+const DUE = `NOT ${IS_WOKEN} AND enabled = 1 AND next_at IS NOT NULL AND (? = 0 OR json_extract(body, '$.schedule.kind') <> 'at')`;
 
 export class JobStore {
   readonly #db: Database;
@@ -40,7 +45,7 @@ export class JobStore {
   }
 
   count(): number {
-    return one<{ n: number }>(this.#db.sql, `SELECT count(*) AS n FROM cron_jobs WHERE NOT ${IS_BEAT}`)?.n ?? 0;
+    return one<{ n: number }>(this.#db.sql, `SELECT count(*) AS n FROM cron_jobs WHERE NOT ${IS_KEPT_ELSEWHERE}`)?.n ?? 0;
   }
   find(id: string): Job | undefined {
     const row = one<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE id = ?", id);
@@ -50,19 +55,35 @@ export class JobStore {
   beats(): readonly Job[] {
     return all<JobRow>(this.#db.sql, `SELECT * FROM cron_jobs WHERE ${IS_BEAT} ORDER BY id`).map(jobOf);
   }
-  /** Jobs without heartbeats. The next to run first; those without a next time last. */
+  /** Jobs without heartbeats and without those of hooks. The next to run first; those without a next time last. */
   list(): readonly Job[] {
     return all<JobRow>(
       this.#db.sql,
-      `SELECT * FROM cron_jobs WHERE NOT ${IS_BEAT} ORDER BY next_at IS NULL OR enabled = 0, next_at, id`,
+      `SELECT * FROM cron_jobs WHERE NOT ${IS_KEPT_ELSEWHERE} ORDER BY next_at IS NULL OR enabled = 0, next_at, id`,
     ).map(jobOf);
   }
   /** False: there are as many jobs as there may be. */
   add(job: Job): boolean {
     return this.#db.transactionSync(() => {
       if (this.count() >= MAX_JOBS) return false;
+      this.#leaveEarlier(job.id);
       this.#write(job);
       return true;
+    });
+  }
+  /**
+   * A new job has nothing of a removed one with its id: rows of that one would take its times, and a run of it that goes on would end as a
+   * run of the new job. Such a run keeps its row, under a name that no job has.
+   */
+  #leaveEarlier(id: string): void {
+    run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", id);
+    run(this.#db.sql, "UPDATE cron_runs SET job = 'removed:' || id || ':' || job WHERE job = ?", id);
+  }
+  /** Beside the limit of jobs, for a hook: instead of an earlier job with this id, of which nothing stays. */
+  keep(job: Job): void {
+    this.#db.transactionSync(() => {
+      this.#leaveEarlier(job.id);
+      this.#write(job);
     });
   }
   update(job: Job): void {
@@ -141,13 +162,13 @@ export class JobStore {
       return taken;
     });
   }
-  /** A run beside the schedule. Undefined: one goes on. */
-  takeByHand(jobId: string, now: number): JobRun | undefined {
+  /** A run beside the schedule. Undefined: one goes on. `given`: what a hook has brought. */
+  takeByHand(jobId: string, now: number, given?: Given): JobRun | undefined {
     return this.#db.transactionSync(() => {
       if (this.open(jobId) !== undefined) return undefined;
       let ts = now;
       while (one(this.#db.sql, "SELECT 1 AS x FROM cron_runs WHERE job = ? AND ts = ?", jobId, ts) !== undefined) ts++;
-      const taken = this.#insert(jobId, ts, "waiting", { byHand: true }, now);
+      const taken = this.#insert(jobId, ts, "waiting", { byHand: true, ...(given === undefined ? {} : { given }) }, now);
       this.#prune(jobId);
       return taken;
     });
@@ -186,6 +207,18 @@ export class JobStore {
     );
   }
 
+  /** How many of the last runs of a job that hooks have caused failed in a row; `most` of them are looked at. */
+  wokenFailures(jobId: string, most: number): number {
+    const last = all<{ status: string }>(
+      this.#db.sql,
+      `SELECT status FROM cron_runs WHERE job = ? AND check_at IS NULL AND json_extract(body, '$.given') IS NOT NULL
+         ORDER BY id DESC LIMIT ?`,
+      jobId,
+      most,
+    );
+    const ok = last.findIndex(({ status }) => status !== "error");
+    return ok < 0 ? last.length : ok;
+  }
   /** The run of a job that has not ended. */
   open(jobId: string): JobRun | undefined {
     const row = one<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE job = ? AND check_at IS NOT NULL", jobId);
@@ -194,6 +227,10 @@ export class JobStore {
   /** Runs of all jobs that have not ended, the first taken first. */
   allOpen(): readonly JobRun[] {
     return all<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE check_at IS NOT NULL ORDER BY id").map(runOf);
+  }
+  /** Whether there is a job with this id, or a row of a removed one. */
+  isKnown(id: string): boolean {
+    return this.find(id) !== undefined || one(this.#db.sql, "SELECT 1 AS x FROM cron_runs WHERE job = ? LIMIT 1", id) !== undefined;
   }
   runById(id: number): JobRun | undefined {
     const row = one<RunRow>(this.#db.sql, "SELECT * FROM cron_runs WHERE id = ?", id);
@@ -272,7 +309,10 @@ export class JobStore {
     return this.#db.transactionSync(() => {
       const current = this.runById(id);
       if (current?.checkAt === undefined) return undefined;
-      this.#rewrite(current, status, { ...current.body, ...body, endedAt: now }, undefined, current.tries);
+      const { given } = current.body;
+      // The text has done its work, and may be long.
+      const kept = given === undefined ? {} : { given: { ...given, text: "" } };
+      this.#rewrite(current, status, { ...current.body, ...body, ...kept, endedAt: now }, undefined, current.tries);
       const job = this.find(current.jobId);
       if (job === undefined) {
         run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", current.jobId);
@@ -284,7 +324,9 @@ export class JobStore {
         this.#pruneRemoved();
         return { job, pausedNow: false };
       }
-      if (status === "skipped" || uncounted) return { job, pausedNow: false };
+      // What others send to a hook says nothing about the job's own times.
+      const isOthers = given !== undefined && nounOf(job) === "job";
+      if (status === "skipped" || uncounted || isOthers) return { job, pausedNow: false };
       const failures = status === "error" ? job.failures + 1 : 0;
       const pausedNow = failures >= pauseAfter.failures && job.enabled && job.nextAt !== undefined;
       this.#write({

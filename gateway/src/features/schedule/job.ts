@@ -1,9 +1,10 @@
 /** A job, and one time of it, as they are stored; and how jobs are named. PURE. */
 import type { CronOutcome, CronSpec, HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { Taint } from "../../ports/taint.ts";
-import type { BeatSettings } from "../../schedule/beat.ts";
+import { type BeatSettings, beatLine } from "../../schedule/beat.ts";
 import type { Marks } from "../../schedule/precheck.ts";
-import type { Beat, Schedule } from "../../schedule/schedule.ts";
+import type { Given } from "../../ports/schedule.ts";
+import { type Beat, type CronEngine, type CronLine, lineOf, type Schedule } from "../../schedule/schedule.ts";
 
 export interface BeatBody {
   readonly settings: BeatSettings;
@@ -48,13 +49,15 @@ export interface RunBody {
   readonly count?: number;
   /** What the run had read when it ended. Absent: nothing of others. */
   readonly taint?: Taint;
-  /** The owner asked for it, beside the schedule. */
+  /** The owner or a hook asked for it, beside the schedule. */
   readonly byHand?: true;
   /** Why a heartbeat was skipped. */
   readonly reason?: HeartbeatSkip;
   /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
   readonly because?: readonly string[];
   readonly costUsd?: number;
+  /** What a hook has brought: the cause of the run. */
+  readonly given?: Given;
   /** Codes of the run's questions that the owner was told of. */
   readonly asked?: readonly string[];
 }
@@ -71,8 +74,16 @@ export interface JobRun {
   /** Times that its begin failed. */
   readonly tries: number;
 }
+/** Undefined: the job is at one time or at an interval, or its expression can't be read. */
+export const lineOfJob = ({ body: { schedule, beat } }: Pick<Job, "body">, engine: CronEngine): CronLine | undefined =>
+  beat === undefined ? lineOf(schedule, engine) : beatLine(beat.settings);
+
 /** The id of an agent's heartbeat. No id of a job has a colon. */
 export const beatId = (agentId: string): string => `heartbeat:${agentId}`;
+/** The id of the job that a hook has of its own. It is no job of the owner's list. */
+export const hookJobId = (name: string): string => `hook:${name}`;
+/** What the owner knows a job as. */
+export const nounOf = ({ id }: Pick<Job, "id">): "job" | "hook" => (id.startsWith(hookJobId("")) ? "hook" : "job");
 /** The beginning of a job's id; the caller adds a suffix. */
 export const slugOf = (name: string): string =>
   name

@@ -18,7 +18,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
-import { type Beat, type CronEngine, type CronLine, nextTime, type Schedule } from "../../schedule/schedule.ts";
+import { type CronEngine, type CronLine, lineOf, nextTime, type Schedule } from "../../schedule/schedule.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { type Job, type JobBody, slugOf } from "./job.ts";
 import { type JobStore, MAX_JOBS } from "./job-store.ts";
@@ -55,7 +55,7 @@ export class Jobs {
     const { store, config, ids, now, arm } = this.#ports;
     const agentId = params.agentId ?? config.defaultAgentId();
     if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-    const problem = this.#specProblem(params.spec, agentId);
+    const problem = this.specProblem(params.spec, agentId);
     if (problem !== undefined) return problem;
     const read = this.#read(params.schedule);
     const known = params.id === undefined ? undefined : store.find(params.id);
@@ -92,15 +92,15 @@ export class Jobs {
 
   /** A job that was paused is let go by `enabled`, and its failures count from zero. */
   update({ id, patch }: CronUpdateParams, taint?: Taint): Result<JobAnswer> {
-    const { store, now, arm } = this.#ports;
+    const { store, now, arm, engine } = this.#ports;
     const read = patch.schedule === undefined ? undefined : this.#read(patch.schedule);
     if (read?.ok === false) return read;
     const job = store.find(id);
     if (job === undefined) return fail("cron.not_found");
-    const problem = patch.spec === undefined ? undefined : this.#specProblem(patch.spec, job.agentId);
+    const problem = patch.spec === undefined ? undefined : this.specProblem(patch.spec, job.agentId);
     if (problem !== undefined) return problem;
     const stored = read?.value.stored ?? job.body.schedule;
-    const line = read === undefined ? this.#lineOf(stored) : read.value.line;
+    const line = read === undefined ? lineOf(stored, engine) : read.value.line;
     const at = now();
     const enabled = patch.enabled ?? job.enabled;
     const isFresh = read !== undefined || (enabled && !job.enabled);
@@ -147,18 +147,13 @@ export class Jobs {
   }
 
   #answer(job: Job): JobAnswer {
-    const line = this.#lineOf(job.body.schedule);
+    const line = lineOf(job.body.schedule, this.#ports.engine);
     return { ok: true, job: this.shown(job), times: nextTimes(job.body.schedule, this.#ports.now(), PREVIEWED, line) };
   }
   #read(given: CronSchedule): Result<{ readonly stored: Schedule; readonly line: CronLine | undefined }> {
     const { config, now, engine } = this.#ports;
     const read = readSchedule(given, { now: now(), tz: config.effective().userTimezone, engine });
-    return read.ok ? succeed({ stored: read.value, line: this.#lineOf(read.value) }) : read;
-  }
-  #lineOf(schedule: Schedule | Beat): CronLine | undefined {
-    if (schedule.kind !== "cron") return undefined;
-    const line = this.#ports.engine(schedule.expr, schedule.tz);
-    return line.ok ? line.value : undefined;
+    return read.ok ? succeed({ stored: read.value, line: lineOf(read.value, engine) }) : read;
   }
   /** A note or a message of a job is for the owner only. */
   #conversationProblem(sessionKey: string, agentId: string): Result<never> | undefined {
@@ -168,7 +163,8 @@ export class Jobs {
     if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
     return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
   }
-  #specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
+  /** What is wrong with what a job is to do. */
+  specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode !== "task") return own;
     if (spec.model !== undefined && parseModel(spec.model) === undefined)

@@ -12,18 +12,20 @@ import type { Origin } from "../../ports/origin.ts";
 import { sentence } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import { isForeign } from "../../ports/taint.ts";
+import { higher, isForeign } from "../../ports/taint.ts";
 import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
-import { beatLine, LAST, NONE } from "../../schedule/beat.ts";
-import { type CronEngine, type CronLine, due, nextTime } from "../../schedule/schedule.ts";
+import { LAST, NONE } from "../../schedule/beat.ts";
+import { type CronEngine, due, nextTime } from "../../schedule/schedule.ts";
 import { look, type LookPorts, readFile } from "./beat-look.ts";
 import { Delivery, type DeliveryPorts, type Final } from "./delivery.ts";
-import type { Job, JobRun, RunBody } from "./job.ts";
+import { type Job, type JobRun, lineOfJob, nounOf, type RunBody } from "./job.ts";
 import { type JobStore, STOPPED } from "./job-store.ts";
 import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
 const AT_ONCE = 4;
+/** Of them, those that hooks have caused: a busy sender delays no job. */
+const WOKEN_AT_ONCE = 2;
 /** A run that sends no news is looked at this often. */
 const LOOK_MS = 15_000;
 /** A begin or a delivery that failed is tried again this often, with growing pauses. */
@@ -86,7 +88,7 @@ export class Runner {
   #take(job: Job): void {
     const { store, now, stopped } = this.#ports;
     const { schedule } = job.body;
-    const line = this.#lineOf(job);
+    const line = lineOfJob(job, this.#ports.engine);
     const at = now();
     if (job.lookedAt > at) {
       // The clock was set back: times that have a row are not taken again.
@@ -98,32 +100,34 @@ export class Runner {
     const next = nextTime(schedule, Math.max(at, job.nextAt ?? at), line);
     store.take(job, came, next, at, stopped() !== undefined);
   }
-  #lineOf({ body: { schedule, beat } }: Job): CronLine | undefined {
-    if (beat !== undefined) return beatLine(beat.settings);
-    if (schedule.kind !== "cron") return undefined;
-    const line = this.#ports.engine(schedule.expr, schedule.tz);
-    return line.ok ? line.value : undefined;
-  }
 
   // ---------------------------------------------------------------- runs
 
   async #advance(): Promise<void> {
-    const { store, now, log } = this.#ports;
+    const { store, now } = this.#ports;
     const open = store.allOpen();
-    let slots = AT_ONCE - open.filter(({ status }) => status === "running").length;
+    const begun = open.filter(({ status }) => status === "running");
+    let slots = AT_ONCE - begun.length;
+    let woken = WOKEN_AT_ONCE - begun.filter(({ body }) => body.given !== undefined).length;
     const work: Promise<void>[] = [];
     for (const run of open) {
       if ((run.checkAt ?? 0) > now()) continue;
-      const step = run.status === "running" ? this.#look(run) : slots-- > 0 ? this.#begin(run) : this.#wait(run);
-      work.push(step.catch((error: unknown) => this.#failed(run, error instanceof Error ? error.message : String(error), log)));
+      const mayBegin = slots > 0 && (run.body.given === undefined || woken > 0);
+      if (run.status !== "running" && mayBegin) {
+        slots--;
+        if (run.body.given !== undefined) woken--;
+      }
+      const step = run.status === "running" ? this.#look(run) : mayBegin ? this.#begin(run) : this.#wait(run);
+      work.push(step.catch((error: unknown) => this.#failed(run, error)));
     }
     await Promise.all(work);
   }
   async #wait(run: JobRun): Promise<void> {
     this.#ports.store.change(run.id, { checkAt: this.#ports.now() + LOOK_MS });
   }
-  #failed(run: JobRun, message: string, log: RunnerPorts["log"]): void {
-    const { store, now } = this.#ports;
+  #failed(run: JobRun, error: unknown): void {
+    const { store, now, log } = this.#ports;
+    const message = error instanceof Error ? error.message : String(error);
     const tries = run.tries + 1;
     log.error("job_step_failed", { job: run.jobId, run: run.id, tries, error: message });
     if (tries >= MAX_TRIES) this.#end(run, "error", { error: `It failed ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
@@ -132,16 +136,14 @@ export class Runner {
 
   /** Begins a run that the owner waits for. What fails is tried again by the alarm. */
   async beginNow(run: JobRun): Promise<void> {
-    await this.#begin(run).catch((error: unknown) =>
-      this.#failed(run, error instanceof Error ? error.message : String(error), this.#ports.log),
-    );
+    await this.#begin(run).catch((error: unknown) => this.#failed(run, error));
   }
   async #begin(run: JobRun): Promise<void> {
     const { store, stopped, now, ask, contextVersion } = this.#ports;
     const job = store.find(run.jobId);
     if (job === undefined) return this.#end(run, "skipped", { error: "The job was removed before the run began." });
     if (stopped() !== undefined) {
-      if (job.body.schedule.kind === "at") store.change(run.id, { checkAt: now() + STOPPED_MS });
+      if (job.body.schedule.kind === "at" || run.body.given !== undefined) store.change(run.id, { checkAt: now() + STOPPED_MS });
       else this.#end(run, "skipped", STOPPED);
       return;
     }
@@ -164,11 +166,14 @@ export class Runner {
       }
     }
     // The file of a heartbeat may be of a conversation that has read others.
-    const taint = job.body.beat === undefined ? job.body.taint : (await readFile(this.#ports, job.agentId)).taint;
+    const { given } = run.body;
+    const own = job.body.beat === undefined ? job.body.taint : (await readFile(this.#ports, job.agentId)).taint;
+    const taint = given === undefined ? own : higher(given.taint, own);
     const origin: Origin = {
       kind: "schedule",
       jobId: job.id,
       ...(job.body.beat === undefined ? {} : { heartbeat: true as const }),
+      ...(given === undefined ? {} : { hook: given.hook }),
       budget: { ...BUDGET, ms: 1000 * ((spec.mode === "task" ? spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S) },
     };
     const sent = await ask(named.key, (session) =>
@@ -311,7 +316,15 @@ export class Runner {
       reason: (error: string) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
     };
     const ended = store.end(run.id, status, body, now(), pause, uncounted);
-    if (ended?.job === undefined || !ended.pausedNow) return;
+    if (ended?.job === undefined) return;
+    const { given } = run.body;
+    const isHooks = nounOf(ended.job) === "hook";
+    const failed = isHooks ? ended.job.failures + 1 : given === undefined ? 0 : store.wokenFailures(run.jobId, PAUSE_AFTER + 1);
+    if (status === "error" && !uncounted && failed === PAUSE_AFTER) {
+      const text = failingText(given?.hook ?? ended.job.body.name, body.error);
+      background("tell of a failing hook", this.#delivery.addNote(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text, false));
+    }
+    if (!ended.pausedNow) return;
     const { id, body: about } = ended.job;
     background(
       "tell of a paused job",
@@ -339,9 +352,17 @@ function beatText({ body: { spec } }: Job, because: readonly string[]): string {
   const why = because.length === 0 ? "" : `\nTrue now: ${because.join("; ")}.`;
   return `[This is a heartbeat. No person has written this just now.]\n${said}${why}`;
 }
+function failingText(name: string, error = ""): string {
+  return `The hook "${name}" failed ${PAUSE_AFTER} times in a row. The last time: ${error}\nLook: \`gsv hook show ${name}\`. It goes on; \`gsv hook remove ${name}\` ends it.`;
+}
 function textFor(job: Job, run: JobRun, now: number): string {
   const { spec, name } = job.body;
+  const { given } = run.body;
+  if (given !== undefined && nounOf(job) === "hook")
+    return `[The hook "${name}" was called by another service. No person has written this just now.]\n${given.text}`;
   const late = run.body.byHand === true ? "" : lateText(run.ts, now);
   const said = spec.mode === "task" ? spec.message : spec.text;
-  return `[The job "${name}" runs now${late}. No person has written this just now.]\n${said}`;
+  const why = given === undefined ? "" : `, because the hook "${given.hook}" was called by another service`;
+  const brought = given === undefined ? "" : `\n\n${given.text}`;
+  return `[The job "${name}" runs now${late}${why}. No person has written this just now.]\n${said}${brought}`;
 }

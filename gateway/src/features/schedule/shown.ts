@@ -2,7 +2,8 @@
 import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
 import type { Job, JobRun } from "./job.ts";
 
-export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId}`;
+/** No id of a job has a dot, so the conversation of a hook is not that of a job. */
+export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId.replace(":", ".")}`;
 
 const MINUTE_MS = 60_000;
 /** What a job says about being late. Within a minute it says nothing. */

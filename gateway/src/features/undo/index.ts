@@ -7,6 +7,7 @@ import {
   asSessionKey,
   asToolName,
   type UndoFile,
+  type UndoOutcome,
   type UndoPlace,
   type UndoResult,
 } from "../../../../protocol/gen/types.ts";
@@ -66,7 +67,10 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       const [first] = calls;
       if (first === undefined)
         return target === undefined
-          ? fail("undo.nothing", `No run of ${key} changed a file with a file tool in the last 7 days. What commands changed is not kept.`)
+          ? fail(
+              "undo.nothing",
+              `In the last 7 days, no run of ${key} changed a file with a file tool, or all of them are undone. What commands changed is not kept.`,
+            )
           : fail("undo.nothing");
       const isOne = target?.includes("/") === true && first.callId === target;
       if (isOne) return succeed({ kind: target.startsWith("undo/") ? "undo" : "call", target, scope: target, calls });
@@ -134,7 +138,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         ...machines.map((nodeId) => onNode(nodeId, found.value, asked)),
       ]);
       const places = bounded([...nodes, ...agents]);
-      if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId);
+      if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId, undoneOf(places));
       const last = calls.at(-1);
       const commands = calls.flatMap(({ callId, nodeId, tool }) =>
         nodeId !== undefined && isCommand(tool) ? [{ callId: asCallId(callId), nodeId: asNodeId(nodeId), tool: asToolName(tool) }] : [],
@@ -207,6 +211,11 @@ function bounded(places: readonly UndoPlace[]): UndoPlace[] {
     const files = place.files.filter((file) => listed.has(file));
     return { ...place, files, unlisted: place.unlisted + place.files.length - files.length };
   });
+}
+/** Absent: files were left that a later undo may do, with force or when they can be reached. */
+function undoneOf(places: readonly UndoPlace[]): number | undefined {
+  const sum = (outcome: UndoOutcome): number => places.reduce((all, { counts }) => all + (counts[outcome] ?? 0), 0);
+  return sum("conflict") + sum("failed") === 0 ? sum("undone") : undefined;
 }
 const summary = (places: readonly UndoPlace[]): string =>
   places

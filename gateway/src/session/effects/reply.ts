@@ -98,8 +98,11 @@ interface Said {
 }
 function said(row: LogRow): Said {
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
-  if (row.kind === "notice" && row.notice === "paused")
-    return { kind: "approval", text: verbatim(row.text), ...(row.question === undefined ? {} : { actions: answersTo(row.question.code) }) };
+  if (row.kind === "notice" && row.notice === "paused") {
+    const { question } = row;
+    const actions = question && answersTo(question.code, question.limit ? "limit" : "call");
+    return { kind: "approval", text: verbatim(row.text), ...(actions === undefined ? {} : { actions }) };
+  }
   if (row.kind === "notice") return { kind: row.notice === "error" ? "error" : "notice", text: row.text };
   return { kind: "notice", text: "Done." };
 }

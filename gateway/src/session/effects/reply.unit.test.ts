@@ -100,6 +100,14 @@ test("[AP14] a question goes out with its two answers as choices; any other noti
       { id: "deny K7Q2A", label: "Deny" },
     ],
   ]);
+  const limit = { code: "K7Q2A", callId: "c", step: 1, limit: true } as const;
+  assert.deepEqual(await sent({ ...notice, notice: "paused", question: limit }), [
+    "approval",
+    [
+      { id: "allow K7Q2A", label: "Continue" },
+      { id: "deny K7Q2A", label: "End the run" },
+    ],
+  ]);
   assert.deepEqual(await sent({ ...notice, notice: "note" }), ["notice", undefined]);
 });
 

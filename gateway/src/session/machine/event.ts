@@ -32,6 +32,8 @@ export interface Stamp {
   /** The quiet messages at the front of the queue, and the first message after them, which a run answers. */
   readonly quiet: readonly QueuedMessage[];
   readonly head: QueuedMessage | undefined;
+  /** The waiting messages that are for a run, in order. They are neither quiet nor the head. Absent: none. */
+  readonly steered?: readonly QueuedMessage[];
   /** With an Abort that names a run: the message in the queue that would start it. */
   readonly named: QueuedMessage | undefined;
 }
@@ -96,6 +98,8 @@ export type EventBody =
       readonly incoming: IncomingMessage;
       readonly bytes: number;
       readonly resetDue?: "daily" | "idle";
+      /** What the sender wants while a run is under way. Absent: the message waits for its turn. */
+      readonly whileBusy?: "steer" | "interrupt";
     }
   /** A background process ended; the agent is woken with a message. A full queue, or too many of them, turns it into a note. */
   | {
@@ -210,8 +214,8 @@ export type EventBody =
   | { readonly type: "EffectDone"; readonly effectId: string }
   /** An effect has failed so often that people are told. It is still retried. */
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
-  /** A note from outside, for people and, with `forModel`, for the model with the next message. */
-  | { readonly type: "Noted"; readonly text: string; readonly forModel?: true }
+  /** A note from outside, for people and, with `forModel`, for the model with the next message. `isAnswer`: the agent's, in Markdown. */
+  | { readonly type: "Noted"; readonly text: string; readonly forModel?: true; readonly isAnswer?: true }
   /** GSV was stopped (`held`) or goes on. */
   | { readonly type: "Held"; readonly held: boolean }
   /** The archive was stored and read back. It has `count` messages. */
@@ -240,14 +244,26 @@ export type EventOf<T extends EventBody["type"]> = Extract<EventBody, { readonly
 
 /** The answer to the caller, and again to a repetition of the same event. */
 export type Answer =
-  | { readonly type: "accepted"; readonly runId: string; readonly queued: boolean; readonly seq?: number }
+  | {
+      readonly type: "accepted";
+      readonly runId: string;
+      readonly queued: boolean;
+      readonly seq?: number;
+      /** The run that is to be shown the message. */
+      readonly steers?: string;
+      /** The run that was stopped for it. */
+      readonly interrupted?: string;
+    }
   | { readonly type: "refused"; readonly error: GsvError }
   | { readonly type: "aborted"; readonly wasRunning: boolean; readonly runId?: string; readonly cancelled: number }
   /** The end of it comes later, under this id. */
   | { readonly type: "archiving"; readonly requestId: string; readonly waits: boolean }
   | { readonly type: "patched" }
-  /** How the question ended; for a repeated answer the same as for the first. `code`: with `asked_again` that of the new question. */
-  | { readonly type: "approval"; readonly ended: ApprovalEnd; readonly by?: string; readonly code?: string }
+  /**
+   * How the question ended; for a repeated answer the same as for the first. `code`: with `asked_again` that of the new question. `before`:
+   * the question had ended at this wall time, so the answer changed nothing.
+   */
+  | { readonly type: "approval"; readonly ended: ApprovalEnd; readonly by?: string; readonly code?: string; readonly before?: number }
   | { readonly type: "taken" }
   | { readonly type: "duplicate" }
   | { readonly type: "late" }

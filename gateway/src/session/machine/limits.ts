@@ -48,3 +48,5 @@ export const CANCEL_CALLS = 256;
 export const OUTBOX_EFFECTS = 256;
 /** Replies that wait for a channel. Beyond that the oldest are no longer sent; they stay in the log. */
 export const REPLIES_WAITING = 200;
+/** Conversations that get the answer of a run beside the first, because they have sent messages for it. */
+export const MOST_ROUTES = 8;

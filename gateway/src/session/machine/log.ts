@@ -24,6 +24,8 @@ export interface UserRow extends RowBase {
   readonly directives?: Directives;
   /** Absent: the owner's, or of a version that kept none. */
   readonly taint?: TaintLabel;
+  /** The message came while the run was under way. `runId`: under which it waited; `step`: the first one that has it. */
+  readonly steered?: { readonly runId: string; readonly step: number };
 }
 /** One call of an answer, under our id and the provider's. */
 export interface CallRef {
@@ -64,6 +66,8 @@ export interface NoticeRow extends RowBase {
   readonly text: string;
   readonly reason?: string;
   readonly forModel?: string;
+  /** The text is an answer of the agent, in Markdown. */
+  readonly isAnswer?: true;
   /** With `forModel`, when others may have written it. */
   readonly taint?: TaintLabel;
   readonly usage?: Usage;
@@ -79,4 +83,4 @@ export const isMessageRow = (row: LogRow): row is MessageRow => row.kind !== "no
 /** How many sequence numbers the row takes. */
 export const seqSpan = (row: LogRow): number => (row.kind === "assistant" ? 1 + row.calls.length : 1);
 /** True when clients get an event of the row. */
-export const hasEvent = (row: LogRow): boolean => row.kind !== "user";
+export const hasEvent = (row: LogRow): boolean => row.kind !== "user" || row.steered !== undefined;

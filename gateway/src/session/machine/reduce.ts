@@ -9,10 +9,11 @@ import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
 import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
+import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
 import { limitExpired } from "./phase/limit.ts";
-import { execEnded, startWaiting, takeOff, userMessage } from "./phase/queue.ts";
+import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, isRunning, modelEffectId, type State } from "./state.ts";
 
@@ -59,7 +60,13 @@ function handle(d: Draft, event: Event): void {
       return parked(d, event);
     case "Noted":
       take(d, "noted");
-      appendNotice(d, { notice: "note", runId: "", text: event.text, ...(event.forModel ? { forModel: event.text } : {}) });
+      appendNotice(d, {
+        notice: "note",
+        runId: "",
+        text: event.text,
+        ...(event.forModel ? { forModel: event.text } : {}),
+        ...(event.isAnswer ? { isAnswer: true } : {}),
+      });
       d.answer = { type: "taken" };
       return;
     case "Spent":

@@ -70,6 +70,8 @@ export interface RunCore {
   readonly directives: Directives;
   /** The platform's conversation that the message came from; the run's end is sent there. */
   readonly reply?: ReplyRoute;
+  /** Other conversations that messages for this run came from; its end is sent there too. */
+  readonly alsoTo?: readonly ReplyRoute[];
   readonly startedAt: number;
   /** When the run last made progress: a step was committed, a result came in, another model was chosen. */
   readonly progressAt: number;
@@ -294,7 +296,8 @@ export interface State {
   readonly messageCount: number;
   /** Clients have received every event up to here at least once. */
   readonly deliveredSeq: number;
-  readonly queue: { readonly count: number; readonly bytes: number };
+  /** `steered`: how many of them are for the run under way, or for one that ended before it was shown them. Absent: none. */
+  readonly queue: { readonly count: number; readonly bytes: number; readonly steered?: number };
   readonly usage: TokenUsage;
   /** What model calls used since the spend ledger last confirmed it. Absent: nothing yet. */
   readonly spend?: SpendReport;
@@ -340,6 +343,8 @@ export interface IncomingMessage {
   readonly quiet?: true;
   /** What its sender's side says about the content. Absent: only the origin counts. */
   readonly taint?: Taint;
+  /** The run, by its ordinal, whose model is shown the message at its next step. Only in the queue. */
+  readonly steers?: number;
 }
 export interface QueuedMessage {
   /** Rises in the order of arrival. */

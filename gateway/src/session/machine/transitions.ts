@@ -27,6 +27,9 @@ export const TRANSITIONS = {
   quietMessageEnters: { from: ["idle"], on: ["UserMessage"] },
   messageStartsRun: { from: ["idle", "next"], on: ["UserMessage"], to: "thinking" },
   messageWaits: { from: ANY, on: ["UserMessage"] },
+  messageSteers: { from: ["thinking", "acting", "archiving"], on: ["UserMessage"] },
+  steeringMessagesEnter: { from: ["thinking", "acting"] },
+  runInterrupted: { from: ["thinking", "acting"], on: ["UserMessage"], to: "next" },
   messageBringsReset: { from: ["idle"], on: ["UserMessage"], to: "archiving" },
   processEndStartsRun: { from: ["idle"], on: ["ExecEnded"], to: "thinking" },
   processEndWaits: { from: ANY, on: ["ExecEnded"] },
@@ -82,7 +85,7 @@ export const TRANSITIONS = {
 
   // Stopping.
   runStopped: { from: RUNNING, on: ["Abort", "Reset", "Held"], to: "next" },
-  compactionStopped: { from: ["archiving"], on: ["Abort", "Reset", "Held"], to: "next" },
+  compactionStopped: { from: ["archiving"], on: ["Abort", "Reset", "Held", "UserMessage"], to: "next" },
   waitingMessageStopped: { from: ANY, on: ["Abort"] },
   holdBegins: { from: ANY, on: ["Held"] },
   holdEnds: { from: ANY, on: ["Held"] },
@@ -111,6 +114,7 @@ export const TRANSITIONS = {
   waitingCompactionDropped: { from: ["next"] },
   waitingQuietMessagesEnter: { from: ["next"] },
   waitingMessageStartsRun: { from: ["next"], to: "thinking" },
+  steeringMessageStartsRun: { from: ["next"], to: "thinking" },
   nothingWaits: { from: ["next"], to: "idle" },
 
   // In any phase.

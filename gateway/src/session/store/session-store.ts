@@ -17,15 +17,25 @@ export interface SeenEntry {
 export interface QueueFront {
   readonly quiet: readonly QueuedMessage[];
   readonly head: QueuedMessage | undefined;
+  /** Only when they were asked for. */
+  readonly steered?: readonly QueuedMessage[];
 }
+/** The front of a queue that has messages for a run. */
+export function frontOf(waiting: readonly QueuedMessage[]): QueueFront {
+  const steered = waiting.filter(({ incoming }) => incoming.steers !== undefined);
+  const others = waiting.filter(({ incoming }) => incoming.steers === undefined);
+  const at = others.findIndex(({ incoming }) => incoming.quiet !== true);
+  return at === -1 ? { quiet: others, head: undefined, steered } : { quiet: others.slice(0, at), head: others[at], steered };
+}
+
 export interface SessionStore {
   /** Rolled back when `work` throws. */
   transaction<T>(work: () => T): T;
   /** Undefined before the first message. Reading creates nothing. */
   load(): State | undefined;
   seen(key: string): Answer | undefined;
-  /** Up to the first message that a run answers. */
-  queueFront(): QueueFront;
+  /** Up to the first message that a run answers. `withSteered`: messages that are for a run are given apart from the others. */
+  queueFront(withSteered?: boolean): QueueFront;
   /** All waiting messages, in order. Call it seldom: the queue is bounded, but may be large. */
   queued(): readonly IncomingMessage[];
   /** The first waiting message of that run. */

@@ -21,7 +21,7 @@ import {
   type StoredRow,
 } from "./rows.ts";
 import { SESSION_MIGRATIONS, SESSION_TABLES } from "./schema.ts";
-import type { PruneBounds, QueueFront, SeenEntry, SessionStore } from "./session-store.ts";
+import { frontOf, type PruneBounds, type QueueFront, type SeenEntry, type SessionStore } from "./session-store.ts";
 
 export type SessionDatabase = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSync">;
 
@@ -112,9 +112,14 @@ export class SqlStore implements SessionStore {
     const answer: Answer = JSON.parse(row.answer);
     return answer;
   }
-  queueFront(): QueueFront {
-    this.#front ??= this.#readFront();
+  queueFront(withSteered = false): QueueFront {
+    this.#front ??= withSteered ? frontOf(this.#waiting()) : this.#readFront();
     return this.#front;
+  }
+  #waiting(): readonly QueuedMessage[] {
+    return this.#all<{ id: number; bytes: number; body: string }>("SELECT id, bytes, body FROM queue ORDER BY id").map(
+      ({ id, bytes, body }) => ({ id, bytes, incoming: decodeMessage(body) }),
+    );
   }
   #readFront(): QueueFront {
     const quiet: QueuedMessage[] = [];
@@ -155,7 +160,7 @@ export class SqlStore implements SessionStore {
   #writeQueue(op: QueueOp): void {
     const { sql } = this.#storage;
     // A message behind the head does not change the front.
-    if (op.op === "remove" || this.#front?.head === undefined) this.#front = undefined;
+    if (op.op === "remove" || this.#front?.head === undefined || op.incoming.steers !== undefined) this.#front = undefined;
     if (op.op === "add")
       sql.exec("INSERT INTO queue(run, bytes, body) VALUES(?, ?, ?)", op.incoming.runId, op.bytes, encodeMessage(op.incoming));
     else sql.exec("DELETE FROM queue WHERE id = ?", op.id);

@@ -62,8 +62,23 @@ describe("an answer", () => {
     const key = newKey();
     await report(key, 1, [], [{ code: "PQRTW", outcome: "denied", by: "client:me", at: 5 }]);
     const before = asked.length;
-    expect(await peer.ok("approval.resolve", { code: "PQRTW", decision: "allow" })).toEqual({ outcome: "denied", by: "client:me" });
+    expect(await peer.ok("approval.resolve", { code: "PQRTW", decision: "allow" })).toEqual({
+      outcome: "denied",
+      by: "client:me",
+      endedAt: 5,
+    });
     expect(asked.slice(before).filter(({ what }) => what === "answerApproval")).toEqual([]);
+  });
+  test("[SP10] to a question about a limit says so, and it cannot be allowed for longer", async () => {
+    const key = newKey();
+    await report(key, 1, [question("HJKMN", { name: "limit", target: { kind: "native" }, isAboutLimit: true, rule: "limits.runCostUsd" })]);
+    const longer = await peer.refused("approval.resolve", { code: "HJKMN", decision: "allow_1h" });
+    expect(longer).toMatchObject({
+      reason: "approval.once_only",
+      message: "A question about a limit is answered for its run only.",
+      hint: "For good, raise the limit: `limits.runCostUsd`.",
+    });
+    expect(await peer.ok("approval.resolve", { code: "HJKMN", decision: "allow" })).toEqual({ outcome: "allowed", limit: true });
   });
   test("[P-12] [P-15] [AP4] a wrong code is refused, and the same code of two conversations needs the name of one", async () => {
     const [one, two] = [newKey(), newKey()];

@@ -2,12 +2,14 @@
 import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
-import type {
-  ChannelAccount,
-  ChannelInbound,
-  ChannelInboundOutcome,
-  OutboundMessage,
-  PairListResult,
+import {
+  asRunId,
+  type ChannelAccount,
+  type ChannelInbound,
+  type ChannelInboundOutcome,
+  type OutboundMessage,
+  type PairListResult,
+  type RunId,
 } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";
@@ -340,6 +342,20 @@ describe("one run, in the right session", () => {
     const outcome = await take(dm("me", "/status"));
     expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "All is well.", peer: { id: "me" } }] });
     expect(handed()[0]?.verbatim).toBeUndefined();
+  });
+
+  test("[WB8] who steers a run is told that it gets the message; where it waits for its turn nothing is said", async () => {
+    const started = { status: "started", runId: asRunId("run-1"), queued: true } as const;
+    let steers: { readonly steers?: RunId } = { steers: asRunId("run-0") };
+    sessions = fakeSessions(() => ({ send: async () => ({ ok: true, value: { ...started, ...steers } }) }));
+    expect(await take(dm("me", "/steer use tabs"))).toMatchObject({
+      outcome: "accepted",
+      runId: "run-1",
+      replies: [{ text: "The run under way gets this at its next step.", peer: { id: "me" } }],
+    });
+    expect(handed()[0]?.text).toBe("/steer use tabs");
+    steers = {};
+    expect((await take(dm("me", "/steer use tabs"))).replies).toBeUndefined();
   });
 
   test("[TH16] [F94] [CH6] a flood waits in the channel, and its sender is told once", async () => {

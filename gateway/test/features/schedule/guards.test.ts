@@ -133,15 +133,18 @@ describe("[SC11] [TA1] [TA9] [TH4] who may keep jobs", () => {
 });
 
 describe("[SC8] the jobs that an agent may change", () => {
-  it("are its own: another agent's job and a heartbeat stay as they are, and their runs are not shown", async () => {
+  it("[HK11] are its own: another agent's job, a heartbeat and a hook stay as they are, and their runs are not shown", async () => {
     await stage.peer.ok("agents.create", { agentId: "work" });
     await add(stage, task({ agentId: "work" as never }));
     await stage.peer.ok("heartbeat.set", { every: "30m" });
+    await stage.peer.ok("hook.add", { name: "gh", form: "github", target: { kind: "run", spec: { mode: "task", message: "Look." } } });
     pass(stage, HOUR);
     await becomes(stage, "ok");
-    const before = await inside((store) => [store.find("report"), store.find("heartbeat:main")]);
+    const ids = ["report", "heartbeat:main", "hook:gh"];
+    const before = await inside((store) => ids.map((id) => store.find(id)));
+    expect(before).not.toContain(undefined);
     const actions = [{ action: "update", message: "x" }, { action: "remove" }, { action: "run" }, { action: "runs" }];
-    const tried = ["report", "heartbeat:main"].flatMap((id) => actions.map((args) => ({ name: "gsv__Cron", arguments: { id, ...args } })));
+    const tried = ids.flatMap((id) => actions.map((args) => ({ name: "gsv__Cron", arguments: { id, ...args } })));
     tried.push({ name: "gsv__Cron", arguments: { action: "runs" } as never });
     calls.length = 0;
     stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("done") : says("", tried));
@@ -149,10 +152,10 @@ describe("[SC8] the jobs that an agent may change", () => {
     await ended(key, runId);
     const results =
       calls.at(-1)?.messages.flatMap((result) => (result.role === "toolResult" ? [JSON.stringify(result.content)] : [])) ?? [];
-    expect(results).toHaveLength(9);
-    expect(results.filter((text) => text.includes("There is no job with this id."))).toHaveLength(8);
+    expect(results).toHaveLength(13);
+    expect(results.filter((text) => text.includes("There is no job with this id."))).toHaveLength(12);
     expect(results.at(-1)).not.toContain("the report");
-    expect(await inside((store) => [store.find("report"), store.find("heartbeat:main")])).toEqual(before);
+    expect(await inside((store) => ids.map((id) => store.find(id)))).toEqual(before);
   });
 });
 

@@ -29,6 +29,9 @@ describe("[SC1] [P16] a time of a job", () => {
     expect(calls).toHaveLength(1);
     expect(asked(calls[0])).toContain("Write the report.");
     expect((await mainNotes()).filter((text) => text.includes("the report"))).toHaveLength(1);
+    const { events } = await stage.peer.ok<{ events: object[] }>("session.subscribe", { sessionKey: "agent:main:main", afterSeq: 0 });
+    const content = [{ type: "text", text: 'The job "Report" says:\n\nthe report' }];
+    expect(events).toMatchObject([{ event: "session", payload: { kind: "note", message: { role: "assistant", content } } }]);
     await alarm();
     expect(calls).toHaveLength(1);
   });
@@ -219,7 +222,9 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     });
     expect(await runs("once")).toHaveLength(0);
     expect(calls).toHaveLength(0);
+    expect(await stage.peer.ok("cron.status")).toMatchObject({ enabled: false, jobs: 2 });
     await stage.peer.ok("gateway.resume", {});
+    expect(await stage.peer.ok("cron.status")).toMatchObject({ enabled: true, jobs: 2 });
     await eventually(async () => {
       await alarm();
       expect(calls).toHaveLength(1);
@@ -307,7 +312,40 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     expect(await stage.peer.refused("cron.run", { id: "report" })).toMatchObject({ reason: "cron.running" });
     await becomes("ok");
     expect(await stage.peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: true });
-    expect(await runs()).toEqual([]);
+    expect(await stage.peer.refused("cron.runs", { jobId: "report" })).toMatchObject({ reason: "cron.not_found" });
     expect(await stage.peer.ok<ResultOf<"cron.remove">>("cron.remove", { id: "report" })).toEqual({ ok: true, removed: false });
+  });
+  it("a new job with the id and the time of a removed one runs at that time", async () => {
+    const once = task({ schedule: { kind: "at", atMs: FAR + HOUR } });
+    await add(once);
+    pass(HOUR);
+    await becomes("ok");
+    expect((await stage.peer.ok<ResultOf<"cron.list">>("cron.list")).jobs).toEqual([]);
+    pass(-HOUR);
+    await add(once);
+    expect(await runs()).toEqual([]);
+    pass(HOUR);
+    expect(await becomes("ok")).toMatchObject({ ts: FAR + HOUR });
+    expect(calls).toHaveLength(2);
+  });
+  it("a run of a removed job does not end as one of a new job with its id", async () => {
+    const release = hold(stage, "the old report");
+    await add();
+    pass(HOUR);
+    await becomes("running");
+    await stage.peer.ok("cron.remove", { id: "report" });
+    await add(task({ schedule: { kind: "every", everyMs: 2 * HOUR }, spec: { mode: "task", message: "Write the new report." } }));
+    expect(await runs()).toEqual([]);
+    release();
+    await eventually(async () => {
+      await alarm();
+      expect((await stage.peer.ok<ResultOf<"cron.status">>("cron.status")).running).toBe(0);
+    });
+    expect(await runs()).toEqual([]);
+    expect(await mainNotes()).toEqual([]);
+    stage.answer = () => says("the new report");
+    pass(2 * HOUR);
+    expect(await becomes("ok")).toMatchObject({ summary: "the new report" });
+    expect((await mainNotes()).filter((text) => text.includes("report"))).toHaveLength(1);
   });
 });

@@ -19,12 +19,12 @@ afterEach(() => {
 const sessionKey = "agent:main:main";
 const read = async (path: string): Promise<string> => (await admin.ok<{ content: string }>("workspace.read", { path })).content;
 /** A change of an agent's file as a tool of a run makes it. Content undefined: it deletes the file. */
-async function byRun(callId: string, path: string, content: string | undefined): Promise<void> {
+async function byRun(callId: string, path: string, content: string | undefined, runId = "run-1"): Promise<void> {
   const log = await admin.call("workspace.log", { path });
   const current = log.ok ? (log.payload as { current?: { version: string } }).current : undefined;
   const before = current === undefined ? {} : { before: { version: current.version, sha256: await sha256(await read(path)) } };
   const after = content === undefined ? {} : { after: await sha256(content) };
-  await gateway().fileChanging({ callId, sessionKey, runId: "run-1", tool: "gsv__WriteFile", agentId: "main", path, ...before, ...after });
+  await gateway().fileChanging({ callId, sessionKey, runId, tool: "gsv__WriteFile", agentId: "main", path, ...before, ...after });
   if (content === undefined) await admin.ok("workspace.delete", { path });
   else await admin.ok("workspace.write", { path, content });
 }
@@ -65,6 +65,24 @@ describe("agents' files", () => {
     expect([back.kind, back.places[0]?.counts]).toEqual(["undo", { undone: 3 }]);
     expect([await read("a.md"), await read("new.md")]).toEqual(["third", "made"]);
     expect((await admin.refused("workspace.read", { path: "gone.md" })).reason).toBe("path.not_found");
+  });
+
+  test("[UN6] without a target, the next undo is of the run before; a run whose undo is undone comes again", async () => {
+    const ref = await refOf();
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await byRun(`${ref}/r1/1/0`, "a.md", "second", "run-1");
+    await byRun(`${ref}/r2/1/0`, "a.md", "third", "run-2");
+    const undo = () => admin.ok<UndoResult>("undo.apply", { sessionKey });
+    const newest = await undo();
+    expect([newest.target, await read("a.md")]).toEqual(["run-2", "second"]);
+    // One that changes nothing does not stand for the undo that did.
+    await admin.ok<UndoResult>("undo.apply", { target: "run-2" });
+    expect((await admin.ok<UndoResult>("undo.plan", { sessionKey })).target).toBe("run-1");
+    expect([(await undo()).target, await read("a.md")]).toEqual(["run-1", "first"]);
+    expect((await admin.refused("undo.apply", { sessionKey })).reason).toBe("undo.nothing");
+    // The undo of run-2 is taken back: it may be undone again.
+    await admin.ok<UndoResult>("undo.apply", { target: newest.undoId, force: true });
+    expect([(await undo()).target, await read("a.md")]).toEqual(["run-2", "second"]);
   });
 
   test("[UN3] [UN5] a file that was changed since is left alone unless forced", async () => {

@@ -214,6 +214,8 @@ mod tests {
             "GET  http://a.org/ HTTP/1.1\r\nHost: a.org\r\n\r\n",
             "GET http://a.org/ HTTP/2\r\nHost: a.org\r\n\r\n",
             "GET http://127.1/ HTTP/1.1\r\nHost: 127.1\r\n\r\n",
+            "get http://a.org/ HTTP/1.1\r\nHost: a.org\r\n\r\n",
+            " http://a.org/ HTTP/1.1\r\nHost: a.org\r\n\r\n",
             "CONNECT a.org HTTP/1.1\r\n\r\n",
             "CONNECT a.org:443/x HTTP/1.1\r\n\r\n",
             "CONNECT http://a.org:443 HTTP/1.1\r\n\r\n",

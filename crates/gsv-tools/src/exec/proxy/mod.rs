@@ -257,6 +257,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn sb14_the_proxy_ends_with_its_command() {
+        let Lab { dir, _proxy: proxy } = Lab::new(&[], &[]);
+        let socket = dir.path().join("proxy");
+        assert!(UnixStream::connect(&socket).await.is_ok());
+        drop(proxy);
+        let ends = async {
+            while UnixStream::connect(&socket).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(30), ends).await.expect("it still listens");
+    }
+
+    #[tokio::test]
     async fn sb16_a_tunnel_carries_bytes_both_ways() {
         let (port, server) = mirror().await;
         let lab = Lab::new(&[format!("127.0.0.1:{port}")], &[]);
@@ -264,7 +278,8 @@ mod tests {
             .send(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello END"))
             .await;
         assert!(
-            answer.starts_with("HTTP/1.1 200") && answer.ends_with("got: hello END"),
+            answer.starts_with("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n")
+                && answer.ends_with("got: hello END"),
             "{answer}"
         );
         server.abort();

@@ -59,7 +59,7 @@ export function approvalAnswered(d: Draft, event: EventOf<"ApprovalAnswered">, d
   const call = run.phase === "acting" ? run.calls.find((open) => isAwaiting(open) && open.approval.code === event.code) : undefined;
   if (run.phase !== "acting" || !call || !isAwaiting(call)) {
     const before = d.state.questions?.findLast(({ code }) => code === event.code);
-    d.answer = before ? told(before) : { type: "unknown" };
+    d.answer = before ? { ...told(before), before: before.at } : { type: "unknown" };
     return;
   }
   if (event.hash !== undefined && event.hash !== call.approval.hash) {
@@ -77,7 +77,7 @@ export function approvalAnswered(d: Draft, event: EventOf<"ApprovalAnswered">, d
 /** The run with other calls, by a transition. */
 export type Done = (d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]) => void;
 
-const told = ({ ended, by, again }: EndedQuestion): Answer => ({
+const told = ({ ended, by, again }: EndedQuestion): Extract<Answer, { readonly type: "approval" }> => ({
   type: "approval",
   ended,
   ...(by === undefined ? {} : { by }),

@@ -105,7 +105,9 @@ describe("an answer", () => {
     assert.equal(b.resultOf(CALL).reason, "approval.denied");
     assert.match(b.textOf(CALL), /^Not run: the owner denied lap__Bash\. The owner wrote: "use git instead"\./);
     const after = b.state;
-    assert.deepEqual(answer(b, { code: first, by: "client:other" }), taken);
+    const { wall } = after.clock;
+    b.now = 60_000;
+    assert.deepEqual(answer(b, { code: first, by: "client:other" }), { ...taken, before: wall });
     assert.deepEqual(b.state, after);
     assert.equal(dispatches(b), 0);
   });
@@ -124,7 +126,7 @@ describe("an answer", () => {
     b.now = LIMITS.approvalMs;
     b.apply({ type: "Tick", inFlight: [] });
     assert.equal(b.resultOf(CALL).reason, "approval.expired");
-    assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "expired" });
+    assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "expired", before: b.state.clock.wall });
     assert.equal(dispatches(b), 0);
   });
   test("[AP6] [S13] after a change of the policy an allowance is void: the call is asked about again, with a new code", () => {
@@ -140,7 +142,7 @@ describe("an answer", () => {
     assert.deepEqual(taken, { type: "approval", ended: "asked_again", code: second });
     assert.notEqual(second, first);
     assert.equal(dispatches(b), 0);
-    assert.deepEqual(answer(b, { code: first, present }), taken);
+    assert.deepEqual(answer(b, { code: first, present }), { ...taken, before: b.state.clock.wall });
     assert.deepEqual(answer(b, { code: second, present }), { type: "approval", ended: "allowed", by: "client:me" });
     assert.equal(dispatches(b), 1);
   });
@@ -236,7 +238,7 @@ describe("questions that end with their run", () => {
       b.apply(event);
       assert.equal(b.resultOf(CALL).outcome, "cancelled");
       assert.ok(b.state.outbox.every(({ type }) => type !== "CancelTool"));
-      assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "withdrawn" });
+      assert.deepEqual(answer(b, { code: first }), { type: "approval", ended: "withdrawn", before: b.state.clock.wall });
       assert.equal(dispatches(b), 0);
       assert.deepEqual(b.apply({ type: "ToolResult", callId: CALL, from: LAP, content: [], outcome: "ok" }).answer, { type: "duplicate" });
     });

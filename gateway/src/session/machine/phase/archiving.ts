@@ -43,7 +43,7 @@ export function compactAsked(d: Draft, event: EventOf<"Compact">): void {
     cause: "asked",
     ...(event.keep === undefined ? {} : { keep: event.keep }),
   };
-  if (state.run.phase === "paused") giveWay(d, state.run);
+  if (state.run.phase === "paused") giveWay(d, state.run, "a compaction began");
   const waits = state.run.phase !== "idle";
   d.answer = { type: "archiving", requestId: at.freshId, waits };
   if (!waits) return beginArchive(d, "compactionBegins", intent);

@@ -36,8 +36,10 @@ export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
   reply(d, run, seq);
 }
 /** Opens the reply of a run that a platform started, in the commit that ends the run (promise P9). */
-function reply(d: Draft, { reply: route, ordinal }: Pick<ActiveRun, "reply" | "ordinal">, seq: number): void {
-  if (route) openReply(d, route, `reply/r${ordinal}`, replyName(d.state.identity.ref, ordinal), seq);
+function reply(d: Draft, { reply: route, alsoTo = [], ordinal }: Pick<ActiveRun, "reply" | "alsoTo" | "ordinal">, seq: number): void {
+  const name = replyName(d.state.identity.ref, ordinal);
+  if (route) openReply(d, route, `reply/r${ordinal}`, name, seq);
+  for (const [index, other] of alsoTo.entries()) openReply(d, other, `reply/r${ordinal}.${index + 1}`, `${name}.${index + 1}`, seq);
 }
 /** For a message that was removed from the queue: it has no run, so the id of the reply comes from the notice. */
 export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: number): void {
@@ -81,7 +83,7 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
   if (!budget) return undefined;
   const short = (reason: ErrorReason, used: string, of: RunLimit, limit: number, missing: number): Shortage => {
     const [why, setting] = [`The run used up ${used}.`, RUN_LIMITS[of]];
-    const error = { reason, message: `${why} ${limitAdvice(run.origin, setting)}` };
+    const error = { reason, message: `${why} ${limitAdvice(run.origin, of, limit)}` };
     return { error, offer: { of, amount: enoughMore(limit, missing), why, setting } };
   };
   const steps = budget.steps + (extra.steps ?? 0);

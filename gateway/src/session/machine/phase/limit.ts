@@ -2,7 +2,7 @@
  * What follows a step, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
  * not asked about, or gets no answer, ends. Pure.
  */
-import { limitText } from "../../../calls/limit-question.ts";
+import { gaveWayText, limitText } from "../../../calls/limit-question.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
 import { type Draft, take } from "../draft.ts";
@@ -21,6 +21,7 @@ import {
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget } from "./ending.ts";
 import { ask, asked, endQuestion, newQuestion } from "./questions.ts";
+import { withSteering } from "./steering.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
 /** All results are there: the model is called again, unless the run has used up a limit. */
@@ -28,7 +29,7 @@ export function nextStep(d: Draft, name: TransitionName, run: Thinking | Acting)
   const next = { ...runBase(run), step: run.step + 1, progressAt: d.at.now };
   const over = overBudget(d, run, next.step);
   if (over) return usedUp(d, run, over, { ...next, attempt: 0, tries: 0, restarts: 0 });
-  think(d, name, next);
+  think(d, name, withSteering(d, next));
 }
 /** The run pauses where the owner can answer, and else ends. `next`: the model call that it continues with. */
 export function usedUp(d: Draft, run: Thinking | Acting, { error, offer }: Shortage, next: WaitingRun): void {
@@ -69,8 +70,8 @@ export function limitExpired(d: Draft, run: Paused): void {
   endQuestion(d, asked(run), { ended: "expired" });
   endWithError(d, "limitQuestionExpired", run, run.error);
 }
-/** The owner goes on with something else: what the run has done stays, and its question is over. */
-export function giveWay(d: Draft, run: Paused): void {
+/** The owner goes on with something else, which `cause` names: what the run has done stays, and its question is over. */
+export function giveWay(d: Draft, run: Paused, cause: string): void {
   endQuestion(d, asked(run), { ended: "withdrawn" });
-  endWithError(d, "pausedRunGivesWay", run, run.error);
+  endWithError(d, "pausedRunGivesWay", run, { ...run.error, message: gaveWayText(run.offer, run.question.code, cause) });
 }

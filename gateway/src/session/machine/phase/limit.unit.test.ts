@@ -48,6 +48,10 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
       row.text,
       /^The run is paused\. The run used up its 1 step\. \(limits\.stepsPerRun\)\n\| Continue with 1 more step\?\nCode /,
     );
+    assert.match(
+      row.text,
+      /"deny \w+" \(it ends here, and what it has done stays\).* Any other message ends the run too and is answered next\.$/,
+    );
     assert.deepEqual(row.question, { code: question.code, callId: "ref0000000/r1/2/limit0", step: 2, limit: true });
   });
   test("allowed: it goes on with the limit once more, and asks again when that is used up", () => {
@@ -90,7 +94,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
     answer(b, "allow");
     const after = b.state;
     const again = b.apply({ type: "ApprovalAnswered", code, answer: "deny", by: "client:other" }).answer;
-    assert.deepEqual(again, { type: "approval", ended: "allowed", by: "client:me" });
+    assert.deepEqual(again, { type: "approval", ended: "allowed", by: "client:me", before: after.clock.wall });
     assert.deepEqual(b.state, after);
   });
   test("[K12] a restart while it waits changes nothing", () => {
@@ -112,6 +116,10 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
   });
 });
 
+const endText = (b: Bench): string | undefined => {
+  const row = b.log.findLast((last) => last.kind === "notice" && last.notice === "error");
+  return row?.kind === "notice" ? row.text : undefined;
+};
 describe("[SP10] a question about a limit blocks no conversation", () => {
   test("the next message ends the run and begins at once; quiet ones and others' wait", () => {
     const b = short();
@@ -120,6 +128,11 @@ describe("[SP10] a question about a limit blocks no conversation", () => {
     assert.deepEqual(b.say("something else"), { type: "accepted", runId: "run-something else", queued: false, seq: 8 });
     assert.deepEqual(b.notices(), ["paused:", "error:budget.steps"]);
     assert.equal(b.state.questions?.[0]?.ended, "withdrawn");
+    const { code } = b.state.questions[0];
+    assert.equal(
+      endText(b),
+      `The run used up its 1 step. Before the question ${code} was answered, a new message came, so the run ended there. What it has done stays. To allow more, raise \`limits.stepsPerRun\`.`,
+    );
     assert.deepEqual(
       b.log.flatMap((row) => (row.kind === "user" ? [row.messageId] : [])),
       ["a", "noise", "something else"],

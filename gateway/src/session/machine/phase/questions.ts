@@ -4,9 +4,14 @@ import { questionText } from "../../../calls/shown-call.ts";
 import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";
 import { type Draft, appendNotice, open, settle } from "../draft.ts";
 import { ENDED_QUESTIONS, LIMITS } from "../limits.ts";
-import { approvalsEffectId, type EndedQuestion, type Paused, type RunCore } from "../state.ts";
+import { approvalsEffectId, type EndedQuestion, type Paused, type Run, type RunCore } from "../state.ts";
 import { openReply } from "./replies.ts";
 
+/** The codes of the questions that wait. */
+export function openCodes(run: Run): readonly string[] {
+  if (run.phase === "paused") return [run.question.code];
+  return run.phase === "acting" ? run.calls.filter(isAwaiting).map(({ approval }) => approval.code) : [];
+}
 export const isAwaiting = (call: OpenCall): call is AwaitingCall => call.status === "awaiting_approval";
 
 /** A question with a code that no open or remembered one of the session has. `others`: calls that are open, or about to be. */

@@ -1,28 +1,34 @@
 /** Accepts messages and starts runs: one run per message, in order of arrival. Pure. */
-import { messageTaint, unknownResult } from "../../../policy/taint.ts";
+import { unknownResult } from "../../../policy/taint.ts";
 import { textOf } from "../../../ports/messages.ts";
 import type { Taint } from "../../../ports/taint.ts";
-import { type Draft, append, appendNotice, take } from "../draft.ts";
+import { type Draft, appendNotice, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
-import type { ReplyRoute } from "../../../ports/session.ts";
 import { LIMITS, WAKES_PER_HOUR } from "../limits.ts";
-import type { IncomingMessage, QueuedMessage } from "../state.ts";
+import type { IncomingMessage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { beginArchive } from "./archive-stages.ts";
+import { enqueue, enter, routeOf, takeOff } from "./entering.ts";
+import { interrupts, steers } from "./interrupting.ts";
 import { heard } from "./labels.ts";
 import { giveWay } from "./limit.ts";
 import { think } from "./steps.ts";
+
+/** Why a run that waits at its limit ends: no message waits behind its question. */
+const NEW_MESSAGE = "a new message came";
 
 export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
   const { state } = d;
   if (!sameIdentity(state.identity, event.identity)) state.identity = event.identity;
   const { incoming } = event;
   const paused = state.run.phase === "paused" && !incoming.quiet ? state.run : undefined;
-  if (paused && d.at.head === undefined) {
-    giveWay(d, paused);
+  const interrupted = interrupts(d, event);
+  const gaveWay = paused !== undefined && d.at.head === undefined;
+  if (gaveWay) giveWay(d, paused, NEW_MESSAGE);
+  if (gaveWay || interrupted !== undefined) {
     enterQuiet(d);
     const seq = startRun(d, "messageStartsRun", incoming);
-    d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
+    d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq, ...(interrupted === undefined ? {} : { interrupted }) };
     return;
   }
   const isFree = state.run.phase === "idle" && !state.held;
@@ -38,7 +44,8 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
     d.answer = { type: "accepted", runId: incoming.runId, queued: false, seq };
     return;
   }
-  if (!enqueue(d, incoming, event.bytes)) {
+  const steered = steers(d, event);
+  if (!enqueue(d, steered === undefined ? incoming : { ...incoming, steers: steered.ordinal }, event.bytes)) {
     const { count, bytes } = state.queue;
     d.answer = {
       type: "refused",
@@ -50,11 +57,12 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
     };
     return;
   }
-  d.answer = { type: "accepted", runId: incoming.runId, queued: true };
+  d.answer = { type: "accepted", runId: incoming.runId, queued: true, ...(steered === undefined ? {} : { steers: steered.runId }) };
+  if (steered !== undefined) return take(d, "messageSteers");
   // The message that triggers the reset is queued like any other; it starts the new conversation.
   if (reset === undefined) {
     take(d, "messageWaits");
-    if (paused) giveWay(d, paused);
+    if (paused) giveWay(d, paused, NEW_MESSAGE);
   } else beginArchive(d, "messageBringsReset", { kind: "reset", requestId: d.at.freshId, cause: reset });
 }
 
@@ -90,19 +98,6 @@ function mayWake(d: Draft): boolean {
 }
 const HOUR_MS = 3_600_000;
 
-function enqueue(d: Draft, incoming: IncomingMessage, bytes: number): boolean {
-  const { count, bytes: waiting } = d.state.queue;
-  if (count >= LIMITS.queueMessages || waiting + bytes > LIMITS.queueBytes) return false;
-  d.state.queue = { count: count + 1, bytes: waiting + bytes };
-  d.queue.push({ op: "add", incoming, bytes });
-  return true;
-}
-
-/** The message enters the log. Returns its place. */
-function enter(d: Draft, { runId, messageId, origin, message, directives, taint }: IncomingMessage): number {
-  const written = Object.keys(directives).length > 0 ? { directives } : {};
-  return append(d, { kind: "user", runId, messageId, origin, message, ...written, ...heard(d, messageTaint(origin, taint)) }).seq;
-}
 /** The message enters the log and its run begins. Returns its place. */
 function startRun(d: Draft, name: TransitionName, incoming: IncomingMessage): number {
   const { state, at } = d;
@@ -127,18 +122,6 @@ function startRun(d: Draft, name: TransitionName, incoming: IncomingMessage): nu
   return seq;
 }
 
-/** The route of a process's end: the platform from which the process was started. */
-function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
-  const { state } = d;
-  if (origin.kind === "node_event") {
-    if (!state.lastRoute) return undefined;
-    const { replyToId: _answered, ...route } = state.lastRoute;
-    return route;
-  }
-  if (reply) state.lastRoute = reply;
-  else if (state.lastRoute) delete state.lastRoute;
-  return reply;
-}
 /** After an end: starts a waiting compaction first, then the next message of the queue. */
 export function startWaiting(d: Draft): void {
   if (!d.atNext) return;
@@ -157,10 +140,12 @@ export function startWaiting(d: Draft): void {
 function startNext(d: Draft): void {
   const { state } = d;
   enterQuiet(d);
-  const { head } = d.at;
-  if (head) {
-    takeOff(d, head);
-    startRun(d, "waitingMessageStartsRun", head.incoming);
+  const { head, steered: [steering] = [] } = d.at;
+  // A message for the run that has just ended is about its work, so it does not wait behind others.
+  const next = steering ?? head;
+  if (next) {
+    takeOff(d, next);
+    startRun(d, steering ? "steeringMessageStartsRun" : "waitingMessageStartsRun", next.incoming);
   } else if (state.queue.count > 0) throw new Error("messages wait, but the store did not give the first one");
 }
 /** The quiet messages at the front of the queue enter the log. */
@@ -172,12 +157,6 @@ function enterQuiet(d: Draft): void {
     enter(d, message.incoming);
   }
 }
-export function takeOff(d: Draft, { id, bytes }: QueuedMessage): void {
-  const { queue } = d.state;
-  d.queue.push({ op: "remove", id });
-  d.state.queue = { count: queue.count - 1, bytes: queue.bytes - bytes };
-}
-
 function sameIdentity(left: Draft["state"]["identity"], right: Draft["state"]["identity"]): boolean {
   return (
     left.key === right.key && left.ref === right.ref && left.agentId === right.agentId && left.isOwnersSession === right.isOwnersSession

@@ -1,0 +1,173 @@
+use super::*;
+use gsv_protocol::types::{AgentId, CallId, NodeId, RunId, SessionKey, ToolName};
+
+fn entry() -> ApprovalEntry {
+    ApprovalEntry {
+        code: "K7Q2A".to_owned(),
+        session_key: SessionKey("agent:main:main".to_owned()),
+        agent_id: AgentId("main".to_owned()),
+        run_id: RunId("run-1".to_owned()),
+        call_id: CallId("ref/r1/1/0".to_owned()),
+        tool: ToolName("lap__Bash".to_owned()),
+        node_id: Some(NodeId("lap".to_owned())),
+        limit: None,
+        text: "rm -rf build\nls\u{202e}".to_owned(),
+        text_bytes: 17,
+        text_sha256: None,
+        why: "It runs a program.".to_owned(),
+        rule: "toolApproval.rules[0]".to_owned(),
+        hash: "h".to_owned(),
+        choices: None,
+        created_at: 0,
+        expires_at: 1_800_000,
+    }
+}
+
+#[test]
+fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
+    assert_eq!(
+        question(&entry(), 0).join("\n"),
+        "K7Q2A  lap__Bash on lap, for agent:main:main (30 min left)\n  It runs a program. (toolApproval.rules[0])\n  | rm -rf build\n  | ls[U+202E]"
+    );
+    let long = ApprovalEntry {
+        text_bytes: 1_000_017,
+        text_sha256: Some("ab".to_owned()),
+        ..entry()
+    };
+    let last = question(&long, 0).pop().unwrap();
+    assert!(
+        last.contains("more are not shown; the whole has the sha256 ab"),
+        "{last}"
+    );
+}
+
+#[test]
+fn sp10_a_question_about_a_limit_names_no_tool() {
+    let entry = ApprovalEntry {
+        tool: ToolName("limit".to_owned()),
+        node_id: None,
+        limit: Some(true),
+        text: "Continue with another $1.00?".to_owned(),
+        why: "The run used up its cost budget ($1.02 of $1.00).".to_owned(),
+        rule: "limits.runCostUsd".to_owned(),
+        ..entry()
+    };
+    assert_eq!(
+        question(&entry, 0),
+        [
+            "K7Q2A  a paused run, for agent:main:main (30 min left)",
+            "  The run used up its cost budget ($1.02 of $1.00). (limits.runCostUsd)",
+            "  | Continue with another $1.00?",
+            LIMIT_ANSWERS,
+        ]
+    );
+}
+
+#[test]
+fn gr1_a_question_names_the_answers_that_allow_more_and_exactly_what_they_allow() {
+    assert_eq!(longer(&entry()), Vec::<String>::new());
+    let choice = |answer, text: &str| ApprovalChoice {
+        answer,
+        text: text.to_owned(),
+    };
+    let offered = ApprovalEntry {
+        choices: Some(vec![
+            choice(ApprovalAnswerKind::AllowSession, "`git push` on lap\u{202e}"),
+            choice(ApprovalAnswerKind::Allow8h, "`git push` on lap\u{202e}"),
+            choice(ApprovalAnswerKind::AllowAlways, "the rule {}"),
+        ]),
+        ..entry()
+    };
+    let lines = [
+        "  > `gsv approval allow K7Q2A --for session|8h` allows `git push` on lap[U+202E]",
+        "  > `gsv approval allow K7Q2A --always` saves the rule {}",
+    ];
+    assert_eq!(longer(&offered), lines);
+    assert!(question(&offered, 0).ends_with(&lines.map(ToOwned::to_owned)));
+    assert!(not_offered(&entry()).message.contains("once only"));
+    let told = told(
+        "K7Q2A",
+        ApprovalAnswerKind::Allow8h,
+        &result(ApprovalOutcome::Allowed),
+        0,
+    );
+    assert!(told.is_ok());
+}
+
+fn result(outcome: ApprovalOutcome) -> ApprovalResolveResult {
+    ApprovalResolveResult {
+        outcome,
+        by: None,
+        again: None,
+        limit: None,
+        ended_at: None,
+    }
+}
+
+#[test]
+fn p15_an_answer_that_came_too_late_is_a_failure_that_says_what_counts() {
+    let (allow, deny) = (ApprovalAnswerKind::Allow, ApprovalAnswerKind::Deny);
+    assert!(told("K7Q2A", allow, &result(ApprovalOutcome::Allowed), 0).is_ok());
+    let before = |outcome| ApprovalResolveResult {
+        by: Some("client:phone".to_owned()),
+        ended_at: Some(0),
+        ..result(outcome)
+    };
+    let now = 5 * 60_000;
+    let denied = told("K7Q2A", allow, &before(ApprovalOutcome::Denied), now).unwrap_err();
+    assert_eq!(
+        denied.message,
+        "K7Q2A was denied before (5 min ago, by client:phone), so this answer changes nothing."
+    );
+    let again = ApprovalResolveResult {
+        again: Some("ACDEF".to_owned()),
+        ..result(ApprovalOutcome::AskedAgain)
+    };
+    let again = told("K7Q2A", allow, &again, now).unwrap_err();
+    assert!(again.next.contains("gsv approval show ACDEF"));
+    for outcome in [
+        ApprovalOutcome::Expired,
+        ApprovalOutcome::Withdrawn,
+        ApprovalOutcome::Void,
+    ] {
+        assert!(told("K7Q2A", deny, &result(outcome), now).is_err());
+    }
+    // The same answer once more is no failure, and no second allowance either.
+    for (decision, outcome, word) in [
+        (allow, ApprovalOutcome::Allowed, "allowed"),
+        (deny, ApprovalOutcome::Denied, "denied"),
+    ] {
+        assert_eq!(
+            told("K7Q2A", decision, &before(outcome), now).unwrap(),
+            format!("K7Q2A was {word} before (5 min ago, by client:phone); this answer changes nothing")
+        );
+    }
+}
+
+#[test]
+fn sp10_an_answer_about_a_limit_has_its_own_words() {
+    let about_limit = |outcome| ApprovalResolveResult {
+        limit: Some(true),
+        ..result(outcome)
+    };
+    let said = |decision, outcome| told("K7Q2A", decision, &about_limit(outcome), 0).unwrap();
+    assert_eq!(
+        said(ApprovalAnswerKind::Allow, ApprovalOutcome::Allowed),
+        "K7Q2A: allowed, the run continues"
+    );
+    assert_eq!(
+        said(ApprovalAnswerKind::Deny, ApprovalOutcome::Denied),
+        "K7Q2A: denied, the run ends here, and what it has done stays"
+    );
+    let entry = ApprovalEntry {
+        limit: Some(true),
+        rule: "limits.stepsPerRun".to_owned(),
+        ..entry()
+    };
+    let longer = not_offered(&entry);
+    assert_eq!(
+        longer.message,
+        "K7Q2A is about a limit: the answer counts for this run only."
+    );
+    assert!(longer.next.contains("raise `limits.stepsPerRun`"), "{longer:?}");
+}

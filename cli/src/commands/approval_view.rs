@@ -1,0 +1,201 @@
+//! Questions, answers and grants as `gsv approval`, `gsv chat` and `gsv status` show them. Their texts come from the gateway with hidden
+//! characters as escapes; they are cleaned here once more, because a terminal must not depend on that.
+
+use gsv_protocol::types::{
+    ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant, ApprovalOutcome, ApprovalResolveResult,
+};
+
+use crate::clean::visible;
+use crate::exit::{Failure, Outcome};
+use crate::units::{ago, bytes, duration};
+
+/// Everything that a call will do, and why it needs a word.
+pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
+    let left = entry.expires_at.saturating_sub(now);
+    let machine = entry
+        .node_id
+        .as_ref()
+        .map_or_else(|| "the gateway".to_owned(), |node| visible(node.as_ref()));
+    let what = if entry.limit.is_some() {
+        "a paused run".to_owned()
+    } else {
+        format!("{} on {machine}", visible(entry.tool.as_ref()))
+    };
+    let mut lines = vec![
+        format!(
+            "{}  {what}, for {} ({} left)",
+            visible(&entry.code),
+            visible(entry.session_key.as_ref()),
+            duration(left)
+        ),
+        format!("  {} ({})", visible(&entry.why), visible(&entry.rule)),
+    ];
+    lines.extend(entry.text.lines().map(|line| format!("  | {}", visible(line))));
+    if let Some(sha256) = &entry.text_sha256 {
+        let shown = entry.text.len() as u64;
+        lines.push(format!(
+            "  ! {} more are not shown; the whole has the sha256 {}",
+            bytes(entry.text_bytes.saturating_sub(shown)),
+            visible(sha256)
+        ));
+    }
+    if entry.limit.is_some() {
+        lines.push(LIMIT_ANSWERS.to_owned());
+    }
+    lines.extend(longer(entry));
+    lines
+}
+
+/// What the answers to a question about a limit do, and what a message does that comes instead of one.
+const LIMIT_ANSWERS: &str = "  > Allowed, the run continues. Denied, or with any other message to the conversation, it ends here; what it has done stays.";
+
+/// The questions of one conversation, for a line about it.
+pub fn codes(waiting: &[ApprovalEntry], session: &str) -> Vec<String> {
+    let asked = waiting.iter().filter(|entry| entry.session_key.as_str() == session);
+    asked.map(|entry| visible(&entry.code)).collect()
+}
+
+pub fn choices(entry: &ApprovalEntry) -> &[ApprovalChoice] {
+    entry.choices.as_deref().unwrap_or_default()
+}
+
+/// How to allow more than the call that waits: the answers that the question takes, and exactly what they allow.
+pub fn longer(entry: &ApprovalEntry) -> Vec<String> {
+    let code = visible(&entry.code);
+    let (mut names, mut scope, mut rule) = (Vec::new(), None, None);
+    for ApprovalChoice { answer, text } in choices(entry) {
+        let name = match answer {
+            ApprovalAnswerKind::AllowSession => "session",
+            ApprovalAnswerKind::Allow1h => "1h",
+            ApprovalAnswerKind::Allow8h => "8h",
+            ApprovalAnswerKind::Allow30d => "30d",
+            ApprovalAnswerKind::AllowAlways => {
+                rule = Some(format!(
+                    "  > `gsv approval allow {code} --always` saves {}",
+                    visible(text)
+                ));
+                continue;
+            }
+            ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => continue,
+        };
+        names.push(name);
+        scope.get_or_insert_with(|| visible(text));
+    }
+    let timed = scope.map(|scope| {
+        format!(
+            "  > `gsv approval allow {code} --for {}` allows {scope}",
+            names.join("|")
+        )
+    });
+    timed.into_iter().chain(rule).collect()
+}
+
+pub fn not_offered(entry: &ApprovalEntry) -> Failure {
+    let code = visible(&entry.code);
+    if entry.limit.is_some() {
+        return Failure::usage(
+            format!("{code} is about a limit: the answer counts for this run only."),
+            format!(
+                "Let the run continue: `gsv approval allow {code}`. For good, raise `{}`.",
+                visible(&entry.rule)
+            ),
+        );
+    }
+    let offered = longer(entry);
+    let message = if offered.is_empty() {
+        format!("{code}: this call can be allowed once only.")
+    } else {
+        format!("{code}: this call cannot be allowed in that way.")
+    };
+    Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`."))
+}
+
+/// How long an answer holds, in words.
+pub fn how_long(decision: ApprovalAnswerKind) -> &'static str {
+    match decision {
+        ApprovalAnswerKind::AllowSession => "this conversation, at most 24 hours",
+        ApprovalAnswerKind::Allow1h => "1 hour",
+        ApprovalAnswerKind::Allow8h => "8 hours",
+        ApprovalAnswerKind::Allow30d => "30 days",
+        ApprovalAnswerKind::AllowAlways => "good",
+        ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => "this call",
+    }
+}
+
+/// What became of the question, in words; a failure when it is not what the answer asked for.
+pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveResult, now: u64) -> Outcome<String> {
+    let code = visible(code);
+    let by = result.by.as_deref().map(visible);
+    let when = result.ended_at.map(|at| ago(at, now));
+    let by = by.map(|by| format!("by {by}"));
+    let known: Vec<String> = when.into_iter().chain(by).collect();
+    let known = if known.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", known.join(", "))
+    };
+    let is_about_limit = result.limit.is_some();
+    match (decision == ApprovalAnswerKind::Deny, result.outcome) {
+        (false, ApprovalOutcome::Allowed) if result.ended_at.is_some() => {
+            Ok(format!("{code} was allowed before{known}; this answer changes nothing"))
+        }
+        (true, ApprovalOutcome::Denied) if result.ended_at.is_some() => {
+            Ok(format!("{code} was denied before{known}; this answer changes nothing"))
+        }
+        (false, ApprovalOutcome::Allowed) if is_about_limit => Ok(format!("{code}: allowed, the run continues")),
+        (false, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, the agent goes on")),
+        (true, ApprovalOutcome::Denied) if is_about_limit => {
+            Ok(format!("{code}: denied, the run ends here, and what it has done stays"))
+        }
+        (true, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, nothing of it is done")),
+        (_, ApprovalOutcome::AskedAgain) => Err(Failure::failed(
+            format!("{code}: the policy has changed since you were asked, so nothing was allowed."),
+            format!(
+                "The call waits under a new code: `gsv approval show {}`.",
+                result.again.as_deref().map(visible).unwrap_or_default()
+            ),
+        )),
+        (_, outcome) => Err(Failure::failed(
+            match outcome {
+                ApprovalOutcome::Allowed => {
+                    format!("{code} was allowed before{known}, so this answer changes nothing.")
+                }
+                ApprovalOutcome::Denied => format!("{code} was denied before{known}, so this answer changes nothing."),
+                ApprovalOutcome::Expired => format!("{code}: no one answered in time, so it was denied{known}."),
+                ApprovalOutcome::Withdrawn => {
+                    format!("{code}: the run ended first{known}, so the answer changes nothing.")
+                }
+                _ => {
+                    format!("{code}: the call can no longer be made, because the policy or what is connected changed.")
+                }
+            },
+            "List what waits for your word: `gsv approval list`.",
+        )),
+    }
+}
+
+pub fn granted(grant: &ApprovalGrant, now: u64) -> Vec<String> {
+    let place = grant
+        .session_key
+        .as_ref()
+        .map(|key| format!(", only in {}", visible(key.as_ref())))
+        .unwrap_or_default();
+    let last = grant
+        .last_used_at
+        .map(|at| format!(", last {}", ago(at, now)))
+        .unwrap_or_default();
+    vec![
+        format!("{}  {}{place}", visible(&grant.id), visible(&grant.text)),
+        format!(
+            "  {} left; used {} times{last}; allowed by {} ({})",
+            duration(grant.expires_at.saturating_sub(now)),
+            grant.uses,
+            visible(&grant.by),
+            visible(&grant.code)
+        ),
+    ]
+}
+
+#[cfg(test)]
+#[path = "approval_tests.rs"]
+mod tests;

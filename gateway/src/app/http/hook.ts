@@ -1,0 +1,64 @@
+/**
+ * `POST /hooks/{name}`: a delivery of another service (rules HK2, HK8). Refuses what can be refused without the gateway: other methods,
+ * browsers, requests without any proof, and large, slow and too many bodies. The Gateway object checks the signature.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { HOOK_PROOF_HEADERS, type HookPort } from "../../ports/http.ts";
+import { isBrowser, readAtMost } from "./body.ts";
+import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { Slots } from "./slots.ts";
+
+const PATH = /^\/hooks\/([a-z0-9][a-z0-9_-]{0,47})$/;
+/** Headers that the gateway gets: the proofs, ids, and those that a template may name. */
+const PASSED =
+  /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
+const MAX_HEADERS = 64;
+const MAX_HEADER_CHARS = 4096;
+/** For all hooks together, because a sender can invent names. */
+const ALL_AT_ONCE = 4 * LIMITS.webhooksAtOnce;
+
+const TOO_MANY = "Too many requests to hooks at once. Try again.";
+
+export class HookDoor {
+  readonly #slots = new Slots(LIMITS.webhooksAtOnce, ALL_AT_ONCE);
+  /** Of bodies that no one has checked yet. */
+  #bytes = 0;
+
+  async respond(request: Request, path: string, gateway: () => HookPort): Promise<Response> {
+    const name = PATH.exec(path)?.[1];
+    if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
+    if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405);
+    if (isBrowser(request.headers)) return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.");
+    if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");
+    const release = this.#slots.take(name);
+    if (release === undefined) return problemResponse("limit.rate", TOO_MANY);
+    let held = 0;
+    const hasRoom = (size: number): boolean => {
+      if (this.#bytes + size - held > LIMITS.hookBytesAtOnce) return false;
+      this.#bytes += size - held;
+      held = size;
+      return true;
+    };
+    let isOpen = true;
+    try {
+      const body = await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs, (size) => isOpen && hasRoom(size));
+      if (body === "full") return problemResponse("limit.rate", TOO_MANY);
+      if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+      if (body === "large") return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`);
+      const taken = await gateway().hook({ name, headers: headersOf(request.headers), body });
+      if (!taken.ok) return failureResponse(taken.error);
+      const status = taken.value === "accepted" ? 202 : 200;
+      return new Response(JSON.stringify({ status: taken.value }), {
+        status,
+        headers: { "Content-Type": "application/json", ...SAFE_HEADERS },
+      });
+    } finally {
+      isOpen = false;
+      this.#bytes -= held;
+      release();
+    }
+  }
+}
+/** Longer headers are dropped: no proof is that long. */
+const headersOf = (headers: Headers): [string, string][] =>
+  [...headers].filter(([name, value]) => PASSED.test(name) && value.length <= MAX_HEADER_CHARS).slice(0, MAX_HEADERS);

@@ -1,0 +1,48 @@
+/** The commands of the guides, as they are printed there, with the built program and a real gateway. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { BIN, Machine, ROOT } from "./support.ts";
+
+/** Commands that read an answer, with what is typed. */
+const TYPED: Readonly<Record<string, string>> = { "--secret -": "whsec_of_an_account_of_a_test\n" };
+
+/** Each line of each `sh` block, without its comment. */
+const commandsOf = (guide: string): readonly string[] =>
+  [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
+    block
+      .split("\n")
+      .map((line) => line.replace(/\s+#\s.*$/, "").trim())
+      .filter((line) => line !== ""),
+  );
+
+describe("docs/automation.md", () => {
+  const machine = new Machine();
+  before(async () => {
+    await machine.up();
+    await machine.ok("chat", "hello");
+  });
+  after(() => machine.end());
+
+  it("each of its commands does what the guide says, in the order of the guide", async () => {
+    const commands = commandsOf("automation.md");
+    assert.ok(commands.length > 10, commands.join("\n"));
+    for (const command of commands) {
+      const { jobs } = JSON.parse(await machine.ok("cron", "list", "--json")) as { jobs: readonly { id: string }[] };
+      const { status, stdout, stderr } = spawnSync("/bin/sh", ["-c", command.replace("JOB", jobs[0]?.id ?? "")], {
+        cwd: machine.folder,
+        env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true" }),
+        input: Object.entries(TYPED).find(([text]) => command.includes(text))?.[1] ?? "",
+        encoding: "utf8",
+        timeout: 60_000,
+      });
+      assert.equal(status, 0, `${command}\n${stdout}\n${stderr}`);
+    }
+    const hooks = await machine.ok("hook", "list");
+    for (const name of ["issues", "payments", "backup"]) assert.match(hooks, new RegExp(`^${name}\\b`, "m"));
+    assert.match(await machine.ok("heartbeat", "status"), /every 30 min, 08:00 to 22:00/);
+    assert.match(await machine.ok("cron", "list"), /Call the dentist/);
+  });
+});
