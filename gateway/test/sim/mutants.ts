@@ -2,12 +2,16 @@
  * Mutants: deliberate mistakes, each one change of the text of one file. The simulation must find every one, or it proves less than it
  * seems to. `find` must occur exactly once, so that a mutant can't silently become no change.
  */
+import type { HuntName } from "./hunt.ts";
+
 export interface Mutant {
   readonly name: string;
   /** From `gateway/`. */
   readonly file: string;
   readonly find: string;
   readonly put: string;
+  /** The hunt that finds it, if that is not one of the first: begun with, it finds the mistake in seconds. */
+  readonly first?: HuntName;
 }
 const machine = (name: string): string => `src/session/machine/${name}.ts`;
 
@@ -94,30 +98,35 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[WB2] a message for a run is shown at each of its steps",
+    first: "steering",
     file: machine("phase/steering"),
     find: "    takeOff(d, message);\n",
     put: "",
   },
   {
     name: "[WB2] messages for a run are not told from others",
+    first: "steering",
     file: "src/session/apply.ts",
     find: "store.queueFront((state.queue.steered ?? 0) > 0)",
     put: "store.queueFront()",
   },
   {
     name: "[WB3] a message for a run that has ended waits behind the others",
+    first: "steering",
     file: machine("phase/queue"),
     find: "const next = steering ?? head;",
     put: "const next = head ?? steering;",
   },
   {
     name: "[WB4] a message in the place of a run waits for its end",
+    first: "steering",
     file: machine("phase/interrupting"),
     find: "  return found.runId;",
     put: "  return undefined;",
   },
   {
     name: "[WB5] a guest steers the owner's run",
+    first: "steering",
     file: machine("phase/interrupting"),
     find: "return run && sameAuthority(run.origin, sent.incoming.origin) ? run : undefined;",
     put: "return run;",
@@ -337,42 +346,49 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[AP1] a call that needs the owner's word is handed over at once",
+    first: "approvals",
     file: machine("phase/thinking"),
     find: "if (resolved.ask !== undefined && call.binding !== undefined) {",
     put: "if (resolved.ask !== undefined && call.binding !== undefined && index > 0) {",
   },
   {
     name: "[AP4] an answer to something else than what is asked is taken",
+    first: "approvals",
     file: machine("phase/approving"),
     find: "if (event.hash !== undefined && event.hash !== call.approval.hash) {",
     put: 'if (event.hash === "") {',
   },
   {
     name: "[AP3] an allowance after a denial counts",
+    first: "approvals",
     file: machine("phase/approving"),
     find: "d.answer = before ? { ...told(before), before: before.at } : ",
     put: 'd.answer = before ? { ...told({ ...before, ended: event.answer === "allow" ? "allowed" : "denied" }), before: before.at } : ',
   },
   {
     name: "[AP5] a question has no end",
+    first: "approvals",
     file: "src/calls/rules.ts",
     find: 'if (call.status === "awaiting_approval") return closings.notAnswered(call);',
     put: 'if (call.status === "awaiting_approval") return undefined;',
   },
   {
     name: "[AP6] a question that is asked again keeps no trace of the first",
+    first: "approvals",
     file: machine("phase/approving"),
     find: 'd.answer = told(endQuestion(d, call, { ended: "asked_again", again: approval.code }));',
     put: 'd.answer = { type: "approval", ended: "asked_again", code: approval.code };',
   },
   {
     name: "[AP7] the end of a run leaves its questions open in the index",
+    first: "approvals",
     file: machine("phase/ending"),
     find: 'endQuestion(d, call, { ended: "withdrawn" });',
     put: "continue;",
   },
   {
     name: "[AP9] the gateway is told of questions once only",
+    first: "approvals",
     file: machine("phase/questions"),
     find: "  const revision = last + 1;",
     put: "  if (last > 0) return;\n  const revision = last + 1;",
@@ -397,12 +413,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[SP10] a run goes on although the owner denied it more",
+    first: "approvals",
     file: machine("phase/limit"),
     find: 'if (answer === "deny") return endWithError',
     put: 'if (answer === "deny" && run.attempt > 99) return endWithError',
   },
   {
     name: "[SP10] the question about a limit has no end",
+    first: "approvals",
     file: machine("reduce"),
     find: '  else if (run.phase === "paused" && now >= run.deadline) limitExpired(d, run);\n',
     put: "",
