@@ -86,9 +86,8 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
             list.cover(path, plan);
         }
     }
-    let sockets: Vec<PathBuf> = survey.sockets.iter().filter(|path| is_visible(path)).cloned().collect();
-    for path in &sockets {
-        list.path_over(path, plan);
+    for path in survey.sockets.iter().filter(|path| is_visible(path)) {
+        list.cover(path, plan);
     }
     if plan.readable.is_some() {
         // The folders above the mounts lie in a file system of the sandbox, which is not writable either.
@@ -100,7 +99,6 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
         arguments: list.words,
         writable: list.writable,
         covers: list.covers,
-        sockets,
     }
 }
 
@@ -116,8 +114,6 @@ pub(crate) struct Mounted {
     pub(crate) writable: Vec<(PathBuf, PathBuf)>,
     /// Paths that must be read-only mounts.
     pub(crate) covers: Vec<PathBuf>,
-    /// Sockets, which are covered as long as they are there.
-    pub(crate) sockets: Vec<PathBuf>,
 }
 
 #[derive(Default)]
@@ -163,12 +159,8 @@ impl Arguments {
     }
 
     fn cover(&mut self, path: &Path, plan: &Plan) {
-        self.path_over(path, plan);
-        self.covers.push(path.to_owned());
-    }
-
-    fn path_over(&mut self, path: &Path, plan: &Plan) {
         self.words.extend(["--ro-bind".into(), cover(plan).into(), path.into()]);
+        self.covers.push(path.to_owned());
     }
 
     /// Single folders of the system, and the links through which they are usually named (`/bin` -> `usr/bin`).
@@ -216,7 +208,7 @@ mod tests {
             protected: Mounts {
                 pinned: vec![opened("/tmp/ws/.git", 8)],
                 read_only: vec![opened("/tmp/ws/.git/hooks", 9)],
-                missing: vec![],
+                ..Mounts::default()
             },
             sockets: vec!["/var/lib/x.sock".into()],
             workdir: "/tmp/ws/src".into(),

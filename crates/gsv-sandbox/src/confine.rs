@@ -1,6 +1,6 @@
 //! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell. With bubblewrap it
-//! runs a second time, inside, and checks what was mounted (check.rs). When that fails, it ends with 126 and a sentence, and the command
-//! does not run.
+//! waits for the shell, and runs a second time, inside, where it checks what was mounted (check.rs); a plan that was out of date is made
+//! again (attempt.rs). When that fails, it ends with 126 and a sentence, and the command does not run.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -40,87 +40,98 @@ impl Confinement {
         Ok(serde_json::from_slice(&std::fs::read(file)?)?)
     }
 
-    /// Enforces the plan and becomes the program. Returns only when that failed.
-    fn enter(&self, proxy: Option<&Path>, command: &[OsString]) -> String {
+    /// Enforces the plan and becomes the program; with bubblewrap it waits for the program, and returns its exit status.
+    ///
+    /// # Errors
+    /// A sentence: the command was not run.
+    fn enter(&self, proxy: Option<&Path>, command: &[OsString]) -> Result<u8, String> {
         let Ok(workdir) = std::env::current_dir() else {
-            return "the command's folder is gone".into();
+            return Err("the command's folder is gone".into());
         };
-        if let Err(problem) = close_inherited() {
-            return problem;
-        }
+        close_inherited()?;
         if proxy.is_some() && !self.tier.has_hosts() {
-            return format!("the tier {} can't let single hosts through", self.tier.name());
+            return Err(format!("the tier {} can't let single hosts through", self.tier.name()));
         }
         match self.tier {
-            Tier::Bubblewrap => self.enter_bubblewrap(proxy, command, workdir),
+            Tier::Bubblewrap => self.enter_bubblewrap(proxy, command, &workdir),
             Tier::Landlock => {
-                if let Err(problem) = restrict(&self.plan) {
-                    return problem;
-                }
-                become_program(command, Vec::new())
+                restrict(&self.plan)?;
+                Err(become_program(command, Vec::new()))
             }
             Tier::Seatbelt => {
                 let profile = seatbelt::profile(&self.plan, &protected(&self.plan.workspace, &workdir, &Disk));
                 let mut built = Command::new(seatbelt::PROGRAM);
                 let error = built.arg("-p").arg(profile).args(command).exec();
-                format!("{} can't be started: {error}", seatbelt::PROGRAM)
+                Err(format!("{} can't be started: {error}", seatbelt::PROGRAM))
+            }
+        }
+    }
+
+    /// Starts the command again with a new plan as long as it has not begun.
+    #[cfg(target_os = "linux")]
+    fn enter_bubblewrap(&self, proxy: Option<&Path>, command: &[OsString], workdir: &Path) -> Result<u8, String> {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+
+        use crate::attempt::{End, MORE};
+
+        let failed = |error: io::Error| format!("the command's start can't be followed: {error}");
+        // bubblewrap ends with this process, and this one with the supervisor.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| failed(error.into()))?;
+        let mut left = MORE;
+        loop {
+            match self.try_bubblewrap(proxy, command, workdir)?.wait().map_err(failed)? {
+                End::Over(status) => return Ok(status),
+                End::NeverBegan(why) if left == 0 => return Err(why),
+                End::NeverBegan(_) => left -= 1,
             }
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn enter_bubblewrap(&self, proxy: Option<&Path>, command: &[OsString], workdir: PathBuf) -> String {
+    fn try_bubblewrap(
+        &self,
+        proxy: Option<&Path>,
+        command: &[OsString],
+        workdir: &Path,
+    ) -> Result<crate::attempt::Attempt, String> {
         use std::os::fd::AsRawFd as _;
 
+        use crate::attempt::{Files, memory_file};
         use crate::bubblewrap::{EMPTY, Survey, arguments};
         use crate::mounts::Mounts;
         use crate::seccomp::{self, Sockets};
 
         let Some(bubblewrap) = &self.bubblewrap else {
-            return "the plan does not say where bubblewrap is".into();
+            return Err("the plan does not say where bubblewrap is".into());
         };
         let hidden = self.plan.hidden_now(&Disk);
         let mut covered = hidden.clone();
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
-        let protected = match Mounts::open(protected(&self.plan.workspace, &workdir, &Disk)) {
-            Ok(mounts) => mounts,
-            Err(problem) => return problem,
-        };
-        let sockets = match crate::sockets::outside(&covered, &self.plan.writable) {
-            Ok(sockets) => sockets,
-            Err(problem) => return problem,
-        };
+        let protected = Mounts::open(protected(&self.plan.workspace, workdir, &Disk))?;
+        let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
         let survey = Survey {
             hidden,
             protected,
             sockets,
-            workdir,
+            workdir: workdir.to_owned(),
         };
-        let filter = match seccomp::filter(Sockets::Isolated).map(|program| memory_file(&seccomp::bytes(&program))) {
-            Ok(Ok(file)) => file,
-            Ok(Err(error)) => return format!("the system-call filter can't be passed on: {error}"),
-            Err(problem) => return problem,
-        };
+        let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated)?))
+            .map_err(|error| format!("the system-call filter can't be passed on: {error}"))?;
         let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
         let mounted = arguments(&self.plan, &survey, number, &Disk);
-        let check = match inside::expected(&mounted, &survey.protected)
-            .and_then(|expected| inside::Check::new(&expected, proxy))
-        {
-            Ok(check) => check,
-            Err(problem) => return problem,
-        };
-        let error = Command::new(bubblewrap)
-            .args(mounted.arguments)
-            .args(check.words())
-            .args(command)
-            .exec();
-        format!("{} can't be started: {error}", bubblewrap.display())
+        let expected = inside::expected(&mounted, &survey.protected)?;
+        let check = inside::Check::new(&expected, proxy)?;
+        let failed = |error: io::Error| format!("{} can't be started: {error}", bubblewrap.display());
+        let files = Files::new().map_err(failed)?;
+        let mut built = Command::new(bubblewrap);
+        built.args(mounted.arguments).args(check.words(&files)).args(command);
+        files.start(built).map_err(failed)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn enter_bubblewrap(&self, _proxy: Option<&Path>, _command: &[OsString], _workdir: PathBuf) -> String {
-        "bubblewrap exists only on Linux".into()
+    fn enter_bubblewrap(&self, _proxy: Option<&Path>, _command: &[OsString], _workdir: &Path) -> Result<u8, String> {
+        Err("bubblewrap exists only on Linux".into())
     }
 }
 
@@ -134,7 +145,8 @@ mod inside {
 
     use rustix::fs::{Mode, OFlags, open};
 
-    use super::{INSIDE, PROXY, memory_file};
+    use super::{INSIDE, PROXY};
+    use crate::attempt::{Files, memory_file};
     use crate::bubblewrap::Mounted;
     use crate::check::LISTING;
     use crate::expected::{Expected, Want, identity_of};
@@ -154,7 +166,6 @@ mod inside {
         points.extend(protected.pinned.iter().map(opened(Want::Writable)));
         points.extend(protected.read_only.iter().map(opened(Want::ReadOnly)));
         points.extend(mounted.covers.iter().map(|path| (path.clone(), Want::Cover)));
-        points.extend(mounted.sockets.iter().map(|path| (path.clone(), Want::Socket)));
         let before = std::fs::read(LISTING).map_err(|error| format!("{LISTING} can't be read: {error}"))?;
         Ok(Expected { points, before })
     }
@@ -183,7 +194,7 @@ mod inside {
         }
 
         /// The words before the command.
-        pub(super) fn words(&self) -> Vec<OsString> {
+        pub(super) fn words(&self, files: &Files) -> Vec<OsString> {
             // The word that leads to `confine_main` is the first argument of each program that calls it.
             let word = std::env::args_os().nth(1).unwrap_or_default();
             let mut words: Vec<OsString> = vec![
@@ -192,6 +203,7 @@ mod inside {
                 INSIDE.into(),
                 self.expected.as_raw_fd().to_string().into(),
             ];
+            words.extend(files.words().map(OsString::from));
             if let Some(proxy) = &self.proxy {
                 words.extend([PROXY.into(), proxy.as_raw_fd().to_string().into()]);
             }
@@ -201,24 +213,29 @@ mod inside {
     }
 }
 
-/// Checks the mounts from inside and becomes the command. Returns only when that failed.
+/// Checks the mounts from inside and becomes the command. Returns only when that failed. `files`: the numbers of what is expected, the sign
+/// that the command begins, and its standard error.
 #[cfg(target_os = "linux")]
-fn enter_checked(number: &OsStr, proxy: Option<&OsStr>, command: &[OsString]) -> String {
-    let checked = crate::check::check(&number.to_string_lossy());
-    let bridged = checked.and_then(|()| {
-        proxy
-            .map(|socket| crate::bridge::start(&socket.to_string_lossy()))
-            .transpose()
-    });
-    match bridged.and_then(|variables| close_inherited().map(|()| variables)) {
-        Ok(variables) => become_program(command, variables.unwrap_or_default()),
-        Err(problem) => problem,
+fn enter_checked(files: [&OsStr; 3], proxy: Option<&OsStr>, command: &[OsString]) -> ExitCode {
+    let [expected, sign, errors] = files.map(OsStr::to_string_lossy);
+    let start = || -> Result<_, String> {
+        crate::check::check(&expected)?;
+        let bridge = proxy.map(|socket| crate::bridge::start(&socket.to_string_lossy()));
+        let variables = bridge.transpose()?;
+        close_inherited()?;
+        crate::attempt::begin(&sign, &errors)?;
+        Ok(variables.unwrap_or_default())
+    };
+    match start() {
+        Ok(variables) => not_started(&become_program(command, variables)),
+        // The program outside makes a sentence of it, unless it tries again.
+        Err(problem) => ended(&problem),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enter_checked(_number: &OsStr, _proxy: Option<&OsStr>, _command: &[OsString]) -> String {
-    "bubblewrap exists only on Linux".into()
+fn enter_checked(_files: [&OsStr; 3], _proxy: Option<&OsStr>, _command: &[OsString]) -> ExitCode {
+    ended("bubblewrap exists only on Linux")
 }
 
 /// Returns only when that failed.
@@ -228,16 +245,6 @@ fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) 
     };
     let error = Command::new(program).args(arguments).envs(variables).exec();
     format!("{} can't be started: {error}", program.display())
-}
-
-/// A file that a started program inherits, at its beginning.
-#[cfg(target_os = "linux")]
-fn memory_file(content: &[u8]) -> io::Result<std::fs::File> {
-    use std::io::Seek as _;
-    let mut file = std::fs::File::from(rustix::fs::memfd_create("gsv", rustix::fs::MemfdFlags::empty())?);
-    file.write_all(content)?;
-    file.rewind()?;
-    Ok(file)
 }
 
 #[cfg(target_os = "linux")]
@@ -250,12 +257,11 @@ fn restrict(_plan: &Plan) -> Result<(), String> {
     Err("Landlock exists only on Linux".into())
 }
 
-/// Returns only when that failed.
-fn enter_stored(file: &Path, proxy: Option<&Path>, command: &[OsString]) -> String {
-    match Confinement::read(file) {
-        Ok(confinement) => confinement.enter(proxy, command),
-        Err(error) => format!("its plan can't be read: {error}"),
-    }
+/// As [`Confinement::enter`].
+fn enter_stored(file: &Path, proxy: Option<&Path>, command: &[OsString]) -> Result<u8, String> {
+    let stored = Confinement::read(file);
+    let confinement = stored.map_err(|error| format!("its plan can't be read: {error}"))?;
+    confinement.enter(proxy, command)
 }
 
 /// The exit status of a command that was not started.
@@ -269,25 +275,37 @@ const PROXY: &str = "--proxy";
 /// The `main` of the program; `args` are `FILE [--proxy SOCKET] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
 ///
 /// The program that calls it must do so for its first argument, whatever that is: it is started again with the same one, followed by
-/// `--inside NUMBER [--proxy NUMBER] -- PROGRAM ARGS...`.
+/// `--inside EXPECTED SIGN ERRORS [--proxy NUMBER] -- PROGRAM ARGS...`, which are numbers of open files.
 pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let problem = match args.as_slice() {
-        [inside, number, dashes, command @ ..] if inside == INSIDE && dashes == "--" => {
-            enter_checked(number, None, command)
+    let entered = match args.as_slice() {
+        [inside, expected, sign, errors, dashes, command @ ..] if inside == INSIDE && dashes == "--" => {
+            return enter_checked([expected, sign, errors], None, command);
         }
-        [inside, number, proxy, socket, dashes, command @ ..]
+        [inside, expected, sign, errors, proxy, socket, dashes, command @ ..]
             if inside == INSIDE && proxy == PROXY && dashes == "--" =>
         {
-            enter_checked(number, Some(socket.as_os_str()), command)
+            return enter_checked([expected, sign, errors], Some(socket), command);
         }
         [file, proxy, socket, dashes, command @ ..] if proxy == PROXY && dashes == "--" => {
             enter_stored(Path::new(file), Some(Path::new(socket)), command)
         }
         [file, dashes, command @ ..] if dashes == "--" => enter_stored(Path::new(file), None, command),
-        _ => "it was called without a plan".into(),
+        _ => Err("it was called without a plan".into()),
     };
-    let text = format!("[GSV: the sandbox can't be set up: {problem}. The command was not run.]\n");
+    match entered {
+        Ok(status) => ExitCode::from(status),
+        Err(problem) => not_started(&problem),
+    }
+}
+
+fn not_started(problem: &str) -> ExitCode {
+    ended(&format!(
+        "[GSV: the sandbox can't be set up: {problem}. The command was not run.]\n"
+    ))
+}
+
+fn ended(text: &str) -> ExitCode {
     // Without standard error there is no one to tell.
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::from(NOT_STARTED)

@@ -31,8 +31,6 @@ pub(crate) enum Want {
     ReadOnly(Identity),
     /// Anything that is read-only: it hides what is below.
     Cover,
-    /// The same over the socket of another program, which may have ended meanwhile: where nothing is any more, there is nothing to hide.
-    Socket,
 }
 
 /// The plan of one command's mounts.
@@ -52,7 +50,6 @@ impl Expected {
                 Want::Writable(identity) => ('w', *identity),
                 Want::ReadOnly(identity) => ('r', *identity),
                 Want::Cover => ('c', Identity { device: 0, inode: 0 }),
-                Want::Socket => ('s', Identity { device: 0, inode: 0 }),
             };
             bytes.extend(format!("{letter} {} {} ", identity.device, identity.inode).into_bytes());
             bytes.extend(path.as_os_str().as_bytes());
@@ -96,7 +93,6 @@ fn point(record: &[u8]) -> Option<(PathBuf, Want)> {
         b"w" => Want::Writable(identity),
         b"r" => Want::ReadOnly(identity),
         b"c" => Want::Cover,
-        b"s" => Want::Socket,
         _ => return None,
     };
     Some((path, want))
@@ -118,7 +114,6 @@ mod tests {
                 ("/ws".into(), Want::Writable(identity)),
                 ("/ws/a b".into(), Want::ReadOnly(identity)),
                 (odd.into(), Want::Cover),
-                ("/home/u/x.sock".into(), Want::Socket),
             ],
             before: b"27 1 254:0 / / rw - ext4 /dev/vda rw\n".to_vec(),
         };

@@ -17,6 +17,8 @@
 )]
 
 #[cfg(target_os = "linux")]
+mod attempt;
+#[cfg(target_os = "linux")]
 mod bridge;
 mod bubblewrap;
 mod caches;

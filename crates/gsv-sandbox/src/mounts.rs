@@ -1,11 +1,12 @@
 //! Opens the folders and files of the workspace that bubblewrap mounts again. A command that runs at the same time can put a link in the
 //! place of a folder: without the open file, bubblewrap would mount what the link leads to, writable or readable.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use crate::expected::Identity;
 
-/// A file that is open for the program that this process becomes.
+/// A file that is open for the program that this process starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
@@ -19,6 +20,8 @@ pub(crate) struct Mounts {
     pub(crate) pinned: Vec<Opened>,
     pub(crate) read_only: Vec<Opened>,
     pub(crate) missing: Vec<PathBuf>,
+    /// The open files, until the program that inherits them was started.
+    pub(crate) _files: Vec<OwnedFd>,
 }
 
 /// Closes the files that this process has inherited, when it becomes another program. The three standard ones stay.
@@ -54,7 +57,7 @@ pub(crate) use linux::without_links;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::os::fd::{IntoRawFd as _, OwnedFd};
+    use std::os::fd::{AsRawFd as _, OwnedFd};
     use std::path::{Component, Path, PathBuf};
 
     use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
@@ -68,8 +71,6 @@ mod linux {
     const USUAL_FILES: usize = 900;
 
     impl Mounts {
-        /// The files stay open until this process ends or becomes another program.
-        ///
         /// # Errors
         /// A sentence: something can't be opened, and is not gone or replaced either.
         pub(crate) fn open(protected: Protected) -> Result<Self, String> {
@@ -77,23 +78,28 @@ mod linux {
             if count > USUAL_FILES {
                 raise_limit(count);
             }
+            let mut files = Vec::with_capacity(count);
             Ok(Self {
-                pinned: all(protected.pinned)?,
-                read_only: all(protected.read_only)?,
+                pinned: all(protected.pinned, &mut files)?,
+                read_only: all(protected.read_only, &mut files)?,
                 missing: protected.missing,
+                _files: files,
             })
         }
     }
 
-    fn all(paths: Vec<PathBuf>) -> Result<Vec<Opened>, String> {
+    fn all(paths: Vec<PathBuf>, files: &mut Vec<OwnedFd>) -> Result<Vec<Opened>, String> {
         let mut opened = Vec::with_capacity(paths.len());
         for path in paths {
             match without_links(&path).and_then(kept) {
-                Ok((file, identity)) => opened.push(Opened {
-                    path,
-                    number: file.into_raw_fd(),
-                    identity,
-                }),
+                Ok((file, identity)) => {
+                    opened.push(Opened {
+                        path,
+                        number: file.as_raw_fd(),
+                        identity,
+                    });
+                    files.push(file);
+                }
                 // It was removed or replaced since it was looked at, so it is nothing that must be kept.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(error) => return Err(format!("{} can't be opened: {error}", path.display())),
@@ -143,7 +149,7 @@ mod linux {
             std::fs::write(root.join("a/file"), "").unwrap();
             std::os::unix::fs::symlink("a", root.join("link")).unwrap();
             let paths = ["a", "a/b", "a/file", "link", "link/b", "a/file/x", "none"].map(|name| root.join(name));
-            let found = all(paths.to_vec()).unwrap();
+            let found = all(paths.to_vec(), &mut vec![]).unwrap();
             let names: Vec<&Path> = found.iter().map(|opened| opened.path.as_path()).collect();
             assert_eq!(names, [root.join("a"), root.join("a/b"), root.join("a/file")]);
         }

@@ -93,8 +93,6 @@ impl Report {
     }
 }
 
-/// A test that could not be run is tried again: a program that ends meanwhile takes its socket away, which was to be covered.
-const TRIES: usize = 3;
 /// How long the canaries of one tier may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -113,14 +111,7 @@ pub fn probe(request: &Request, plan: &Plan, program: &Program, tiers: &[Tier], 
         };
         let tried = find(*tier, plan, search).and_then(|bubblewrap| {
             confinement.bubblewrap = bubblewrap;
-            let mut flown = fly(request, &confinement, program);
-            for _ in 1..TRIES {
-                if matches!(flown, Ok(Ok(_))) {
-                    break;
-                }
-                flown = fly(request, &confinement, program);
-            }
-            flown.map_err(|error| format!("its test can't be run: {error}"))
+            fly(request, &confinement, program).map_err(|error| format!("its test can't be run: {error}"))
         });
         let finding = match tried {
             Ok(Ok(flown)) => judge(*tier, &flown),

@@ -29,7 +29,7 @@ use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 
 use self::attempts::attempts;
 use self::files::{caches, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
-use self::others::{masks_moved_sockets, masks_sockets, no_descriptors, nothing_outside};
+use self::others::{masks_moved_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans, starts_once};
 use self::projects::{other_mounts, protects, protects_linked, races};
 use self::scene::Scene;
 use self::tiers::{all_open, canaries_hold, missing_tier};
@@ -58,7 +58,7 @@ const IN_EACH_TIER: [Test; 11] = [
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
 ];
-const IN_BUBBLEWRAP: [Test; 6] = [
+const IN_BUBBLEWRAP: [Test; 8] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     (
@@ -69,6 +69,11 @@ const IN_BUBBLEWRAP: [Test; 6] = [
         "sb4_a_socket_of_another_program_that_a_command_has_moved_is_masked",
         masks_moved_sockets,
     ),
+    (
+        "sb20_a_command_is_started_again_as_long_as_it_has_not_begun",
+        stale_plans,
+    ),
+    ("sb20_a_command_that_has_begun_is_not_started_again", starts_once),
     ("sb5_sb10_other_mounts_than_the_planned_ones_are_refused", other_mounts),
     ("sb5_a_folder_that_changes_into_a_link_meanwhile", |tier| {
         races(tier, 100);

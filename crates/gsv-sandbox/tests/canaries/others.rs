@@ -5,7 +5,7 @@ use std::process::Command;
 use gsv_sandbox::{Profile, Tier};
 use tempfile::TempDir;
 
-use crate::scene::{Scene, has_python};
+use crate::scene::{Scene, bubblewrap, has_python};
 
 pub(crate) fn nothing_outside(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
@@ -149,4 +149,90 @@ pub(crate) fn masks_moved_sockets(tier: Tier) {
         ),
     );
     scene.fails(tier, &connect("moved/s"));
+}
+
+/// A bubblewrap that first takes a folder with a socket away, which the plan covers.
+fn stale(scene: &Scene, once: bool) -> std::path::PathBuf {
+    let fake = scene.path("state/bwrap");
+    let text = format!(
+        "#!/bin/sh\necho start >>'{0}'\nfor each in '{1}'/gone*; do rm -rf \"$each\"; {2}; done\nexec '{3}' \"$@\"\n",
+        scene.path("state/starts").display(),
+        scene.path("other").display(),
+        if once { ":" } else { "break" },
+        bubblewrap().unwrap().display(),
+    );
+    std::fs::write(&fake, text).unwrap();
+    std::fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    fake
+}
+
+/// The plan of the mounts is out of date when a socket goes away with its folder.
+pub(crate) fn stale_plans(tier: Tier) {
+    for (once, starts, ran) in [(true, 2, 1), (false, 4, 0)] {
+        let scene = Scene::new(Profile::Workspace);
+        let sockets = (0..6).map(|number| {
+            let folder = scene.path(&format!("other/gone{number}"));
+            std::fs::create_dir(&folder).unwrap();
+            std::os::unix::net::UnixListener::bind(folder.join("s"))
+        });
+        let Ok(_sockets) = sockets.collect::<Result<Vec<_>, _>>() else {
+            println!("skipped: the path is too long for a socket");
+            return;
+        };
+        let script = "echo ran >>\"$ROOT/data/ran\"; echo out; echo err >&2; exit 7";
+        let output = scene
+            .command_by(Some(stale(&scene, once)), tier, script)
+            .output()
+            .unwrap();
+        let (text, errors) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        let lines = |file: &str| {
+            std::fs::read_to_string(scene.path(file))
+                .unwrap_or_default()
+                .lines()
+                .count()
+        };
+        assert_eq!(
+            (lines("state/starts"), lines("data/ran")),
+            (starts, ran),
+            "{text} {errors}"
+        );
+        if once {
+            assert_eq!((output.status.code(), &*text, &*errors), (Some(7), "out\n", "err\n"));
+        } else {
+            assert_eq!((output.status.code(), &*text), (Some(126), ""), "{errors}");
+            let is_sentence = errors.starts_with("[GSV: the sandbox can't be set up: bwrap: ");
+            assert!(
+                is_sentence && errors.ends_with(". The command was not run.]\n"),
+                "{errors}"
+            );
+            assert_eq!(errors.lines().count(), 1, "{errors}");
+        }
+    }
+}
+
+/// A command that has begun is never started again, however it and bubblewrap end.
+pub(crate) fn starts_once(tier: Tier) {
+    for (script, status) in [
+        ("exit 126", 126),
+        ("exit 1", 1),
+        ("kill -KILL $$", 137),
+        ("exec /none", 127),
+    ] {
+        let scene = Scene::new(Profile::Workspace);
+        let script = format!("echo ran >>\"$ROOT/data/ran\"; {script}");
+        let output = scene
+            .command_by(Some(stale(&scene, true)), tier, &script)
+            .output()
+            .unwrap();
+        let ran = std::fs::read_to_string(scene.path("data/ran")).unwrap();
+        let starts = std::fs::read_to_string(scene.path("state/starts")).unwrap();
+        assert_eq!(
+            (output.status.code(), &*ran, &*starts),
+            (Some(status), "ran\n", "start\n"),
+            "{script}"
+        );
+    }
 }
