@@ -173,6 +173,8 @@ export class ChannelStack {
   readonly toChannel = new Wire();
   /** From the channel to the bucket, which is in the gateway's process. */
   readonly toBucket = new Wire();
+  /** Environment of both processes, from their next start on. */
+  env: Readonly<Record<string, string>> = {};
   readonly model: FakeModel;
   readonly #logs: string[] = [];
   #gateway: RawWorkerd | undefined;
@@ -203,11 +205,8 @@ export class ChannelStack {
   async bootGateway(): Promise<void> {
     const hash = createHash("sha256").update(this.token).digest("hex");
     const files = Object.fromEntries(["worker.js", "r2.js", ...MODULES].map((name) => [name, runtimeFile(name)]));
-    this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), gatewayConfig(this.#kind.name, this.toChannel.port, hash), files, [
-      "http",
-      "rpc",
-      "bucket",
-    ]);
+    const config = gatewayConfig(this.#kind.name, this.toChannel.port, hash);
+    this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), config, files, ["http", "rpc", "bucket"], this.env);
     this.toGateway.target = this.#gateway.ports.get("rpc");
     this.toBucket.target = this.#gateway.ports.get("bucket");
     // The supervisor's first request, which resumes the sessions.
@@ -220,6 +219,8 @@ export class ChannelStack {
       join(this.folder, "channel"),
       channelConfig(this.#kind, this.toGateway.port, this.toBucket.port),
       files,
+      ["http"],
+      this.env,
     );
     this.toChannel.target = this.#channel.ports.get("http");
   }

@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_begins_by_itself_is_not_a_message_of_the_person() {
-        let late = "[The job \"Call \"mum\"\" runs now, 5 min late: it was due at 2026-11-23T09:00:00.000Z. No person has written this just now.]\nCall mum";
+        let late = "[The job \"Call \"mum\"\" runs now, 5 min late: it was due at 2026-11-23 09:00 (UTC). No person has written this just now.]\nCall mum";
         assert_eq!(by_itself(late), Some(("job \"Call \"mum\"\"".to_owned(), "Call mum")));
         let beat = "[This is a heartbeat. No person has written this just now.]\nLook.";
         assert_eq!(by_itself(beat), Some(("heartbeat".to_owned(), "Look.")));

@@ -44,17 +44,19 @@ export class RawWorkerd {
     this.#log = log;
   }
 
-  /** `config` must have a socket named `http` at `127.0.0.1:0`, and all others of `sockets`. `files` are written beside it first. */
+  /** `config` must have a socket named `http` at `127.0.0.1:0`, and all others of `sockets`. `files` are written beside it first. `env` is added to this process's. */
   static async start(
     folder: string,
     config: string,
     files: Readonly<Record<string, string | Uint8Array>> = {},
     sockets: readonly string[] = ["http"],
+    env: Readonly<Record<string, string>> = {},
   ): Promise<RawWorkerd> {
     mkdirSync(folder, { recursive: true });
     for (const [name, text] of Object.entries({ ...files, "config.capnp": config })) writeFileSync(join(folder, name), text);
     const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3"], {
       cwd: folder,
+      env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     const log: string[] = [];

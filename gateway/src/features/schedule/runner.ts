@@ -181,7 +181,7 @@ export class Runner {
         identity,
         messageId: runId,
         runId,
-        text: job.body.beat === undefined ? textFor(job, run, now()) : beatText(job, because),
+        text: job.body.beat === undefined ? textFor(job, run, now(), this.#ports.config.effective().userTimezone) : beatText(job, because),
         verbatim: true,
         directives: directivesOf(job),
         origin,
@@ -355,12 +355,12 @@ function beatText({ body: { spec } }: Job, because: readonly string[]): string {
 function failingText(name: string, error = ""): string {
   return `The hook "${name}" failed ${PAUSE_AFTER} times in a row. The last time: ${error}\nLook: \`gsv hook show ${name}\`. It goes on; \`gsv hook remove ${name}\` ends it.`;
 }
-function textFor(job: Job, run: JobRun, now: number): string {
+function textFor(job: Job, run: JobRun, now: number, tz: string): string {
   const { spec, name } = job.body;
   const { given } = run.body;
   if (given !== undefined && nounOf(job) === "hook")
     return `[The hook "${name}" was called by another service. No person has written this just now.]\n${given.text}`;
-  const late = run.body.byHand === true ? "" : lateText(run.ts, now);
+  const late = run.body.byHand === true ? "" : lateText(run.ts, now, tz);
   const said = spec.mode === "task" ? spec.message : spec.text;
   const why = given === undefined ? "" : `, because the hook "${given.hook}" was called by another service`;
   const brought = given === undefined ? "" : `\n\n${given.text}`;

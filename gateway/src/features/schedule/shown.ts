@@ -1,18 +1,22 @@
 /** Jobs and their runs as callers see them. PURE. */
 import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
+import { localTimeOf } from "../../schedule/zone.ts";
 import type { Job, JobRun } from "./job.ts";
 
 /** No id of a job has a dot, so the conversation of a hook is not that of a job. */
 export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId.replace(":", ".")}`;
 
 const MINUTE_MS = 60_000;
-/** What a job says about being late. Within a minute it says nothing. */
-export function lateText(scheduled: number, now: number): string {
+const twoDigits = (value: number): string => String(value).padStart(2, "0");
+/** What a job says about being late, with its time in the time zone `tz`. Within a minute it says nothing. */
+export function lateText(scheduled: number, now: number, tz: string): string {
   const minutes = Math.floor((now - scheduled) / MINUTE_MS);
   if (minutes < 1) return "";
   const hours = Math.floor(minutes / 60);
   const late = hours < 1 ? `${minutes} min` : hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
-  return `, ${late} late: it was due at ${new Date(scheduled).toISOString()}`;
+  const { year, month, day, hour, minute } = localTimeOf(scheduled, tz);
+  const due = `${year}-${twoDigits(month)}-${twoDigits(day)} ${twoDigits(hour)}:${twoDigits(minute)}`;
+  return `, ${late} late: it was due at ${due} (${tz})`;
 }
 
 export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | undefined): CronJob {
