@@ -68,6 +68,10 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     for folder in &plan.writable {
         list.writable(folder.clone(), folder.clone());
     }
+    if let Some(program) = &plan.program {
+        list.bind("--ro-bind", program);
+        list.covers.push(program.clone());
+    }
     if plan.profile != Profile::Off {
         for folder in &survey.protected.pinned {
             list.opened("--bind-fd", folder);
@@ -190,6 +194,7 @@ mod tests {
             readable: None,
             hidden: vec![],
             own: "/own".into(),
+            program: None,
         }
     }
 
@@ -240,6 +245,19 @@ mod tests {
         assert!(at("--ro-bind /own/empty /home/u/.netrc") < at("--ro-bind /own/empty /var/lib/x.sock"));
         assert!(text.ends_with("--chdir /tmp/ws/src --seccomp 7 --"));
         assert!(!text.contains("/var/tmp"), "there is none");
+    }
+
+    #[test]
+    fn sb1_the_program_of_the_test_is_mounted_alone_over_folders_for_temporary_files() {
+        let mut plan = plan();
+        plan.program = Some("/tmp/deep/gsv".into());
+        let text = text(&plan);
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
+        assert!(at("--bind /own/tmp /tmp") < at("--ro-bind /tmp/deep/gsv /tmp/deep/gsv"));
+        assert!(
+            at("--ro-bind /tmp/deep/gsv") < at("--tmpfs /home/u/.ssh"),
+            "hidden paths stay hidden"
+        );
     }
 
     #[test]

@@ -77,6 +77,7 @@ mod tests {
             readable: None,
             hidden: vec![],
             own: "/own".into(),
+            program: None,
         };
         let vars = [
             "PATH",

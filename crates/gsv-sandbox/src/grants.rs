@@ -57,6 +57,9 @@ pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Vec<Grant> {
             });
         }
     };
+    if let Some(path) = &plan.program {
+        add(path, Access::Read);
+    }
     for path in &plan.writable {
         add(path, Access::Write);
     }
@@ -111,6 +114,7 @@ mod tests {
             readable: None,
             hidden: hidden.iter().map(PathBuf::from).collect(),
             own: "/home/u/.cache/gsv".into(),
+            program: None,
         }
     }
 
@@ -161,6 +165,19 @@ mod tests {
         plan.readable = Some(vec!["/tmp/named".into()]);
         let grants = grants(&plan, &disk);
         assert!(may_read(&grants, "/tmp/named/file") && !may_read(&grants, "/tmp/other"));
+    }
+
+    #[test]
+    fn sb1_the_program_of_the_test_is_readable_in_a_shared_place_and_its_neighbours_are_not() {
+        let disk = Fake::of(&["/tmp/deep/gsv", "/tmp/deep/other", "/home/u/ws/"]);
+        for readable in [None, Some(vec![])] {
+            let mut plan = plan(&[], &["/home/u/ws"]);
+            plan.readable = readable;
+            assert!(!may_read(&grants(&plan, &disk), "/tmp/deep/gsv"));
+            plan.program = Some("/tmp/deep/gsv".into());
+            let grants = grants(&plan, &disk);
+            assert!(may_read(&grants, "/tmp/deep/gsv") && !may_read(&grants, "/tmp/deep/other"));
+        }
     }
 
     proptest! {

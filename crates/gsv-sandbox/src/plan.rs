@@ -38,6 +38,9 @@ pub struct Plan {
     pub readable: Option<Vec<PathBuf>>,
     pub hidden: Vec<PathBuf>,
     pub own: PathBuf,
+    /// A program that is readable wherever it lies: the one that tests the sandbox from inside. Commands have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
 }
 
 /// Why a profile can't be had with these folders. A sentence with what to do.
@@ -158,6 +161,7 @@ impl Plan {
             readable,
             hidden,
             own,
+            program: None,
         })
     }
 

@@ -216,8 +216,9 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
         &workspace.join(".vscode"),
         &outside,
         &hidden,
-        &confinement.plan.temp(),
-        &confinement.plan.cache(),
+        // Of its own: in the folder for temporary files of commands, a place for its program would be left, or be taken already.
+        &root.join("tmp"),
+        &root.join("cache"),
     ] {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     }
@@ -229,19 +230,17 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
     ] {
         std::fs::write(path, "canary")?;
     }
-    if !confinement.plan.own.join("empty").exists() {
-        std::fs::write(confinement.plan.own.join("empty"), b"")?;
-    }
+    std::fs::write(root.join("empty"), b"")?;
     let mut lab_request = request.clone();
     lab_request.workspace.clone_from(&workspace);
+    lab_request.own.clone_from(root);
     lab_request.private.push(hidden.clone());
     let mut plan = match Plan::new(&lab_request, &Disk) {
         Ok(plan) => plan,
         Err(refused) => return Ok(Err(refused.0)),
     };
-    if let Some(readable) = &mut plan.readable {
-        readable.push(Disk.real(&program.path).unwrap_or_else(|| program.path.clone()));
-    }
+    let canary = Disk.real(&program.path).unwrap_or_else(|| program.path.clone());
+    plan.program = Some(canary.clone());
     let listeners = Listeners::open(&outside)?;
     let mut victim = Running(
         Command::new("/bin/sh")
@@ -279,7 +278,7 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
         .arg(&program.confine)
         .arg(&file)
         .arg("--")
-        .arg(&program.path)
+        .arg(canary)
         .arg(&program.canary)
         .arg(serde_json::to_string(&lab)?)
         .current_dir(&workspace)

@@ -17,7 +17,7 @@ pub(crate) fn profile(plan: &Plan, protected: &Protected) -> String {
         None => text.push_str("(allow file-read*)\n"),
         Some(readable) => {
             text.push_str("(allow file-read-metadata)\n");
-            for path in readable {
+            for path in readable.iter().chain(&plan.program) {
                 rule(&mut text, "allow file-read*", path);
             }
         }
@@ -66,6 +66,7 @@ mod tests {
             readable: None,
             hidden: vec![PathBuf::from("/Users/u/a \"b\"")],
             own: "/own".into(),
+            program: None,
         };
         let protected = Protected {
             pinned: vec!["/ws/.git".into()],

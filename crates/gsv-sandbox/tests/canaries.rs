@@ -32,7 +32,7 @@ use self::files::{caches, fails_closed, hidden_files, no_secrets, own_links, str
 use self::others::{masks_moved_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans, starts_once};
 use self::projects::{other_mounts, protects, protects_linked, races};
 use self::scene::Scene;
-use self::tiers::{all_open, canaries_hold, missing_tier};
+use self::tiers::{all_open, canaries_hold, missing_tier, program_in_a_shared_folder};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -45,8 +45,9 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 11] = [
+const IN_EACH_TIER: [Test; 12] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
+    ("sb1_a_program_in_a_shared_folder_is_tested", program_in_a_shared_folder),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
     ("sb3_only_the_workspace_roots_and_temporary_folder_are_written", writes),
     ("sb3_strict_reads_only_the_workspace_and_the_system", strict_reads),

@@ -72,3 +72,32 @@ pub(crate) fn canaries_hold(tier: Tier) {
         assert_eq!(level.gaps, gaps, "{}", profile.name());
     }
 }
+
+/// A program that lies where commands see nothing of other programs is seen by its own test, and nothing beside it is.
+pub(crate) fn program_in_a_shared_folder(tier: Tier) {
+    for shared in ["/tmp", "/var/tmp"] {
+        let folder = tempfile::TempDir::with_prefix_in("gsv-p-", shared).unwrap();
+        let copy = folder.path().canonicalize().unwrap().join("deep/gsv");
+        std::fs::create_dir(copy.parent().unwrap()).unwrap();
+        std::fs::copy(program().path, &copy).unwrap();
+        let moved = Program {
+            path: copy,
+            ..program()
+        };
+        for profile in [Profile::Workspace, Profile::Strict] {
+            let scene = Scene::new(profile);
+            let report = probe(&scene.request, &scene.plan(), &moved, &[tier], &search());
+            assert!(
+                report.level().is_some(),
+                "{} {shared}: {}",
+                profile.name(),
+                report.problem()
+            );
+            let left = scene.path("own/tmp").read_dir().map_or(0, Iterator::count);
+            assert_eq!(left, 0, "the test leaves nothing in the folder for temporary files");
+            // Commands do not see it.
+            let found = scene.sh(tier, &format!("ls {}", folder.path().display()));
+            assert!(!found.status.success(), "{found:?}");
+        }
+    }
+}
