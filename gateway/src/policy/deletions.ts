@@ -19,21 +19,33 @@ export type Deletion = "few" | "many";
 export function deletionOf(given: string, depth = 0): Deletion {
   if (depth > MAX_DEPTH) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const text = depth > 0 || SETS_TMPDIR.test(given) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
+  const named = depth > 0 || SETS_TMPDIR.test(given) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
+  const text = makesLinks(named) ? named.replaceAll(TEMPORARY, "/linked/") : named;
   const read = readShell(text);
   const commands = read.kind === "plain" ? read.commands.map(({ words }) => words) : roughCommands(text);
-  let named = 0;
+  let count = 0;
   for (const words of commands) {
     for (const part of partsOf(words, depth)) {
       if (part === "many") return "many";
-      named += part;
+      count += part;
     }
   }
-  return named > MAX_DELETED ? "many" : "few";
+  return count > MAX_DELETED ? "many" : "few";
 }
 
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
+
+/** Programs after which a path in a temporary folder may lead out of it. */
+const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
+const TEMPORARY = /(?:\/var)?\/tmp\/|\$(?:TMPDIR|\{TMPDIR\})\//g;
+/** Whether a text names such a program, or the function of that name in a script. */
+const makesLinks = (text: string): boolean =>
+  /symlink/i.test(text) ||
+  text
+    .replaceAll(/["'\\]/g, "")
+    .split(/[\s;&|(){}`]+/)
+    .some((word) => LINKERS.has(nameOf(word)) && !isTemporary(word));
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {

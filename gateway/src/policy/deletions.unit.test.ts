@@ -98,6 +98,25 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
     assert.deepEqual(all(many), each(many, "many"));
   });
 
+  it("many: a temporary folder that a link in the same command may lead out of", () => {
+    const many = [
+      "ln -s ~ /tmp/l; rm -rf /tmp/l/*",
+      "ln -s ~ /tmp/l && rm /tmp/l/*.txt",
+      "ln -s $HOME $TMPDIR/l; rm -r $TMPDIR/l/work",
+      ["ln -s ~ $", "{TMPDIR}/l; find $", "{TMPDIR}/l/ -delete"].join(""),
+      "/bin/ln -s ~ /var/tmp/l; rm -rf /var/tmp/l/work",
+      "l'n' -s ~ /tmp/l; rm -rf /tmp/l/work",
+      "sh -c 'ln -s ~ /tmp/l'; rm -rf /tmp/l/work",
+      "sh -c 'ln -s ~ /tmp/l; rm -rf /tmp/l/work'",
+      "mount --bind ~ /tmp/l; rm -rf /tmp/l/work",
+      "python3 -c 'import os; os.symlink(os.environ[\"HOME\"], \"/tmp/l\")'; rm -rf /tmp/l/work",
+      "node -e 'fs.symlinkSync(\"..\", \"/tmp/l\")' && rm -rf /tmp/l/work",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["rm -rf /tmp/link", "rm -rf /tmp/ln $TMPDIR/mount", "ln -s a b; rm a.txt", "ln -sf ../a /tmp/l; rm /tmp/l"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+
   it("few: named files, temporary folders, and commands that delete nothing", () => {
     const few = [
       "rm a.txt",
