@@ -109,8 +109,8 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
       "sh -c 'ln -s ~ /tmp/l'; rm -rf /tmp/l/work",
       "sh -c 'ln -s ~ /tmp/l; rm -rf /tmp/l/work'",
       "mount --bind ~ /tmp/l; rm -rf /tmp/l/work",
-      "python3 -c 'import os; os.symlink(os.environ[\"HOME\"], \"/tmp/l\")'; rm -rf /tmp/l/work",
-      "node -e 'fs.symlinkSync(\"..\", \"/tmp/l\")' && rm -rf /tmp/l/work",
+      'python3 -c \'import os; os.symlink(os.environ["HOME"], "/tmp/l")\'; rm -rf /tmp/l/work',
+      'node -e \'fs.symlinkSync("..", "/tmp/l")\' && rm -rf /tmp/l/work',
     ];
     assert.deepEqual(all(many), each(many, "many"));
     const few = ["rm -rf /tmp/link", "rm -rf /tmp/ln $TMPDIR/mount", "ln -s a b; rm a.txt", "ln -sf ../a /tmp/l; rm /tmp/l"];
