@@ -488,3 +488,49 @@ fn a_mode_is_set_before_the_message_and_a_refused_one_sends_nothing() {
     let run = finish(set(Some("Not here."))).failed(1);
     assert!(run.stderr.contains("Not here."), "{}", run.stderr);
 }
+
+#[test]
+fn wb2_a_single_steer_is_for_the_run_under_way() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(&home, &["/steer", "use", "tabs"]);
+    let mut connection = gateway.accept();
+    let request = connection.expect("chat.send");
+    assert_eq!(
+        (&request.params["message"], &request.params["whileBusy"]),
+        (&json!("use tabs"), &json!("steer"))
+    );
+    drop(connection);
+    signal(&child, "-KILL");
+    finish(child);
+}
+
+#[test]
+fn ap14_a_single_answer_to_a_question_is_no_message() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(&home, &["allow K7Q2A"]);
+    let mut connection = gateway.accept();
+    let word = connection.expect("approval.resolve");
+    assert_eq!(word.params, json!({"code": "K7Q2A", "decision": "allow"}));
+    connection.answer(&word, &json!({"outcome": "allowed"}));
+    let said = finish(child).ok();
+    assert!(said.stderr.contains("K7Q2A: allowed"), "{}", said.stderr);
+}
+
+#[test]
+fn f44_a_single_command_of_the_prompt_or_an_unknown_one_is_refused_with_what_to_do() {
+    let home = Home::new();
+    for (words, next) in [
+        ("/quit", "Open one: `gsv chat`."),
+        ("/exit", "Open one: `gsv chat`."),
+        ("/queue", "Open one: `gsv chat`."),
+        ("/queue drop 1", "Open one: `gsv chat`."),
+        ("/attach x", "gsv chat --attach FILE MESSAGE"),
+        ("/stauts", "Did you mean `/status`?"),
+        ("/foo bar", "pipe it in: `gsv chat -`"),
+    ] {
+        let run = home.gsv(["chat", words]).failed(2);
+        assert!(run.stderr.contains(next), "{words}: {}", run.stderr);
+    }
+}

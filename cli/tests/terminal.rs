@@ -493,6 +493,36 @@ fn ap12_a_question_that_waits_already_is_shown_when_the_chat_opens_and_y_answers
 }
 
 #[test]
+fn ap14_a_question_of_any_conversation_is_answered_with_its_code_and_never_becomes_a_message() {
+    let (_gateway, _home, mut terminal, mut connection) = at_a_question(&asked(&json!({})));
+    terminal.pictures("K7Q2A: y allows this call once, n denies it");
+    // Of a hook's conversation, which a note of this one told of.
+    terminal.types("allow m3x7c\r");
+    let word = connection.expect("approval.resolve");
+    assert_eq!(word.params, json!({"code": "M3X7C", "decision": "allow"}));
+    connection.answer(&word, &json!({"outcome": "allowed"}));
+    terminal.pictures("M3X7C: allowed");
+    // The code of the question that is shown: bound to what was shown.
+    terminal.types("deny K7Q2A use git\r");
+    let word = connection.expect("approval.resolve");
+    assert_eq!(
+        (&word.params["decision"], &word.params["word"], &word.params["hash"]),
+        (&json!("deny"), &json!("use git"), &json!("h"))
+    );
+    connection.answer(&word, &json!({"outcome": "denied"}));
+    listed(&mut connection, &json!([]));
+    // Words that only look like an answer are a message when the person says so.
+    terminal.types("allow peace\r");
+    for _ in 0..13 {
+        let word = connection.expect("approval.resolve");
+        connection.error(&word, 614, "approval.not_found", "No question has this code.");
+    }
+    terminal.pictures("No call with the code PEACE waits for your word. Send it as a message?");
+    terminal.types("y\r");
+    assert_eq!(connection.expect("chat.send").params["message"], "allow peace");
+}
+
+#[test]
 fn sp10_a_message_at_a_question_about_a_limit_is_sent_at_once_and_the_end_of_the_run_is_told() {
     let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("build\r");

@@ -11,6 +11,7 @@ use gsv_protocol::types::{
 };
 
 use super::{Approve, Draw, Effect, Goes, Input, READING, Turn};
+use crate::chat::decision::Decision;
 use crate::chat::followed::News;
 use crate::chat::outcomes::{self, is_at_limit};
 use crate::chat::view::{now_answer, too_early};
@@ -266,6 +267,15 @@ impl Turn<'_> {
             self.beside.counts_at = None;
             now_answer(&self.beside.waiting).inspect(|text| self.note(text));
         }
+    }
+
+    /// With its code, the word counts at once.
+    pub(super) fn decided_about(&mut self, decision: Decision) {
+        let asked = self.beside.waiting.iter().find(|entry| entry.code == decision.code);
+        let is_kept = decision.answer == ApprovalAnswerKind::Deny && asked.is_some_and(|entry| entry.limit.is_some());
+        self.beside.kept = is_kept.then(|| visible(&decision.code));
+        let params = decision.about(&mut self.beside.waiting);
+        self.effects.push(Effect::Resolve(params));
     }
 
     /// The word is bound to the call that was shown. A word that came at once was meant for something else.

@@ -29,6 +29,7 @@ const ALIASES: [&str; 3] = ["/t", "/thinking", "/?"];
 /// What the gateway's own `/help` does not know.
 pub const HELP_HERE: &str = "/attach FILE       send a file with the next message (`/attach none`: no files)\n\
     y, n               answer the question that waits (other answers: `gsv approval --help`)\n\
+    allow CODE         answer the question with this code, also one of another conversation; `deny CODE [WORD...]`\n\
     /queue             show the messages that wait\n\
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\
@@ -77,7 +78,7 @@ pub fn acts_at_once(text: &str) -> bool {
     is_command(text) && !(is_status && words.next().is_some())
 }
 
-/// A question about a text that looks like a command and is none. A path or a directive does not look like one.
+/// What is wrong with a text that looks like a command and is none. A path or a directive does not look like one.
 pub fn unknown_command(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     let letters = word.strip_prefix('/')?;
@@ -85,10 +86,7 @@ pub fn unknown_command(text: &str) -> Option<String> {
         return None;
     }
     let meant = nearest(word, names()).map(|meant| format!(" Did you mean `{meant}`?"));
-    Some(format!(
-        "There is no command `{word}`.{} Send it as a message? [y = yes]",
-        meant.unwrap_or_default()
-    ))
+    Some(format!("There is no command `{word}`.{}", meant.unwrap_or_default()))
 }
 
 /// Whether the message has another line: after a backslash at the end, or in an open code fence.

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::attach::{Chosen, upload_all};
 use super::complete::HELP_HERE;
 use super::conversation::{Answer, Conversation, answered};
+use super::decision::Decision;
 use super::followed::News;
 use super::picked;
 use super::prompt::{Prompt, Typed};
@@ -62,6 +63,7 @@ enum During {
     Leave,
     Command(String),
     Answer(ApprovalAnswerKind),
+    Decide(Decision),
     /// A message for the run.
     Steer(String),
 }
@@ -204,6 +206,7 @@ impl Talk<'_> {
             Said::Unknown(question) => self.out.note(&question),
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => self.answer(conversation, decision).await,
+            Said::Decide(decision) => self.decide(conversation, line, decision).await,
             // Commands are answered at once; files wait for a message.
             Said::Command(text) => return Some(Some(Outgoing::new(text, Vec::new()))),
             Said::Queue(QueueAsk::Add(text)) | Said::Steer(text) | Said::Message(text) => {
@@ -272,6 +275,7 @@ impl Talk<'_> {
                 During::Interrupt => running.handle(Input::Interrupted, &mut self.view),
                 During::Command(text) => running.command(text, &mut self.view),
                 During::Answer(decision) => running.handle(Input::Decided(decision), &mut self.view),
+                During::Decide(decision) => running.handle(Input::DecidedAbout(decision), &mut self.view),
                 During::Steer(text) => running.steer(text, &mut self.view),
                 During::Leave => {
                     for line in running.take_steering().into_iter().filter(|line| !line.accepted) {
@@ -323,6 +327,11 @@ impl Talk<'_> {
                 During::Command(command) => commands.push(command),
                 During::Leave => return Ok(None),
                 During::Steer(text) => self.queue.push(Outgoing::new(text, Vec::new())),
+                // No answer is under way yet: the same line works a moment later.
+                During::Decide(decision) => self.out.note(&format!(
+                    "Files are being sent. Answer {} when they are there.",
+                    decision.code
+                )),
                 During::Nothing | During::Queued | During::Answer(_) => {}
             }
         }
@@ -345,6 +354,7 @@ impl Talk<'_> {
             Said::Unknown(question) => self.out.note(&question),
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => return During::Answer(decision),
+            Said::Decide(decision) => return During::Decide(decision),
             Said::Command(text) => return During::Command(text),
             Said::Steer(text) => return self.for_the_run(&line, text),
             Said::Message(text) if self.given.steers && self.given.files.is_empty() => {

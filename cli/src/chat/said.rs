@@ -6,6 +6,7 @@ use gsv_protocol::types::ApprovalAnswerKind;
 
 use super::attach::Chosen;
 use super::complete::{acts_at_once, message, unknown_command};
+use super::decision::Decision;
 use super::turn::Ids;
 
 /// Messages that may wait.
@@ -23,6 +24,8 @@ pub enum Said {
     NotSent,
     /// A word about the call that waits.
     Answer(ApprovalAnswerKind),
+    /// A word about the call with a code.
+    Decide(Decision),
     /// A command, which acts at once.
     Command(String),
     /// What to do with the messages that wait.
@@ -69,6 +72,12 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// The text is not what it looks like: asks whether it is a message.
+    pub fn doubt(&mut self, text: String, problem: &str) -> String {
+        self.unknown = Some(text);
+        format!("{problem} Send it as a message? [y = yes]")
+    }
+
     /// Reads a line. `asks`: a call waits for a word.
     pub fn read(&mut self, line: &str, asks: bool) -> Said {
         let text = message(line);
@@ -83,9 +92,11 @@ impl Reader {
             // Any other line is a message of its own.
             _ => {}
         }
-        if let Some(question) = unknown_command(&text) {
-            self.unknown = Some(text);
-            return Said::Unknown(question);
+        if let Some(problem) = unknown_command(&text) {
+            return Said::Unknown(self.doubt(text, &problem));
+        }
+        if let Some(decision) = Decision::read(&text) {
+            return Said::Decide(decision);
         }
         if let Some(path) = text
             .strip_prefix("/attach")
@@ -224,6 +235,12 @@ mod tests {
         assert_eq!(reader.read("Y", true), Said::Answer(ApprovalAnswerKind::Allow));
         assert_eq!(reader.read("no", true), Said::Answer(ApprovalAnswerKind::Deny));
         assert_eq!(reader.read("yes please", true), Said::Message("yes please".to_owned()));
+        for asks in [true, false] {
+            assert!(matches!(reader.read("allow K7Q2A", asks), Said::Decide(_)));
+        }
+        let question = reader.doubt("allow peace".to_owned(), "No call waits.");
+        assert_eq!(question, "No call waits. Send it as a message? [y = yes]");
+        assert_eq!(reader.read("y", true), Said::Message("allow peace".to_owned()));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! News at the prompt as text, and the answers to questions that they bring.
 
+use gsv_protocol::errors;
 use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ChatEvent};
 use tokio::time::Instant;
 
 use super::Talk;
 use crate::chat::assembler::message_text;
+use crate::chat::complete::message;
 use crate::chat::conversation::{Answer, Conversation};
+use crate::chat::decision::Decision;
 use crate::chat::files::{files_of, line};
 use crate::chat::followed::News;
 use crate::chat::headlines::headline;
@@ -125,5 +128,32 @@ impl Talk<'_> {
         }
         let waiting = conversation.waiting(None).await;
         self.ask_again(waiting);
+    }
+    /// Answers the question with a code. It may be of another conversation, such as that of a hook.
+    pub(super) async fn decide(&mut self, conversation: &Conversation, line: &str, decision: Decision) {
+        let _ = self.prompt.ask();
+        let (code, answer) = (decision.code.clone(), decision.answer);
+        let asked = self.waiting.iter().find(|entry| entry.code == code);
+        let is_here = asked.is_some();
+        let is_quiet = answer == ApprovalAnswerKind::Deny && asked.is_some_and(|entry| entry.limit.is_some());
+        let params = decision.about(&mut self.waiting);
+        match conversation
+            .resolve(params)
+            .await
+            .and_then(|result| told(&code, answer, &result, now_ms()))
+        {
+            Ok(_) if is_quiet => {}
+            Ok(words) => self.out.aside(&words),
+            Err(failure) if failure.reason.as_deref() == Some(errors::APPROVAL_NOT_FOUND.reason) => {
+                let problem = format!("No call with the code {code} waits for your word.");
+                let question = self.reader.doubt(message(line), &problem);
+                self.out.note(&question);
+            }
+            Err(failure) => self.out.failure(&failure),
+        }
+        if is_here {
+            let waiting = conversation.waiting(None).await;
+            self.ask_again(waiting);
+        }
     }
 }

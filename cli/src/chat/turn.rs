@@ -165,6 +165,10 @@ impl<'a> Turn<'a> {
                 self.decided(decision, now);
                 Ok(Goes::On)
             }
+            Input::DecidedAbout(decision) => {
+                self.decided_about(decision);
+                Ok(Goes::On)
+            }
             Input::Resolved(code, decision, result) => {
                 self.resolved(&code, decision, result);
                 Ok(Goes::On)

@@ -10,6 +10,7 @@ use gsv_protocol::types::{
 };
 
 use super::assembler::Show;
+use super::decision::Decision;
 use super::followed::News;
 use crate::exit::Outcome;
 
@@ -72,6 +73,8 @@ pub enum Input {
     Steered(MessageId, Result<ChatSendResult, LinkError>),
     /// The user's word about the call that was shown last.
     Decided(ApprovalAnswerKind),
+    /// The user's word about the call with a code.
+    DecidedAbout(Decision),
     /// The time of `wake_at` has come.
     Wake,
 }

@@ -10,6 +10,7 @@ use super::approval_view::{choices, granted, how_long, not_offered, question, to
 use super::context::Context;
 use crate::args::{Allow, ApprovalCommand, Hold, Question};
 use crate::ask;
+use crate::chat::decision::Decision;
 use crate::clean::visible;
 use crate::exit::{Failure, Outcome};
 use crate::units::now_ms;
@@ -107,6 +108,18 @@ async fn allow(context: &Context, args: Allow) -> Outcome {
     }
     let hash = entry.hash.clone();
     answer(context, question, decision, None, Some(hash)).await
+}
+
+/// An answer that was written as a message.
+pub async fn decide(
+    context: &Context,
+    Decision {
+        code,
+        answer: decision,
+        word,
+    }: Decision,
+) -> Outcome {
+    answer(context, Question { code, session: None }, decision, word, None).await
 }
 
 async fn find(context: &Context, asked: &Question) -> Outcome<ApprovalEntry> {

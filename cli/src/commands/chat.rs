@@ -10,15 +10,18 @@ use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey
 use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::approval;
 use super::context::Context;
 use crate::args::{ApproveCalls, Chat};
 use crate::chat::attach::{Chosen, choose, upload_all};
-use crate::chat::complete::is_command;
+use crate::chat::complete::{is_command, unknown_command};
 use crate::chat::conversation::Conversation;
+use crate::chat::decision::Decision;
 use crate::chat::interactive;
+use crate::chat::said::{Reader, Said};
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
-use crate::clean::clean;
+use crate::clean::{clean, one_line};
 use crate::config::{Config, Key};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
@@ -34,7 +37,20 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         None => Context::session(args.session.clone())?,
     };
     let files = choose(&args.attach)?;
-    let message = message(context, &args.message.join(" "))?;
+    let given = args.message.join(" ");
+    let mut message = message(context, &given)?;
+    let mut args = args;
+    // A text of stdin is data, whatever its words are.
+    if given != "-" && message.as_ref() == Some(&given) {
+        match typed(&given)? {
+            Typed::Message => {}
+            Typed::Steer(text) => {
+                args.steer = true;
+                message = Some(text);
+            }
+            Typed::Decision(decision) => return approval::decide(context, decision).await,
+        }
+    }
     if args.interrupt && message.is_none() {
         return Err(Failure::usage(
             "--interrupt needs a message.",
@@ -51,6 +67,35 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     let result = talk(context, session.into_inner(), &args, message, files).await;
     View::new(out).ended(&result);
     result
+}
+
+/// What the words of a single message mean: the same as at the prompt.
+enum Typed {
+    Message,
+    Steer(String),
+    Decision(Decision),
+}
+
+fn typed(words: &str) -> Outcome<Typed> {
+    let at_the_prompt = |what: &str, next: &str| Err(Failure::usage(format!("`{}` {what}", one_line(words, 60)), next));
+    match Reader::default().read(words, false) {
+        Said::Steer(text) => Ok(Typed::Steer(text)),
+        Said::Decide(decision) => Ok(Typed::Decision(decision)),
+        Said::Unknown(_) => Err(Failure::usage(
+            unknown_command(words).unwrap_or_default(),
+            "List the commands: `gsv chat /help`. To send the text as a message, pipe it in: `gsv chat -`.",
+        )),
+        Said::Leave => at_the_prompt("leaves a prompt, and no prompt is open.", "Open one: `gsv chat`."),
+        Said::Queue(_) => at_the_prompt(
+            "is about the messages that wait at a prompt.",
+            "Open one: `gsv chat`. A message that `gsv chat MESSAGE` has sent is taken back with Ctrl-C there.",
+        ),
+        Said::Attach(_) => at_the_prompt(
+            "chooses a file at a prompt.",
+            "Send a file with a message: `gsv chat --attach FILE MESSAGE`.",
+        ),
+        Said::Nothing | Said::NotSent | Said::Answer(_) | Said::Command(_) | Said::Message(_) => Ok(Typed::Message),
+    }
 }
 
 /// By the conversation's own command: a conversation that has had no message yet has no settings that `session.patch` could change.

@@ -7,6 +7,7 @@ import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
+import { isOfHook } from "../prompt/hook.ts";
 import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";
@@ -103,6 +104,11 @@ function toCall(
     : `\`${phrase.node ?? nodes[0]}\` does not offer the tool ${phrase.tool}.`;
 }
 
+/** What a hook brings stands in a message as JSON, whose texts have quotes, or in a fence. Words are followed here without understanding, so they get into no call. */
+const NOT_CALLED = "I put nothing that a hook has brought into a call: I can't tell whether it is meant as a command. A real model can.";
+const mayBeBrought = (words: string, args: Readonly<Record<string, unknown>>): boolean =>
+  words.includes("<<<") || Object.values(args).some((value) => String(value).includes('"'));
+
 /** The next step. Depends only on the conversation. */
 export function demoStep(messages: readonly Message[], tools: readonly ToolDefinition[], systemPrompt: string): Step {
   const results: ToolResultMessage[] = [];
@@ -114,12 +120,14 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
   const said = messages.filter((message) => message.role === "user").map(textOf);
   const words = said.at(-1) ?? "";
   const phrases = parsePhrases(words);
-  const meeting = phrases.length === 0 && isCommissioning(systemPrompt) ? meet(words, said.slice(0, -1), results) : undefined;
+  const isHook = isOfHook(words);
+  const meeting = phrases.length === 0 && !isHook && isCommissioning(systemPrompt) ? meet(words, said.slice(0, -1), results) : undefined;
   if (results.length > 0) return meeting ?? { text: report(results) };
   const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
   if (acts.length > 0) {
     const planned = acts.map((phrase) => toCall(phrase, tools));
     const calls = planned.filter((call) => typeof call !== "string");
+    if (isHook && calls.some((call) => mayBeBrought(words, call.arguments))) return { text: NOT_CALLED };
     if (calls.length > 0) return { calls };
     return { text: [...new Set(planned)].join("\n") };
   }

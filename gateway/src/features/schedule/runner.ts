@@ -14,6 +14,7 @@ import type { RunEnd } from "../../ports/session.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import { higher, isForeign } from "../../ports/taint.ts";
 import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
+import { hookLine } from "../../prompt/hook.ts";
 import { LAST, NONE } from "../../schedule/beat.ts";
 import { type CronEngine, due, nextTime } from "../../schedule/schedule.ts";
 import { look, type LookPorts, readFile } from "./beat-look.ts";
@@ -358,11 +359,9 @@ function failingText(name: string, error = ""): string {
 function textFor(job: Job, run: JobRun, now: number, tz: string): string {
   const { spec, name } = job.body;
   const { given } = run.body;
-  if (given !== undefined && nounOf(job) === "hook")
-    return `[The hook "${name}" was called by another service. No person has written this just now.]\n${given.text}`;
+  if (given !== undefined && nounOf(job) === "hook") return `${hookLine(name)}\n${given.text}`;
   const late = run.body.byHand === true ? "" : lateText(run.ts, now, tz);
   const said = spec.mode === "task" ? spec.message : spec.text;
-  const why = given === undefined ? "" : `, because the hook "${given.hook}" was called by another service`;
-  const brought = given === undefined ? "" : `\n\n${given.text}`;
-  return `[The job "${name}" runs now${late}${why}. No person has written this just now.]\n${said}${brought}`;
+  if (given !== undefined) return `${hookLine(given.hook, { name, late })}\n${said}\n\n${given.text}`;
+  return `[The job "${name}" runs now${late}. No person has written this just now.]\n${said}`;
 }
