@@ -80,9 +80,6 @@ impl Tool for Bash {
     fn invoke(&self, args: Value, mut context: CallContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let (spec, yield_ms) = self.spec(args::parse(args)?, &context).await?;
-            if context.cancel.is_cancelled() {
-                return Err(ToolError::Cancelled { tail: None });
-            }
             let started = Instant::now();
             let session = self.sessions.start(spec, context.on_started.take()).await?;
             if session.is_background() {

@@ -15,11 +15,12 @@ mod limits;
 #[path = "bash/supervisor.rs"]
 mod supervisor;
 
+use std::ffi::OsString;
 use std::time::Duration;
 
-use common::{Lab, is_running, tier, until};
+use common::{Lab, PATIENCE, is_running, tier, until};
 use gsv_sandbox::Tier;
-use gsv_tools::{CallContext, Cancel, Progress};
+use gsv_tools::{CallContext, Cancel, Progress, Supervisor};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -280,6 +281,74 @@ async fn p6_2_live_output_splits_no_character_and_loses_nothing() {
     let (done, chunks) = tokio::join!(call, watch);
     assert_eq!(chunks.concat(), done.unwrap()["output"].as_str().unwrap());
     assert!(chunks.len() > 1 && !chunks.concat().contains('\u{FFFD}'));
+}
+
+#[tokio::test]
+async fn p6_2_live_output_is_sent_at_most_every_50_ms() {
+    let lab = Lab::new();
+    let (progress, mut news) = mpsc::channel::<Progress>(1000);
+    let context = CallContext {
+        progress: Some(progress),
+        ..CallContext::new("p/2")
+    };
+    let begin = Instant::now();
+    let command = "i=0; while [ $i -lt 100 ]; do echo $i; sleep 0.005; i=$((i+1)); done";
+    let done = lab
+        .call_with("Bash", json!({"command": command}), context)
+        .await
+        .unwrap();
+    // The last part is sent at the end, without a pause before it.
+    let most = begin.elapsed().as_millis() / 50 + 1;
+    let mut chunks = Vec::new();
+    while let Some(news) = news.recv().await {
+        chunks.push(news.chunk);
+    }
+    assert_eq!(chunks.concat(), done["output"].as_str().unwrap());
+    assert!(chunks.len() as u128 <= most, "{} parts, at most {most}", chunks.len());
+}
+
+/// A supervisor that goes on after its command, until it can open the pipe that its first argument names.
+const ENDLESS: &str = r#"
+pipe=$1; shift 4
+mkfifo "$pipe"
+setsid sh -c 'echo $$; read -r go; exec "$@" >/dev/null 2>&1' sh "$@"
+read -r end <"$pipe"
+"#;
+
+#[tokio::test]
+async fn p14_a_command_that_can_not_be_ended_is_listed_as_such() {
+    // Nothing about it depends on the sandbox, and it takes seconds.
+    if tier().is_some() {
+        return;
+    }
+    let lab = Lab::with(|config| {
+        config.supervisor = Supervisor::Program {
+            program: "/bin/sh".into(),
+            args: ["-c", ENDLESS, "sh"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([config.workspace.join("pipe").into()])
+                .collect(),
+            limits: None,
+        };
+    });
+    let call = json!({"command": "sleep 300", "background": true});
+    let started = lab.call_with("Bash", call, CallContext::new("e")).await.unwrap();
+    assert_eq!(started["status"], "running");
+    let kill = json!({"action": "kill", "sessionId": "e"});
+    assert_eq!(lab.reason("Process", kill).await, "tool.failed");
+    let becomes = async |field: &str, value: &str| {
+        let list = || lab.ok("Process", json!({"action": "list"}));
+        let change = async { while list().await["sessions"][0][field] != value {} };
+        tokio::time::timeout(PATIENCE, change)
+            .await
+            .expect("it does not become so");
+    };
+    becomes("note", "it did not end when it was killed").await;
+    becomes("status", "running").await;
+    std::fs::write(lab.ws("pipe"), "end\n").unwrap();
+    // Nothing has said how it ended.
+    becomes("status", "unknown").await;
 }
 
 #[tokio::test]

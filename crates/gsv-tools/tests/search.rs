@@ -443,3 +443,14 @@ async fn f20_a_search_below_a_folder_looks_at_no_other_folder() {
     let found = lab.ok("Glob", json!({"pattern": "*.txt", "path": "a/deep"})).await;
     assert_eq!((&found["count"], found.get("skippedDirectories")), (&json!(1), None));
 }
+
+#[tokio::test]
+async fn p6_2_a_file_with_the_name_of_gits_store_is_found() {
+    let lab = Lab::new();
+    lab.put("worktree/.git", "gitdir: needle\n");
+    lab.put("main/.git/HEAD", "needle\n");
+    let found = lab.ok("Glob", json!({"pattern": "**/*", "hidden": true})).await;
+    assert_eq!(strings(&found["matches"]), ["worktree/.git"]);
+    let found = lab.ok("Grep", json!({"pattern": "needle", "hidden": true})).await;
+    assert_eq!(places(&found), ["worktree/.git:1"]);
+}

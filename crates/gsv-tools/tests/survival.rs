@@ -29,7 +29,7 @@ use self::recovery::{
 use self::scene::{Scene, node};
 use self::tree::{FAR, tree_ends};
 #[cfg(target_os = "linux")]
-use self::tree::{FAR_CHILD, FAR_ORPHAN, FAR_SCRIPT, chain_ends, others_go_on, timeout_ends_tree};
+use self::tree::{FAR_CHILD, FAR_ORPHAN, FAR_SCRIPT, chain_ends, far_gets_term, others_go_on, timeout_ends_tree};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -81,7 +81,10 @@ const TESTS: [Test; 9] = [
 
 /// Only Linux tells which processes belong to a command after they have left its tree.
 #[cfg(target_os = "linux")]
-const ON_LINUX: [Test; 8] = [
+const ON_LINUX: [Test; 9] = [
+    ("f20_p14_processes_in_other_sessions_get_term_before_kill", |scene| {
+        block(far_gets_term(scene));
+    }),
     (
         "f20_p14_a_cancelled_call_ends_children_of_processes_that_left_its_session",
         |scene| {

@@ -184,12 +184,6 @@ impl Beneath {
     }
 
     fn open_any_dir(&self, rel: &RelPath) -> Result<OwnedFd, ToolError> {
-        if rel.is_root() {
-            return self
-                .root
-                .try_clone()
-                .map_err(|error| ToolError::io("open the workspace", error));
-        }
         if let Some(result) = self.openat2(&rel.joined(), DIR_FLAGS) {
             match result {
                 Err(Errno::XDEV) => {}

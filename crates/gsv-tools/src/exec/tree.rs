@@ -69,19 +69,15 @@ impl Tree {
                 process.signal(Signal::KILL);
             }
             // KILL is sent, not done: a process ends when the system gives it its next turn.
-            while self.found.iter().any(Process::is_running) {
-                if Instant::now() >= until {
-                    return false;
-                }
+            while self.found.iter().any(Process::is_running) && Instant::now() < until {
                 std::thread::sleep(PAUSE);
             }
+            self.found.retain(Process::is_running);
             // The end of a process can let those that it had stopped go on.
-            self.found.clear();
-            if !self.look(Signal::KILL) {
-                return true;
-            }
-            if Instant::now() >= until {
-                return false;
+            self.look(Signal::KILL);
+            let is_over = self.found.is_empty();
+            if is_over || Instant::now() >= until {
+                return is_over;
             }
         }
     }
@@ -132,5 +128,87 @@ impl Tree {
             || parents.any(|parent| parent.pid() == listed.parent && parent.is_running())
             || host::environment_has(pid, &self.mark)
             || (self.output.as_ref()).is_some_and(|output| host::prints_to(pid, output))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A script that says a byte when it runs.
+    fn script(text: &str, mark: &str) -> Child {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", text])
+            .env(MARK, mark)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    fn process(pid: u32) -> Process {
+        Process::new(pid, host::start_time(pid).unwrap())
+    }
+
+    fn gone() -> Process {
+        Process::new(u32::MAX - 7, "1".into())
+    }
+
+    fn tree(command: Process, supervisor: Process, mark: &str) -> Tree {
+        Tree {
+            mark: format!("{MARK}={mark}").into_bytes(),
+            output: None,
+            supervisor,
+            command,
+            found: vec![],
+        }
+    }
+
+    #[test]
+    fn f20_a_process_that_is_known_is_stopped_before_it_is_killed_so_that_it_starts_no_others() {
+        // It waits for none of those that it starts, so only its own stop lets a look find nothing new.
+        let text =
+            "trap '' TERM; printf x; while :; do sleep 0.1 & i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; done";
+        let mut child = script(text, "/f20/known");
+        let mut tree = tree(process(child.id()), gone(), "/f20/known");
+        tree.signal(Signal::TERM);
+        assert!(tree.found.contains(&process(child.id())));
+        let until = Instant::now() + Duration::from_secs(5);
+        let is_over = tree.end(until);
+        let was_quiet = Instant::now() < until;
+        let _ = child.kill();
+        child.wait().unwrap();
+        assert!(is_over && was_quiet && tree.found.is_empty());
+    }
+
+    #[test]
+    fn f20_a_process_belongs_by_its_session_or_parent_as_long_as_no_later_process_has_that_pid() {
+        let me = process(std::process::id());
+        let earlier = Process::new(me.pid(), "an earlier one".into());
+        let listed = |parent, session| Listed {
+            process: Process::new(u32::MAX - 8, "1".into()),
+            parent,
+            session,
+        };
+        let has = |command: &Process, supervisor: &Process, listed: &Listed| {
+            tree(command.clone(), supervisor.clone(), "/f20/none").has(listed)
+        };
+        let (of_session, of_parent) = (listed(0, me.pid()), listed(me.pid(), 0));
+        for [command, supervisor] in [[&me, &gone()], [&gone(), &me]] {
+            assert!(has(command, supervisor, &of_session) && has(command, supervisor, &of_parent));
+            assert!(!has(command, supervisor, &listed(0, 0)));
+        }
+        for [command, supervisor] in [[&earlier, &gone()], [&gone(), &earlier]] {
+            // Another process has its number now.
+            assert!(!has(command, supervisor, &of_session) && !has(command, supervisor, &of_parent));
+        }
+        // A leader that has ended has left its session behind, and no one has its number.
+        let leader = Process::new(u32::MAX - 9, "1".into());
+        let left = listed(0, leader.pid());
+        assert!(has(&leader, &gone(), &left) && !has(&leader, &gone(), &listed(leader.pid(), 0)));
     }
 }

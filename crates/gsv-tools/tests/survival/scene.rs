@@ -18,7 +18,7 @@ pub(crate) struct Scene {
     /// First, so that no command outlives the folder.
     _commands: KillOnDrop,
     pub(crate) dir: TempDir,
-    kind: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 pub(crate) const CALL: &str = "session/run/0/0";

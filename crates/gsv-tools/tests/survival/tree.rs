@@ -130,3 +130,32 @@ pub(crate) async fn others_go_on(scene: &Scene) {
     }
     assert_eq!(outlive, [false, false]);
 }
+
+/// KILL comes later, and a process that has got TERM before has ended by that.
+#[cfg(target_os = "linux")]
+pub(crate) async fn far_gets_term(scene: &Scene) {
+    use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+    if scene.kind != "shell" {
+        // That supervisor is the parent of orphans itself.
+        return;
+    }
+    set_child_subreaper(Some(getpid())).unwrap();
+    let (tools, _events) = scene.tools();
+    let cancel = gsv_tools::Cancel::default();
+    let context = CallContext {
+        cancel: cancel.clone(),
+        ..CallContext::new(CALL)
+    };
+    let command = "(setsid sh -c 'echo $$ >far; exec sleep 300' &); sleep 300";
+    let call = tools.invoke("Bash", json!({"command": command}), context);
+    let end = async {
+        far_runs(scene, "far").await;
+        cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(call, end);
+    assert_eq!(result.unwrap_err().reason(), "tool.cancelled");
+    let far = std::fs::read_to_string(scene.ws("far")).unwrap();
+    let far = Pid::from_raw(far.trim().parse().unwrap()).unwrap();
+    let (_, status) = waitpid(Some(far), WaitOptions::empty()).unwrap().unwrap();
+    assert_eq!(status.terminating_signal(), Some(15));
+}
