@@ -1,5 +1,6 @@
 /** What a sandbox costs a command: the same command on three nodes of this machine, which take turns. */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { median, start, stop } from "./process.ts";
 import { gsv, type Gsv } from "./system.ts";
@@ -30,10 +31,12 @@ interface Listed {
   readonly sandbox?: { readonly tier?: string };
 }
 
-/** The profile of the user's login shell would be a part of each sample, so the shell is `sh`. */
+/** What the user's login shell does at its start would be a part of each sample, so the shell is `sh`, with a home without a profile. */
 export async function sandboxCost(system: Gsv, samples: number): Promise<SandboxCost> {
   const client = await system.open("bench-sandbox");
   const policy = join(system.env["GSV_CONFIG_DIR"] ?? "", "node.toml");
+  // Not among temporary files, which bubblewrap covers.
+  const home = mkdtempSync(join(homedir(), ".gsv-bench-"));
   const stops: (() => Promise<void>)[] = [];
   const times = new Map<string, number[]>();
   try {
@@ -41,7 +44,8 @@ export async function sandboxCost(system: Gsv, samples: number): Promise<Sandbox
       const workspace = join(system.home, node.id);
       mkdirSync(workspace);
       writeFileSync(policy, node.policy, { mode: 0o600 });
-      const child = start(gsv, ["node", "--id", node.id, "--workspace", workspace], { ...system.env, SHELL: "/bin/sh", ...node.env });
+      const env = { ...system.env, HOME: home, SHELL: "/bin/sh", ...node.env };
+      const child = start(gsv, ["node", "--id", node.id, "--workspace", workspace], env);
       stops.push(() => stop(child));
       const found = await online(client, node.id);
       if (found.sandbox?.tier === node.tier) times.set(node.id, []);
@@ -56,6 +60,7 @@ export async function sandboxCost(system: Gsv, samples: number): Promise<Sandbox
   } finally {
     for (const end of stops) await end();
     rmSync(policy, { force: true });
+    rmSync(home, { recursive: true, force: true });
     client.close();
   }
   const cost = (id: string): number | undefined => {
