@@ -39,9 +39,12 @@ mod plan;
 mod probe;
 mod profile;
 mod protect;
+#[cfg(target_os = "linux")]
+mod relative;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
 mod sockets;
 
 pub use caches::{DEFAULT_CACHES, prepare};

@@ -3,19 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::relative::listed;
+
 /// Sockets that are masked, at most.
 const SOCKETS: usize = 1000;
 /// Entries of writable folders that are looked at, at most.
 const ENTRIES: usize = 500_000;
-
-/// The paths in `/proc/net/unix`. PURE.
-fn paths(listing: &str) -> impl Iterator<Item = PathBuf> {
-    // Num RefCount Protocol Flags Type St Inode Path; abstract names begin with `@`.
-    listing
-        .lines()
-        .filter_map(|line| line.find(" /").and_then(|at| line.get(at + 1..)))
-        .map(PathBuf::from)
-}
 
 /// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. Those of
 /// earlier commands are not listed, because they belong to another network.
@@ -24,10 +17,16 @@ fn paths(listing: &str) -> impl Iterator<Item = PathBuf> {
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
 ///
 /// # Errors
-/// A sentence: such a socket is not at its place, and the folder is too large to look for it.
+/// A sentence: such a socket is not at its place, and the folder is too large to look for it; or a program has left the folder of a socket
+/// that it bound by a relative path.
 pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
-    among(paths(&String::from_utf8_lossy(&listing)), covered, writable, ENTRIES)
+    let (absolute, mut relative): (Vec<_>, Vec<_>) =
+        listed(&String::from_utf8_lossy(&listing)).partition(|socket| socket.path.is_absolute());
+    relative.retain(|socket| socket.is_open);
+    let located = crate::relative::absolute(&relative)?;
+    let paths = absolute.into_iter().map(|socket| socket.path);
+    among(paths.chain(located), covered, writable, ENTRIES)
 }
 
 fn among(
@@ -98,17 +97,6 @@ fn is_socket(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sb4_paths_are_read_and_abstract_names_are_not() {
-        let listing = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 20219 /run/docker.sock\n\
-            0000000000000000: 00000003 00000000 00000000 0001 03 23115\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 1 @/tmp/.X11-unix/X0\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 2 /home/u/a b.sock\n";
-        let found: Vec<PathBuf> = paths(listing).collect();
-        assert_eq!(found, [Path::new("/run/docker.sock"), Path::new("/home/u/a b.sock")]);
-    }
 
     #[test]
     fn sb4_a_socket_outside_is_found_and_one_in_a_covered_folder_is_not() {

@@ -29,7 +29,10 @@ use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 
 use self::attempts::attempts;
 use self::files::{caches, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
-use self::others::{masks_moved_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans, starts_once};
+use self::others::{
+    masks_moved_sockets, masks_relative_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans,
+    starts_once,
+};
 use self::projects::{other_mounts, protects, protects_linked, races};
 use self::scene::Scene;
 use self::tiers::{all_open, canaries_hold, missing_tier, program_in_a_shared_folder};
@@ -59,13 +62,14 @@ const IN_EACH_TIER: [Test; 12] = [
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
 ];
-const IN_BUBBLEWRAP: [Test; 8] = [
+const IN_BUBBLEWRAP: [Test; 9] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     (
         "sb4_sockets_of_other_programs_in_the_workspace_are_masked",
         masks_sockets,
     ),
+    ("sb4_sockets_with_relative_paths_are_masked", masks_relative_sockets),
     (
         "sb4_a_socket_of_another_program_that_a_command_has_moved_is_masked",
         masks_moved_sockets,

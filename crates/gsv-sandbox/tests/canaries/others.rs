@@ -118,6 +118,45 @@ pub(crate) fn masks_sockets(tier: Tier) {
     );
 }
 
+/// The kernel does not tell the folder of a socket that was bound by a relative path.
+pub(crate) fn masks_relative_sockets(tier: Tier) {
+    if !has_python() {
+        return;
+    }
+    let scene = Scene::new(Profile::Workspace);
+    let folder = scene.path("other");
+    for (name, code) in [
+        ("stays", "s.listen()"),
+        ("leaves", "s.listen(); os.chdir('/')"),
+        ("datagrams", "os.chdir('/')"),
+    ] {
+        let kind = if name == "datagrams" { "DGRAM" } else { "STREAM" };
+        let code = format!(
+            "import os, socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_{kind}); s.bind('{name}'); {code}; print('up', flush=True); sys.stdin.read()"
+        );
+        let mut other = Command::new("python3")
+            .args(["-c", &code])
+            .current_dir(&folder)
+            .env("PWD", &folder)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut up = [0; 3];
+        std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut up).unwrap();
+        let connect = format!(
+            "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX, socket.SOCK_{kind}).connect('{}')\"",
+            folder.join(name).display()
+        );
+        let output = scene.sh(tier, &connect);
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {errors}");
+        assert!(errors.contains("ConnectionRefusedError"), "{name}: {errors}");
+    }
+}
+
 /// The kernel lists a socket under its first path, also after an earlier command has moved a folder above it.
 pub(crate) fn masks_moved_sockets(tier: Tier) {
     let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
