@@ -1,6 +1,7 @@
 /** Scripts say how to use them instead of doing work that was not asked for. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { ROOT } from "./root.ts";
 
@@ -24,3 +25,21 @@ for (const [name, command, before] of [
     assert.match(stderr, new RegExp(`--bogus[^]*Usage: ${name}`));
   });
 }
+
+test("./scripts/bench says how to use it, and measures nothing for an argument that it does not know", () => {
+  const help = run("./scripts/bench", ["--help"]);
+  assert.equal(help.status, 0);
+  assert.match(help.stdout, /--against CHECKOUT {2}compare/);
+  for (const args of [["--bogus"], ["--json"]]) {
+    const { status, stdout, stderr } = run("./scripts/bench", args);
+    assert.deepEqual([status, stdout], [2, ""]);
+    assert.match(stderr, /--quick/);
+  }
+});
+test("./scripts/bench --against needs a checkout with a built version, and says how to build it", () => {
+  for (const args of [["--against"], ["--against", tmpdir()], ["--quick", "--against", "/nonexistent"]]) {
+    const { status, stdout, stderr } = run("./scripts/bench", args);
+    assert.deepEqual([status, stdout], [2, ""]);
+    assert.match(stderr, /has no built version: run \.\/scripts\/bench --quick in it once\./);
+  }
+});
