@@ -1,4 +1,4 @@
-//! Tables: aligned columns, the last one cut to the terminal. Pure: gives text, prints nothing.
+//! Tables: aligned columns, cut to the terminal: the last one first, then the widest. Pure: gives text, prints nothing.
 
 use crate::clean::one_line;
 use crate::width::{columns, cut, pad};
@@ -35,6 +35,17 @@ impl<const N: usize> Table<N> {
         if let Some(width) = width {
             for wide in widths.iter_mut().take(last) {
                 *wide = (*wide).min(CELL_COLUMNS);
+            }
+            // The first column has the names that a person copies, so it is cut last.
+            let fixed = last * GAP.len() + LEAST_COLUMNS.min(widths[last]);
+            for from in [1, 0] {
+                while fixed + widths.iter().take(last).sum::<usize>() > width {
+                    let columns = widths.iter_mut().take(last).skip(from);
+                    match columns.max_by_key(|wide| **wide).filter(|wide| **wide > LEAST_COLUMNS) {
+                        Some(wide) => *wide -= 1,
+                        None => break,
+                    }
+                }
             }
             let before: usize = widths.iter().take(last).map(|wide| wide + GAP.len()).sum();
             if let Some(wide) = widths.last_mut() {
@@ -81,6 +92,34 @@ mod tests {
                 "longer-id  a note that does not fit"
             ]
         );
+    }
+
+    #[test]
+    fn in_a_narrow_terminal_the_widest_columns_are_cut_and_the_first_one_last() {
+        let row = [
+            "backup-of-the-house",
+            "standard",
+            "1,234",
+            "0",
+            "12 minutes ago",
+            "says what matters",
+        ];
+        let table = Table::new(
+            ["name", "form", "accepted", "refused", "last", "does"],
+            [row.map(str::to_owned)],
+        );
+        for (width, name) in [
+            (60, "backup-of-"),
+            (68, "backup-of-the-house"),
+            (200, "backup-of-the-house"),
+        ] {
+            let lines = table.lines(Some(width));
+            assert!(lines.iter().all(|line| columns(line) <= width), "{lines:?}");
+            assert!(lines[1].starts_with(name), "{lines:?}");
+        }
+        assert_eq!(table.lines(Some(200)), table.lines(None));
+        // So narrow that nothing fits: each column keeps a part.
+        assert!(table.lines(Some(10)).iter().all(|line| columns(line) < 70));
     }
 
     #[test]

@@ -37,6 +37,36 @@ fn config_values_are_json_first_and_strings_else() {
 }
 
 #[test]
+fn f39_a_setting_of_the_command_line_names_the_command_that_has_it() {
+    for (args, next) in [
+        (
+            &["config", "get", "chat.enter"][..],
+            "`gsv local-config get chat.enter`",
+        ),
+        (
+            &["config", "set", "chat.enter", "steer"],
+            "`gsv local-config set chat.enter VALUE`",
+        ),
+        (
+            &["config", "unset", "chat.enter"],
+            "`gsv local-config unset chat.enter`",
+        ),
+    ] {
+        let method = args[..2].join(".");
+        let run = refused(args, &method, 600, "config.unknown_path", "There is no such setting.").failed(2);
+        assert!(run.stderr.contains(next), "{}", run.stderr);
+    }
+    let run = refused(
+        &["config", "get", "chat.entr"],
+        "config.get",
+        600,
+        "config.unknown_path",
+        "There is no such setting.",
+    );
+    assert!(!run.failed(2).stderr.contains("local-config"));
+}
+
+#[test]
 fn f4_s5_a_key_comes_from_stdin() {
     let gateway = FakeGateway::new();
     let home = gateway.home();

@@ -232,6 +232,42 @@ fn sb12_the_doctor_tests_the_sandbox_of_the_folder_that_the_node_works_in() {
 }
 
 #[test]
+fn hk10_the_doctor_names_a_hook_that_refuses_its_deliveries() {
+    let hook = |name: &str| {
+        json!({"name": name, "path": "/hooks/x", "agentId": "main", "form": "github", "only": [], "createdAtMs": 0,
+            "target": {"kind": "job", "jobId": "report"}, "accepted": 0, "ignored": 0, "refused": 0, "waiting": 0})
+    };
+    let mut broken = hook("pay");
+    broken["problem"] = json!("Its job was removed.");
+    let report = played(&["doctor", "--json"], |connection| {
+        before_the_model(connection);
+        let request = connection.expect("config.get");
+        connection.answer(
+            &request,
+            &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
+        );
+        overview(connection);
+        serve(
+            connection,
+            "hook.list",
+            &json!({}),
+            &json!({"hooks": [hook("gh"), broken]}),
+        );
+    })
+    .failed(1)
+    .json();
+    let checks = report["checks"].as_array().unwrap();
+    let hooks: Vec<_> = checks.iter().filter(|check| check["name"] == "hooks").collect();
+    assert_eq!(hooks[0]["level"], "fail");
+    assert_eq!(hooks[0]["found"], "pay refuses its deliveries: Its job was removed.");
+    assert!(hooks[0]["next"].as_str().unwrap().contains("gsv hook show pay"));
+    assert_eq!(
+        (&hooks[1]["level"], &hooks[1]["found"]),
+        (&json!("ok"), &json!("1 of 2 can take deliveries"))
+    );
+}
+
+#[test]
 fn p9_the_doctor_reports_problems_of_channels() {
     let run = played_all(
         &["doctor", "--json"],

@@ -91,6 +91,47 @@ fn wb2_with_the_setting_enter_sends_a_line_to_the_run_once() {
 }
 
 #[test]
+fn wb2_the_setting_counts_from_the_next_enter_in_a_chat_that_is_open() {
+    let (_gateway, home, mut terminal, mut connection, run) = in_a_run(&["chat"]);
+    terminal.types("first\r");
+    terminal.pictures("queued: first");
+    home.gsv(["local-config", "set", "chat.enter", "steer"]).ok();
+    terminal.types("use tabs\r");
+    terminal.pictures("for the run: use tabs");
+    assert_eq!(connection.expect("chat.send").params["whileBusy"], "steer");
+    home.gsv(["local-config", "set", "chat.enter", "queue"]).ok();
+    terminal.types("third\r");
+    terminal.pictures("queued: third");
+    drop((terminal, run));
+}
+
+#[test]
+fn wb1_a_message_that_waits_at_the_gateway_is_in_the_list() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let mut terminal = Terminal::gsv(&home, &["chat"]);
+    let mut connection = gateway.accept();
+    let follow = connection.expect("session.subscribe");
+    connection.answer(
+        &follow,
+        &json!({"sessionKey": SESSION, "seq": 0, "events": [], "state": "idle"}),
+    );
+    terminal.shows("› ");
+    terminal.types("and then this\r");
+    let request = connection.expect("chat.send");
+    let own = &request.params["runId"];
+    connection.answer(
+        &request,
+        &json!({"status": "started", "runId": own, "queued": true, "seq": 1}),
+    );
+    nothing_asked(&mut connection);
+    terminal.pictures("queued behind another message");
+    terminal.types("/queue\r");
+    terminal.pictures("Ctrl-C takes it back: and then this");
+    assert!(!terminal.picture().contains("No message waits."));
+}
+
+#[test]
 fn wb3_a_line_that_the_run_has_not_had_is_followed_as_the_next_turn() {
     let (_gateway, _home, mut terminal, mut connection, run) = in_a_run(&["chat"]);
     terminal.types("/steer use tabs\r");

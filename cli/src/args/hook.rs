@@ -44,7 +44,7 @@ pub struct HookAdd {
     /// Only deliveries for which this is true, such as `body.action=opened,reopened` (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
     pub only: Vec<String>,
-    /// Run this job, beside its schedule: the model reads the text of the job, and then MESSAGE or else the whole body
+    /// Run this job, an id or a name, beside its schedule: the model reads the text of the job, and then MESSAGE or else the whole body
     #[arg(long, value_name = "JOB", conflicts_with_all = ["agent", "remind", "to", "session", "model", "think", "time_limit", "quiet", "best_effort"])]
     pub job: Option<String>,
     /// Agent

@@ -74,6 +74,11 @@ impl Turn<'_> {
         is_about_limit && self.is_known()
     }
 
+    /// Whether the message waits at the gateway, behind another one or a question.
+    pub const fn is_behind(&self) -> bool {
+        self.beside.behind
+    }
+
     /// The calls that still wait for a word.
     pub fn into_waiting(self) -> Vec<ApprovalEntry> {
         self.beside.waiting

@@ -302,6 +302,11 @@ impl Running<'_> {
         self.turn.is_known()
     }
 
+    /// Whether the message waits at the gateway.
+    pub fn is_behind(&self) -> bool {
+        self.turn.is_behind()
+    }
+
     /// Whether a message ends the run that waits.
     pub fn gives_way(&self) -> bool {
         self.turn.gives_way()

@@ -21,6 +21,7 @@ use super::view::{View, now_answer};
 use crate::clean::{clean, one_line};
 use crate::client::Account;
 use crate::commands::stop::stopped_words;
+use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
@@ -31,7 +32,7 @@ pub struct Given<'a> {
     pub files: Vec<Chosen>,
     pub verbose: bool,
     pub approve: Approve,
-    /// A line that is typed during an answer is for the run under way.
+    /// A line that is typed during an answer is for the run under way, whatever the setting says.
     pub steers: bool,
     pub out: Output,
 }
@@ -46,6 +47,8 @@ struct Talk<'a> {
     queue: Queue,
     /// Calls that wait for a word while no answer is under way, the one that was shown last first.
     waiting: Vec<ApprovalEntry>,
+    /// The message that the gateway has and that waits there, behind another one or a question.
+    behind: Option<String>,
     /// From when on a word counts for the first of them. None: it does, and the person was told so.
     counts_at: Option<Instant>,
     interrupts: &'a mut Signal,
@@ -91,6 +94,7 @@ pub async fn talk(
         reader: Reader::default(),
         queue: Queue::default(),
         waiting: Vec::new(),
+        behind: None,
         counts_at: None,
         interrupts,
     };
@@ -234,6 +238,7 @@ impl Talk<'_> {
             }
         };
         let is_help = message.text == "/help";
+        let text = message.text.clone();
         let request = Request {
             message: message.text,
             files: uploaded,
@@ -252,6 +257,7 @@ impl Talk<'_> {
             let _ = running.command(command, &mut self.view);
         }
         let result = loop {
+            self.behind = running.is_behind().then(|| text.clone());
             let during = tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => During::Interrupt,
@@ -292,6 +298,7 @@ impl Talk<'_> {
                 break result;
             }
         };
+        self.behind = None;
         let is_known = running.is_known();
         self.prompt.set_busy(false);
         for line in running.take_steering().into_iter().rev() {
@@ -357,7 +364,7 @@ impl Talk<'_> {
             Said::Decide(decision) => return During::Decide(decision),
             Said::Command(text) => return During::Command(text),
             Said::Steer(text) => return self.for_the_run(&line, text),
-            Said::Message(text) if self.given.steers && self.given.files.is_empty() => {
+            Said::Message(text) if self.given.files.is_empty() && self.steers() => {
                 return self.for_the_run(&line, text);
             }
             Said::Queue(QueueAsk::Add(_)) | Said::Message(_) if self.queue.is_full() => {
@@ -377,6 +384,11 @@ impl Talk<'_> {
             Said::Queue(ask) => self.change_queue(&ask),
         }
         During::Nothing
+    }
+
+    /// Whether a line is for the run under way. The setting is read when Enter is pressed, so that a change counts at once.
+    fn steers(&self) -> bool {
+        self.given.steers || Config::load().is_ok_and(|config| config.get(Key::ChatEnter) == Some("steer"))
     }
 
     fn for_the_run(&mut self, line: &str, text: String) -> During {

@@ -379,9 +379,9 @@ impl<'a> Turn<'a> {
         }
         self.withdraws();
         self.note(if self.beside.behind {
-            "withdrawing your message… (Ctrl-C again leaves it in the queue)"
+            "withdrawing your message… (a Ctrl-C now leaves it in the queue)"
         } else {
-            "stopping… (Ctrl-C again leaves the run alone)"
+            "stopping… (a Ctrl-C now leaves the run alone)"
         });
         self.abort_deadline = Some(now + ABORT_PATIENCE);
         self.effects.push(Effect::Abort(ChatAbortParams {

@@ -247,7 +247,7 @@ fn p14_ctrl_c_aborts_the_run_and_a_second_one_leaves() {
     let mut followed = followed();
     let mut turn = start(&mut followed, None);
     turn.plays(accepted(1), 0);
-    let stopping = "note stopping… (Ctrl-C again leaves the run alone)";
+    let stopping = "note stopping… (a Ctrl-C now leaves the run alone)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [stopping, "abort R"]);
     assert_eq!(turn.wake_at(), seconds(6));
     assert_eq!(turn.plays(Input::Aborted(Ok(())), 1), [""; 0]);
@@ -591,7 +591,7 @@ fn ap12_at_the_prompt_a_question_before_the_message_is_shown_and_ctrl_c_says_wha
     let listed = Input::Looked(None, vec![earlier("K7Q2A")]);
     assert_eq!(turn.plays(listed, 0), ["question K7Q2A"]);
     assert!(turn.asks() && !turn.gives_way());
-    let withdrawing = "note withdrawing your message… (Ctrl-C again leaves it in the queue)";
+    let withdrawing = "note withdrawing your message… (a Ctrl-C now leaves it in the queue)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
     let aborted = chat(json!({"state": "aborted", "sessionSeq": 4}));
     let end = turn.plays(aborted, 2);
@@ -699,7 +699,7 @@ fn wb9_ctrl_c_takes_a_message_for_the_run_back_and_the_run_goes_on() {
     turn.plays(Input::Looked(None, Vec::new()), 0);
     let delta = json!({"runId": "before", "state": "delta", "step": 1, "attempt": 1, "offset": 0, "text": "On.\n\n"});
     turn.plays(chat(delta), 0);
-    let withdrawing = "note withdrawing your message… (Ctrl-C again leaves it in the queue)";
+    let withdrawing = "note withdrawing your message… (a Ctrl-C now leaves it in the queue)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
     let end = turn.plays(chat(json!({"state": "aborted", "sessionSeq": 4})), 2);
     let words = "end 130: Your message is withdrawn. The run before it goes on.";
@@ -715,6 +715,6 @@ fn wb2_ctrl_c_stops_the_run_that_has_had_the_message() {
     let status =
         json!({"runId": "before", "state": "status", "text": "t", "step": 2, "sessionSeq": 4, "steered": shown});
     turn.plays(chat(status), 1);
-    let stopping = "note stopping… (Ctrl-C again leaves the run alone)";
+    let stopping = "note stopping… (a Ctrl-C now leaves the run alone)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [stopping, "abort before"]);
 }

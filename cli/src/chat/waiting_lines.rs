@@ -6,6 +6,8 @@ use crate::clean::one_line;
 
 /// Before each message of the list.
 const NUMBER_COLUMNS: usize = 5;
+/// Of a message that waits at the gateway, in a narrow terminal.
+const LEAST_COLUMNS: usize = 20;
 
 impl Talk<'_> {
     pub(super) fn change_queue(&mut self, ask: &QueueAsk) {
@@ -37,16 +39,22 @@ impl Talk<'_> {
     fn list_queue(&self) {
         let columns = self.columns();
         let mut is_empty = true;
+        if let Some(text) = &self.behind {
+            let then = "sent, and waits at the gateway for the run before it; Ctrl-C takes it back: ";
+            let left = columns.saturating_sub(then.len()).max(LEAST_COLUMNS);
+            self.out.aside(&format!("{then}{}", one_line(text, left)));
+        }
         for (index, message) in self.queue.all().enumerate() {
             is_empty = false;
             self.out
                 .aside(&format!("{:>3}. {}", index + 1, one_line(&message.text, columns)));
         }
-        self.out.aside(if is_empty {
-            "No message waits."
-        } else {
-            "`/queue edit N` puts one back into the line, `/queue drop N` removes it."
-        });
+        if !is_empty {
+            self.out
+                .aside("`/queue edit N` puts one back into the line, `/queue drop N` removes it.");
+        } else if self.behind.is_none() {
+            self.out.aside("No message waits.");
+        }
     }
 
     fn no_such_message(&self, number: usize) {

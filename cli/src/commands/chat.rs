@@ -22,7 +22,6 @@ use crate::chat::said::{Reader, Said};
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
 use crate::clean::{clean, one_line};
-use crate::config::{Config, Key};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
@@ -207,7 +206,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
             files,
             verbose,
             approve,
-            steers: args.steer || Config::load()?.get(Key::ChatEnter) == Some("steer"),
+            steers: args.steer,
             out,
         };
         interactive::talk(given, &mut conversation, home.join("history"), &mut interrupts).await

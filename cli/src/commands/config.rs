@@ -1,5 +1,6 @@
 //! `gsv config`: the gateway's settings; `config_edit` opens all of them in an editor. The gateway masks secrets and checks paths and values; nothing is checked twice.
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::{ConfigGet, ConfigSet, ConfigUnset};
 use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, ConfigUnsetParams};
 use serde_json::Value;
@@ -8,14 +9,28 @@ use super::config_edit;
 use super::context::Context;
 use crate::args::ConfigCommand;
 use crate::clean::one_line;
-use crate::exit::Outcome;
+use crate::config::Key;
+use crate::exit::{Failure, Outcome};
+
+/// A setting of this command line is none of the gateway's.
+fn if_local(failure: Failure, verb: &str, path: &str) -> Failure {
+    let is_unknown = failure.reason.as_deref() == Some(errors::CONFIG_UNKNOWN_PATH.reason);
+    if !is_unknown || Key::parse(path).is_err() {
+        return failure;
+    }
+    let value = if verb == "set" { " VALUE" } else { "" };
+    let next = format!("It is a setting of this command line: `gsv local-config {verb} {path}{value}`.");
+    Failure { next, ..failure }
+}
 
 pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
     let out = context.out;
     match command {
         ConfigCommand::Get { path } => {
             let one = path.is_some();
-            let result = context.ask::<ConfigGet>(ConfigGetParams { path }).await?;
+            let asked = path.clone().unwrap_or_default();
+            let result = context.ask::<ConfigGet>(ConfigGetParams { path }).await;
+            let result = result.map_err(|failure| if_local(failure, "get", &asked))?;
             for setting in result.not_in_force.iter().flatten() {
                 let setting = one_line(setting, 200);
                 out.note(&format!(
@@ -39,15 +54,17 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Set { path, value } => {
             let text = context.value_or_stdin("gsv config set", &path, value)?;
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            let asked = path.clone();
             let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
                 for warning in result.warnings.iter().flatten() {
                     out.warn(&one_line(warning, 500));
                 }
                 format!("{} is set", one_line(&result.path, 200))
             });
-            set.await?;
+            set.await.map_err(|failure| if_local(failure, "set", &asked))?;
         }
         ConfigCommand::Unset { path } => {
+            let asked = path.clone();
             let unset = context.change::<ConfigUnset>(ConfigUnsetParams { path }, |result| {
                 let words = if result.was_set {
                     "has its default again"
@@ -56,7 +73,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
                 };
                 format!("{} {words}", one_line(&result.path, 200))
             });
-            unset.await?;
+            unset.await.map_err(|failure| if_local(failure, "unset", &asked))?;
         }
     }
     Ok(())

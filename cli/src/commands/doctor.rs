@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gsv_protocol::methods::{
-    ConfigGet, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
+    ConfigGet, HookList, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
 };
 use gsv_protocol::types::{
     ChannelAccount, ConfigGetParams, ConnectResult, ModelTestParams, ModelTestResult, ModelsListParams,
@@ -19,6 +19,7 @@ use super::context::Context;
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings, start_words};
+use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
@@ -195,6 +196,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     check_nodes(report, &client).await;
     check_model(report, &client, offline).await;
     check_channels(report, account, &client).await;
+    check_hooks(report, &client).await;
     client.close().await;
 }
 
@@ -294,6 +296,31 @@ async fn check_channels(report: &mut Report, account: &Account, client: &Client)
     }
     if let Some((words, next)) = overview.requests_line() {
         report.warn(NAME, words, next);
+    }
+}
+
+/// Hooks whose deliveries are refused, such as those of a removed job.
+async fn check_hooks(report: &mut Report, client: &Client) {
+    const NAME: &str = "hooks";
+    let hooks = match client.call::<HookList>(NoParams {}).await {
+        Ok(result) => result.hooks,
+        // An older gateway, or a token that may not ask.
+        Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::AUTH_FORBIDDEN) => return,
+        Err(failure) => return report.failure(NAME, failure),
+    };
+    let mut working = 0;
+    for hook in &hooks {
+        let name = one_line(&hook.name, 64);
+        let Some(problem) = &hook.problem else {
+            working += 1;
+            continue;
+        };
+        let found = format!("{name} refuses its deliveries: {}", one_line(problem, 200));
+        let next = format!("See what it does: `gsv hook show {name}`. Without a use for it: `gsv hook remove {name}`.");
+        report.fail(NAME, found, next);
+    }
+    if working > 0 {
+        report.ok(NAME, format!("{working} of {} can take deliveries", hooks.len()));
     }
 }
 

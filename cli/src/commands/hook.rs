@@ -5,10 +5,11 @@ use std::time::Duration;
 use gsv_link::{Delivery, Target};
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{
-    HookAdd as AddHook, HookList as List, HookRemove as Remove, HookShow as Show, HookTest as Sample,
+    CronList as Jobs, HookAdd as AddHook, HookList as List, HookRemove as Remove, HookShow as Show, HookTest as Sample,
 };
 use gsv_protocol::types::{
-    HookAddParams, HookForm, HookRemoveParams, HookShowParams, HookTakenStatus, HookTarget, HookTestParams,
+    CronListParams, HookAddParams, HookForm, HookRemoveParams, HookShowParams, HookTakenStatus, HookTarget,
+    HookTestParams,
 };
 
 use super::context::Context;
@@ -24,8 +25,28 @@ use crate::units::now_ms;
 const PATIENCE: Duration = Duration::from_secs(40);
 const DEFAULT_MESSAGE: &str = "Another service sent this. Say what it is about and what matters in it.\n{{body}}";
 
+/// As the gateway has it: the name is a part of an address. Hints name hooks in capitals, so the command line itself takes any name.
+fn check_name(name: &str) -> Outcome {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let valid = name.chars().all(|c| plain(c) || c == '_' || c == '-');
+    if (1..=48).contains(&name.len()) && name.starts_with(plain) && valid {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("`{}` is no name of a hook.", one_line(name, 64)),
+        "A hook's name has 1 to 48 of a-z, 0-9, _ and -, and begins with a letter or a digit, such as `issues`.",
+    ))
+}
+
 pub async fn run(context: &Context, command: HookCommand) -> Outcome {
     let out = context.out;
+    match &command {
+        HookCommand::Add(HookAdd { name, .. })
+        | HookCommand::Show { name, .. }
+        | HookCommand::Remove { name }
+        | HookCommand::Test(HookTest { name, .. }) => check_name(name)?,
+        HookCommand::List => {}
+    }
     match command {
         HookCommand::Add(args) => add(context, args).await,
         HookCommand::List => {
@@ -74,9 +95,9 @@ async fn add(context: &Context, args: HookAdd) -> Outcome {
     let target = Target::parse(&context.account()?.url).map_err(|error| link_failure(&error))?;
     let url = target.http_url(&format!("/hooks/{}", args.name));
     let secret = secret(context, args.form, args.secret, &url)?;
-    let work = if let Some(job_id) = args.job {
+    let work = if let Some(job) = args.job {
         HookTarget::Job {
-            job_id,
+            job_id: job_id(context, &job).await?,
             message: args.message,
         }
     } else {
@@ -113,6 +134,35 @@ async fn add(context: &Context, args: HookAdd) -> Outcome {
         out.aside(&format!("Try it: `gsv hook test {name}`."));
     });
     Ok(())
+}
+
+/// The id of a job that is named by its id or, when only one job has it, by its name.
+async fn job_id(context: &Context, named: &str) -> Outcome<String> {
+    let params = CronListParams {
+        agent_id: None,
+        include_disabled: None,
+    };
+    let jobs = context.ask::<Jobs>(params).await?.jobs;
+    if let Some(job) = jobs.iter().find(|job| job.id == named) {
+        return Ok(job.id.clone());
+    }
+    let same: Vec<_> = jobs
+        .iter()
+        .filter(|job| job.name.eq_ignore_ascii_case(named))
+        .map(|job| one_line(&job.id, 64))
+        .collect();
+    let shown = one_line(named, 64);
+    match same.as_slice() {
+        [id] => Ok(id.clone()),
+        [] => Err(Failure::failed(
+            format!("There is no job {shown}."),
+            "List the jobs: `gsv cron list`.",
+        )),
+        ids => Err(Failure::failed(
+            format!("{} jobs have the name {shown}.", ids.len()),
+            format!("Name one by its id: {}.", ids.join(", ")),
+        )),
+    }
 }
 
 /// Stripe makes its secret after it was told the address.

@@ -100,7 +100,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
 function deleting(call: PolicyCall): ModeVerdict | undefined {
   const command = isShell(call) && Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
-  const number = `It deletes more than ${MAX_DELETED} files on ${place(call)}, or a number that the command does not tell.`;
+  const number = `It may delete more than ${MAX_DELETED} files on ${place(call)}: it names more, or does not tell how many.`;
   const inside = contained(call);
   return { verdict: "ask", why: `${number} What a command deletes cannot be undone.${inside.verdict === "ask" ? ` ${inside.why}` : ""}` };
 }

@@ -125,7 +125,7 @@ export interface SessionPort {
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
   /** The first answer to a question counts. A failure has changed nothing. */
   answerApproval(answer: ApprovalAnswer): Promise<Result<ApprovalTaken>>;
-  /** Adds a note for people; with `forModel` also for the model, with the next message. Once per key; starts no run. */
+  /** Adds a note for people; with `forModel` also for the model, in the same words or in others, with the next message. Once per key; starts no run. */
   note(input: SessionNote): Promise<void>;
   /** What the session's log has of one run. The gateway adds what the audit has of its calls. */
   story(wanted: StoryWanted): Promise<Result<RunStory>>;
@@ -155,7 +155,7 @@ export interface SessionNote {
   readonly identity: SessionIdentity;
   readonly key: string;
   readonly text: string;
-  readonly forModel?: true;
+  readonly forModel?: true | string;
   /** The text is an answer of the agent, in Markdown. */
   readonly isAnswer?: true;
 }

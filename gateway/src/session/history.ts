@@ -53,7 +53,8 @@ export class History {
     if (row.kind === "notice") {
       if (row.forModel === undefined) return;
       this.#rows.push(row);
-      this.#notes.push(row.forModel);
+      // The same words say no more when they come again before the next message.
+      if (!this.#notes.includes(row.forModel)) this.#notes.push(row.forModel);
       return;
     }
     this.#rows.push(row);

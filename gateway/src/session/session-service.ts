@@ -346,7 +346,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   }
 
   note({ identity, key, text, forModel, isAnswer }: SessionNote): Promise<void> {
-    const note = { text, ...(forModel ? { forModel } : {}), ...(isAnswer ? { isAnswer } : {}) };
+    const note = { text, ...(forModel === undefined ? {} : { forModel }), ...(isAnswer ? { isAnswer } : {}) };
     this.#driver.apply({ type: "Noted", ...note }, { key: `n:${key}`, birth: { identity } });
     return Promise.resolve();
   }

@@ -311,7 +311,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a note of the gateway is not told to the model",
     file: machine("reduce"),
-    find: "...(event.forModel ? { forModel: event.text } : {}),",
+    find: "...(event.forModel ? { forModel: event.forModel === true ? event.text : event.forModel } : {}),",
     put: "",
   },
   {
@@ -323,7 +323,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a note is in the log, and the model never sees it",
     file: "src/session/history.ts",
-    find: "this.#notes.push(row.forModel);",
+    find: "if (!this.#notes.includes(row.forModel)) this.#notes.push(row.forModel);",
     put: "",
   },
   {

@@ -17,6 +17,8 @@ const MAX_HEADER_CHARS = 4096;
 /** For all hooks together, because a sender can invent names. */
 const ALL_AT_ONCE = 4 * LIMITS.webhooksAtOnce;
 
+/** For a person who has opened the address in a browser. */
+const NOT_A_PAGE = "This is the address for another service, which sends a signed POST request. To try it: `gsv hook test NAME`.";
 const TOO_MANY = "Too many requests to hooks at once. Try again.";
 
 export class HookDoor {
@@ -27,7 +29,7 @@ export class HookDoor {
   async respond(request: Request, path: string, gateway: () => HookPort): Promise<Response> {
     const name = PATH.exec(path)?.[1];
     if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
-    if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405);
+    if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405, NOT_A_PAGE);
     if (isBrowser(request.headers)) return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.");
     if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");
     const release = this.#slots.take(name);

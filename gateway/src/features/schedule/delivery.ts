@@ -23,6 +23,10 @@ export type Final = Extract<RunEnd, { readonly state: "final" }>;
 
 const namedJob = (job: Job): string => `The ${nounOf(job)} "${job.body.name}"`;
 
+/** For the model, in place of an answer that others may have written: the label comes with the reading. */
+const whereToRead = (job: Job): string =>
+  `The ${nounOf(job)} ${job.id} has left an answer here for your human. You have not read it, because others may have written a part of it. When it matters, read it: gsv__Cron with the action runs and the id ${job.id}.`;
+
 export class Delivery {
   readonly #ports: DeliveryPorts;
 
@@ -49,7 +53,8 @@ export class Delivery {
   /** `to`: a full place. Absent: the answer is a note in a conversation of the owner. */
   async sendAnswer(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
     if (to === undefined) {
-      await this.addNote(job, `cron:${job.id}:${run.id}`, `${namedJob(job)} says:\n\n${text}`, !isForeign(taint), true);
+      const forModel = isForeign(taint) ? whereToRead(job) : true;
+      await this.addNote(job, `cron:${job.id}:${run.id}`, `${namedJob(job)} says:\n\n${text}`, forModel, true);
       return { ok: true, value: undefined };
     }
     const from = this.#identityOf(job);
@@ -84,12 +89,12 @@ export class Delivery {
     return named === undefined ? undefined : this.#ports.sessions.takeUp(named, this.#ports.now(), true);
   }
   /** Adds a note to the conversation that the job writes to. `forModel`: never what others may have written, because a note has no label. */
-  async addNote(job: Job, key: string, text: string, forModel: boolean, isAnswer = false): Promise<void> {
+  async addNote(job: Job, key: string, text: string, forModel: boolean | string, isAnswer = false): Promise<void> {
     const { sessions, ask, now } = this.#ports;
     const named = this.#ownersOf(job);
     if (named === undefined) return;
     const identity = sessions.takeUp(named, now());
-    const about = { ...(forModel ? { forModel } : {}), ...(isAnswer ? { isAnswer } : {}) };
+    const about = { ...(forModel === false ? {} : { forModel }), ...(isAnswer ? { isAnswer } : {}) };
     const note = { identity, key, text: text.slice(0, NOTE_CHARS), ...about };
     await ask(named.key, (session) => session.note(note));
   }

@@ -14,7 +14,7 @@ import { higher, type Taint } from "../../ports/taint.ts";
 import type { LookPorts } from "./beat-look.ts";
 import { BeatRows } from "./beat-rows.ts";
 import type { Beats } from "./beats.ts";
-import type { JobRun } from "./job.ts";
+import { type JobRun, nounOf } from "./job.ts";
 import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
@@ -139,8 +139,8 @@ async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work)
   const { agentId } = call;
   const named = "id" in call && call.id !== undefined ? call.id : call.kind === "update" ? call.params.id : undefined;
   const job = named === undefined ? undefined : store.find(named);
-  // Another agent's job, or a heartbeat or a hook, which are the owner's settings. The runs of a removed job may still be asked for.
-  const isKeptElsewhere = named?.includes(":") === true;
+  // Another agent's job, or a heartbeat or a hook, which are the owner's settings. The runs of a removed job, and what a hook's have said, may still be asked for.
+  const isKeptElsewhere = named?.includes(":") === true && !(call.kind === "runs" && job !== undefined && nounOf(job) === "hook");
   if (isKeptElsewhere || (job !== undefined && job.agentId !== agentId)) return fail("cron.not_found");
   switch (call.kind) {
     case "list": {

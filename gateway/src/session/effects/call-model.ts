@@ -175,6 +175,8 @@ export class ModelCaller {
       return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config, run.origin) };
     }
     let offset = 0;
+    // The answer of a heartbeat may turn out to be for no one (rule HB5), so it is shown when it is whole.
+    const isSilent = run.origin.kind === "schedule" && run.origin.heartbeat === true;
     // A copy: the history grows in place, and an aborted call may continue for a while.
     const history = this.#ports.history();
     const given = [...history.messages];
@@ -204,6 +206,7 @@ export class ModelCaller {
           if (signal.aborted || text === "") return;
           const delta: Delta = { runId: run.runId, step: run.step, attempt: run.attempt, offset, text };
           offset += text.length;
+          if (isSilent) return;
           if (this.#live?.attempt === run.attempt && this.#live.step === run.step)
             this.#live = { ...this.#live, text: this.#live.text + text };
           this.#ports.delta(delta);

@@ -214,8 +214,8 @@ export type EventBody =
   | { readonly type: "EffectDone"; readonly effectId: string }
   /** An effect has failed so often that people are told. It is still retried. */
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
-  /** A note from outside, for people and, with `forModel`, for the model with the next message. `isAnswer`: the agent's, in Markdown. */
-  | { readonly type: "Noted"; readonly text: string; readonly forModel?: true; readonly isAnswer?: true }
+  /** A note from outside, for people and, with `forModel`, for the model with the next message: the same text, or another. `isAnswer`: the agent's, in Markdown. */
+  | { readonly type: "Noted"; readonly text: string; readonly forModel?: true | string; readonly isAnswer?: true }
   /** GSV was stopped (`held`) or goes on. */
   | { readonly type: "Held"; readonly held: boolean }
   /** The archive was stored and read back. It has `count` messages. */

@@ -64,7 +64,7 @@ function handle(d: Draft, event: Event): void {
         notice: "note",
         runId: "",
         text: event.text,
-        ...(event.forModel ? { forModel: event.text } : {}),
+        ...(event.forModel ? { forModel: event.forModel === true ? event.text : event.forModel } : {}),
         ...(event.isAnswer ? { isAnswer: true } : {}),
       });
       d.answer = { type: "taken" };

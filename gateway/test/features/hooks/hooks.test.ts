@@ -58,6 +58,29 @@ describe("[HK5] [HK6] a delivery", () => {
     expect(calls).toHaveLength(2);
     expect(calls[1]?.messages).toHaveLength(1);
   });
+  it("[SC8] [TA1] the model is told of it once, without its words, and has the label when it reads it", async () => {
+    const { secret = "" } = await add();
+    for (const [n, id] of ["d1", "d2"].entries()) {
+      await deliver(secret, id, { title: id });
+      await ends(n + 1);
+    }
+    calls.length = 0;
+    stage.answer = ({ messages }) =>
+      messages.at(-1)?.role === "toolResult"
+        ? says("done")
+        : says("", [{ name: "gsv__Cron", arguments: { action: "runs", id: "hook:gh" } }]);
+    const read = async (): Promise<string> => {
+      const { response } = await stage.peer.ok<{ response: string }>("chat.send", { sessionKey: "agent:main:main", message: "/status" });
+      return response;
+    };
+    expect(await read()).not.toContain("Read:");
+    await stage.peer.ok("chat.send", { sessionKey: "agent:main:main", message: "What did the hook say?" });
+    await eventually(() => expect(calls).toHaveLength(2));
+    expect(asked(calls[0]).split("The hook hook:gh has left an answer here")).toHaveLength(2);
+    expect(JSON.stringify(calls[0]?.messages)).not.toContain("the report");
+    expect(asked(calls[1])).toContain("the report");
+    expect(await read()).toContain("Read: world");
+  });
   it("may be a message in a conversation of the owner", async () => {
     const { secret = "" } = await add({ target: { kind: "run", spec: { mode: "systemEvent", text: "Look: {{body}}" } } });
     await deliver(secret, "d1");
@@ -260,6 +283,8 @@ describe("[HK2] [HK3] [S3] authentication", () => {
     const authorization = `Bearer ${secret}`;
     expect(await status(await post("gh", "{}", { authorization, Origin: "https://evil.example" }))).toBe("403 auth.origin");
     expect(await status(await fetchWorker("http://gsv.test/hooks/gh", { headers: { authorization } }))).toBe("405 protocol.unsupported");
+    const opened = await fetchWorker("http://gsv.test/hooks/gh");
+    expect(await opened.json()).toMatchObject({ status: 405, hint: expect.stringContaining("`gsv hook test NAME`") });
     for (const path of ["", "gh/x", "GH", "a b", "_x"])
       expect(await status(await post(path, "{}", { authorization })), path).toBe("404 protocol.unknown_method");
   });

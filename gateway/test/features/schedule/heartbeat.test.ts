@@ -156,6 +156,36 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
 });
 
 describe("[HB5] [HB6] the answer of a heartbeat", () => {
+  it("is shown to no one before it is whole, also not to a client that comes meanwhile", async () => {
+    await instructions("- look at the mail");
+    await on();
+    await stage.peer.ok("session.subscribe", { sessionKey: MAIN });
+    let goOn = false;
+    stage.answer = async ({ onText }) => {
+      onText("HEARTBEAT_");
+      onText("OK all is quiet");
+      while (!goOn) await scheduler.wait(2);
+      return says("HEARTBEAT_OK all is quiet");
+    };
+    pass(stage, HALF);
+    await alarm();
+    await eventually(() => expect(calls).toHaveLength(1));
+    const late = await client();
+    const joined = await late.ok("session.subscribe", { sessionKey: MAIN, afterSeq: 0 });
+    goOn = true;
+    await becomes("ok");
+    // The answer of a person's message comes as it is written.
+    stage.answer = ({ onText }) => {
+      onText("a live word");
+      return says("a live word");
+    };
+    await write("hello");
+    await stage.peer.event("chat", ({ state }) => state === "final");
+    const seen = JSON.stringify([joined, stage.peer.events(), late.events()]);
+    expect(seen).toContain('"state":"delta","text":"a live word"');
+    expect(seen).not.toContain("quiet");
+    expect(seen).not.toContain("HEARTBEAT_");
+  });
   it("that says nothing is shown to no one, and later runs do not read it", async () => {
     stage.answer = () => says("hello to you");
     await write("hello");
