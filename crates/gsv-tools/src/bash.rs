@@ -14,6 +14,7 @@ use crate::beneath::Beneath;
 use crate::error::{ToolError, quote};
 use crate::exec::{Asked, Sessions, Spec};
 use crate::limits;
+use crate::temporary::through_link;
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, read_only};
 use crate::tool_output::ToolOutput;
 
@@ -190,9 +191,19 @@ impl Bash {
         if args.yield_ms.is_some_and(|ms| ms > limits::BASH_TIMEOUT_MAX_MS) {
             return Err(ToolError::bad_args("yieldMs", "must be at most 86400000 milliseconds"));
         }
+        let outside = self.sessions.leaves(args.sandbox)?;
+        let temporary = self.sessions.temporary(outside);
         let rel = self.files.parse(args.workdir.as_deref().unwrap_or("."))?;
         let files = Arc::clone(&self.files);
+        let command = args.command.clone();
         let workdir = read_only(context, limits::START_TIME, move || {
+            if let Some(path) = through_link(&command, &temporary) {
+                let problem = format!(
+                    "a link on the way of {} leads out of the folder for temporary files; delete the link itself, or name the folder that it leads to",
+                    quote(&path)
+                );
+                return Err(ToolError::bad_args("command", problem));
+            }
             let dir = match files.open_dir(&rel) {
                 Err(ToolError::NotFound { path }) if files.open_file(&rel).is_ok() => {
                     return Err(ToolError::NotADirectory { path });
@@ -209,7 +220,6 @@ impl Bash {
             }
         })
         .await?;
-        let outside = self.sessions.leaves(args.sandbox)?;
         let hosts = self.sessions.hosts(args.sandbox, args.hosts.as_deref())?;
         let background = args.background == Some(true);
         let spec = Spec {

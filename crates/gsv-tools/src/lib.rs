@@ -28,6 +28,7 @@ mod process;
 mod read;
 mod search;
 pub mod shell;
+mod temporary;
 mod text;
 mod tool;
 mod tool_output;

@@ -114,7 +114,8 @@ function countOf([program, ...args]: readonly string[]): number | "many" {
       return removed(["-r", ...args], () => true);
     case "find":
     case "gfind":
-      return args.includes("-delete") && !areTemporary(rootsOf(args)) ? "many" : 0;
+      // `-follow` leads through links, as `-L` does, after which there is no root.
+      return args.includes("-delete") && (args.includes("-follow") || !areTemporary(rootsOf(args))) ? "many" : 0;
     case "git":
       return byGit(args);
     case "rsync":

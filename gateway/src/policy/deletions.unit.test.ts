@@ -102,6 +102,8 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
     const many = [
       "ln -s ~ /tmp/l; rm -rf /tmp/l/*",
       "ln -s ~ /tmp/l && rm /tmp/l/*.txt",
+      "find /tmp/a -follow -delete",
+      "find -L /tmp/a -delete",
       "ln -s $HOME $TMPDIR/l; rm -r $TMPDIR/l/work",
       ["ln -s ~ $", "{TMPDIR}/l; find $", "{TMPDIR}/l/ -delete"].join(""),
       "/bin/ln -s ~ /var/tmp/l; rm -rf /var/tmp/l/work",

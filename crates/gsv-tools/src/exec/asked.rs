@@ -1,11 +1,14 @@
 //! What a call of Bash or Process asks of the sandbox: to leave it, or hosts. Checks that against what the owner of the machine allows.
 
-use gsv_sandbox::{HostRule, Profile};
+use std::path::PathBuf;
+
+use gsv_sandbox::{HostRule, Profile, Tier};
 use serde::Deserialize;
 
 use super::sessions::Sessions;
 use crate::error::ToolError;
 use crate::limits;
+use crate::temporary::Temporary;
 
 /// The argument `sandbox` of Bash and Process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -36,6 +39,31 @@ impl Sessions {
             )),
             asked => Ok(asked == Some(Asked::Off)),
         }
+    }
+
+    /// The folders for temporary files of a command. `outside`: it is meant to run outside the sandbox.
+    pub(crate) fn temporary(&self, outside: bool) -> Vec<Temporary> {
+        let sandbox = self.sandbox().filter(|_| !outside);
+        let own = match sandbox {
+            Some(sandbox) => sandbox.variable("TMPDIR"),
+            None => std::env::var_os("TMPDIR"),
+        };
+        let own = own.map(PathBuf::from);
+        let shared = match sandbox {
+            // It has no other.
+            Some(sandbox) if sandbox.level.tier == Tier::Bubblewrap => {
+                own.iter().map(|own| ("/tmp/", own.clone())).collect()
+            }
+            _ => ["/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/"]
+                .map(|folder| (folder, PathBuf::from(folder)))
+                .to_vec(),
+        };
+        let named = ["$TMPDIR/", "${TMPDIR}/"].into_iter().zip(own.iter().cycle().cloned());
+        shared
+            .into_iter()
+            .chain(named)
+            .map(|(written, real)| Temporary { written, real })
+            .collect()
     }
 
     /// Whether a call may ask for hosts.

@@ -27,6 +27,12 @@ pub struct Network {
 }
 
 impl Sandbox {
+    /// A variable of its commands.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        let (_, value) = self.environment.iter().find(|(each, _)| each == name)?;
+        Some(value.clone())
+    }
+
     /// The hosts of one command, whose call asked for `asked`. `None`: there is no way to the network.
     pub(crate) fn hosts(&self, asked: &[HostRule]) -> Option<Hosts> {
         let listed = &self.network.as_ref()?.listed;

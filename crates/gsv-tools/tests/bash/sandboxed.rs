@@ -1,6 +1,7 @@
 //! What Bash and Process do in a sandbox, whatever enforces it.
 
-use super::common::Lab;
+use super::common::{Lab, tier};
+use gsv_sandbox::Tier;
 use serde_json::json;
 
 #[tokio::test]
@@ -57,4 +58,33 @@ async fn ta4_what_a_command_outside_the_sandbox_prints_is_read_only_as_such() {
         killed.get("tail").is_none() && killed["status"] != "running",
         "{killed}"
     );
+}
+
+#[tokio::test]
+async fn po13_a_deletion_through_a_link_that_an_earlier_command_made_is_refused() {
+    let lab = Lab::new();
+    lab.put("work/keep", "");
+    lab.ok("Bash", json!({"command": "ln -s /usr/share \"$TMPDIR/l\""}))
+        .await;
+    let refused = |command: &'static str| lab.call("Bash", json!({"command": command}));
+    let error = refused("rm -rf \"$TMPDIR/l/gsv-none\"").await.unwrap_err();
+    assert_eq!(error.reason(), "tool.bad_args");
+    let text = error.to_string();
+    assert!(
+        text.contains("$TMPDIR/l/gsv-none") && text.contains("delete the link itself"),
+        "{text}"
+    );
+    if tier() == Some(Tier::Bubblewrap) {
+        lab.ok("Bash", json!({"command": "ln -s \"$PWD/work\" /tmp/w"})).await;
+        for command in ["rm -rf /tmp/w/*", "rm -rf /tmp/*/keep", "find $TMPDIR/w/ -delete"] {
+            assert_eq!(
+                refused(command).await.unwrap_err().reason(),
+                "tool.bad_args",
+                "{command}"
+            );
+        }
+    }
+    lab.ok("Bash", json!({"command": "rm -rf $TMPDIR/*"})).await;
+    let left = lab.ok("Bash", json!({"command": "ls $TMPDIR; ls work"})).await;
+    assert_eq!(left["output"], "keep\n");
 }
