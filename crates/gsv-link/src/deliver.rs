@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use gsv_protocol::types::HookTaken;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::header::{HOST, USER_AGENT};
-use hyper_util::rt::TokioIo;
 
 use crate::error::LinkError;
-use crate::net::dial::open_stream;
-use crate::net::refusal::refusal;
+use crate::net::exchange::Kind;
 use crate::net::target::Target;
 
-const METHOD: &str = "POST /hooks";
-/// The longest answer that is read.
-const MAX_ANSWER: usize = 64 * 1024;
+const DELIVERY: Kind = Kind {
+    method: "POST /hooks",
+    noun: "delivery",
+    acts: true,
+};
 
 /// One delivery, signed already.
 pub struct Delivery<'a> {
@@ -32,56 +32,8 @@ impl Delivery<'_> {
     /// # Errors
     /// [`LinkError::Remote`] with the gateway's reason when it refuses the delivery; others when it can't be reached or understood.
     pub async fn send(self) -> Result<HookTaken, LinkError> {
-        let within = self.within;
-        tokio::time::timeout(within, self.exchange()).await.unwrap_or_else(|_| {
-            Err(LinkError::Timeout {
-                method: METHOD.into(),
-                after_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
-                uncertain: true,
-            })
-        })
-    }
-
-    async fn exchange(self) -> Result<HookTaken, LinkError> {
-        let target = Target::parse(self.url)?;
-        let unreachable = |cause: String| LinkError::Unreachable {
-            url: target.shown.clone(),
-            cause,
-        };
-        let bad_answer = |why: String| LinkError::BadAnswer {
-            method: METHOD.into(),
-            why,
-        };
-        let stream = open_stream(&target).await.map_err(unreachable)?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| unreachable(error.to_string()))?;
-        let request = self.request(&target)?;
-        let answer = async {
-            let response = sender.send_request(request).await.map_err(|error| LinkError::Closed {
-                reason: format!("the delivery broke off ({error})"),
-            })?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| bad_answer(error.to_string()))?
-                .to_bytes();
-            if status.is_success() {
-                return serde_json::from_slice(&body).map_err(|error| bad_answer(error.to_string()));
-            }
-            match refusal(status, &body) {
-                Some(error) => Err(LinkError::Remote(error)),
-                None => Err(bad_answer(format!("HTTP {}", status.as_u16()))),
-            }
-        };
-        let mut answer = std::pin::pin!(answer);
-        tokio::select! {
-            biased;
-            answer = &mut answer => answer,
-            // The connection ends by itself only when it broke; an answer that came before still counts.
-            _ = connection => answer.await,
-        }
+        let (target, within) = (Target::parse(self.url)?, self.within);
+        DELIVERY.exchange(&target, self.request(&target)?, within).await
     }
 
     fn request(self, target: &Target) -> Result<Request<Full<Bytes>>, LinkError> {
@@ -93,10 +45,7 @@ impl Delivery<'_> {
         }
         builder
             .body(Full::new(Bytes::from(self.body)))
-            .map_err(|error| LinkError::BadRequest {
-                method: METHOD.into(),
-                why: error.to_string(),
-            })
+            .map_err(|error| DELIVERY.bad_request(&error))
     }
 }
 

@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use futures_util::stream;
 use gsv_protocol::types::MediaUploaded;
-use http_body_util::{BodyExt, Limited, StreamBody};
+use http_body_util::StreamBody;
 use hyper::Request;
 use hyper::body::{Bytes, Frame};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper_util::rt::TokioIo;
 
 use crate::error::LinkError;
-use crate::net::dial::open_stream;
-use crate::net::refusal::refusal;
+use crate::net::exchange::Kind;
 use crate::net::target::Target;
 
-const METHOD: &str = "POST /media";
+const UPLOAD: Kind = Kind {
+    method: "POST /media",
+    noun: "upload",
+    acts: false,
+};
 const CHUNK: usize = 64 * 1024;
-/// The longest answer that is read.
-const MAX_ANSWER: usize = 64 * 1024;
 
 /// One upload.
 pub struct Upload<'a> {
@@ -43,54 +43,11 @@ impl Upload<'_> {
     /// # Errors
     /// [`LinkError::Remote`] with the gateway's reason when it refuses the file; others when it can't be reached or understood.
     pub async fn send(self) -> Result<MediaUploaded, LinkError> {
-        let within = self.within;
-        tokio::time::timeout(within, self.exchange()).await.unwrap_or_else(|_| {
-            Err(LinkError::Timeout {
-                method: METHOD.into(),
-                after_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
-                uncertain: false,
-            })
-        })
-    }
-
-    async fn exchange(self) -> Result<MediaUploaded, LinkError> {
-        let target = Target::parse(self.url)?;
-        let unreachable = |cause: String| LinkError::Unreachable {
-            url: target.shown.clone(),
-            cause,
-        };
-        let stream = open_stream(&target).await.map_err(unreachable)?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| unreachable(error.to_string()))?;
-        let request = self.request(&target)?;
-        let answer = async {
-            let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| LinkError::BadAnswer {
-                    method: METHOD.into(),
-                    why: error.to_string(),
-                })?
-                .to_bytes();
-            read_answer(status, &body)
-        };
-        let mut answer = std::pin::pin!(answer);
-        tokio::select! {
-            biased;
-            answer = &mut answer => answer,
-            // The connection ends by itself only when it broke; an answer that came before still counts.
-            _ = connection => answer.await,
-        }
+        let (target, within) = (Target::parse(self.url)?, self.within);
+        UPLOAD.exchange(&target, self.request(&target)?, within).await
     }
 
     fn request(self, target: &Target) -> Result<Request<Body>, LinkError> {
-        let bad = |why: String| LinkError::BadRequest {
-            method: METHOD.into(),
-            why,
-        };
         let mut builder = Request::post(format!("{}?{}", target.media_path(), query(self.query)))
             .header(HOST, target.authority())
             .header(USER_AGENT, concat!("gsv/", env!("CARGO_PKG_VERSION")))
@@ -101,7 +58,7 @@ impl Upload<'_> {
         }
         builder
             .body(body(self.source, self.size, self.progress))
-            .map_err(|error| bad(error.to_string()))
+            .map_err(|error| UPLOAD.bad_request(&error))
     }
 }
 
@@ -148,26 +105,6 @@ fn query(fields: &[(&str, &str)]) -> String {
         }
     }
     out
-}
-
-fn broken(error: &hyper::Error) -> LinkError {
-    LinkError::Closed {
-        reason: format!("the upload broke off ({error})"),
-    }
-}
-
-fn read_answer(status: hyper::StatusCode, body: &[u8]) -> Result<MediaUploaded, LinkError> {
-    let bad = |why: String| LinkError::BadAnswer {
-        method: METHOD.into(),
-        why,
-    };
-    if status == hyper::StatusCode::OK {
-        return serde_json::from_slice(body).map_err(|error| bad(error.to_string()));
-    }
-    match refusal(status, body) {
-        Some(error) => Err(LinkError::Remote(error)),
-        None => Err(bad(format!("HTTP {}", status.as_u16()))),
-    }
 }
 
 #[cfg(test)]

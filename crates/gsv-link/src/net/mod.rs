@@ -1,5 +1,6 @@
 //! Opens connections to a gateway's address.
 
 pub mod dial;
+pub(crate) mod exchange;
 pub mod refusal;
 pub mod target;
