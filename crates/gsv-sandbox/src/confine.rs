@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
 
+use crate::explain::NOT_SET_UP;
 use crate::look::Disk;
 use crate::mounts::close_inherited;
 use crate::plan::Plan;
@@ -300,9 +301,7 @@ pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn not_started(problem: &str) -> ExitCode {
-    ended(&format!(
-        "[GSV: the sandbox can't be set up: {problem}. The command was not run.]\n"
-    ))
+    ended(&format!("{NOT_SET_UP}{problem}. The command was not run.]\n"))
 }
 
 fn ended(text: &str) -> ExitCode {

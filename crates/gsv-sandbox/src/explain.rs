@@ -2,6 +2,9 @@
 
 use crate::profile::Profile;
 
+/// Begins the sentence about a command that was not run. The sandbox has stopped nothing then, and the command needs no way out of it.
+pub(crate) const NOT_SET_UP: &str = "[GSV: the sandbox can't be set up: ";
+
 const NETWORK: &[&str] = &[
     "network is unreachable",
     "could not resolve host",
@@ -29,7 +32,7 @@ const FILES: &[&str] = &[
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
 /// `may_leave`: a call may ask for a command outside the sandbox.
 pub fn explain(profile: Profile, may_leave: bool, refused: &[String], output: &str) -> Option<String> {
-    if profile == Profile::Off {
+    if profile == Profile::Off || output.contains(NOT_SET_UP) {
         return None;
     }
     if !refused.is_empty() {
@@ -115,6 +118,8 @@ mod tests {
             );
         }
         assert_eq!(explain(Profile::Workspace, true, &[], "error: mismatched types"), None);
+        let unmade = "[GSV: the sandbox can't be set up: bwrap: Can't mkdir parents for /x: Read-only file system. The command was not run.]";
+        assert_eq!(explain(Profile::Workspace, true, &[], unmade), None);
         assert!(
             explain(Profile::Strict, false, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))

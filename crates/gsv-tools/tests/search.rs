@@ -454,3 +454,21 @@ async fn p6_2_a_file_with_the_name_of_gits_store_is_found() {
     let found = lab.ok("Grep", json!({"pattern": "needle", "hidden": true})).await;
     assert_eq!(places(&found), ["worktree/.git:1"]);
 }
+
+#[tokio::test]
+async fn p6_2_a_match_has_only_the_context_that_was_asked_for() {
+    let lab = Lab::new();
+    lab.put("a.txt", "one\nneedle\nthree\n");
+    for (asked, before, after) in [
+        (json!({"pattern": "needle"}), None, None),
+        (json!({"pattern": "needle", "before": 1}), Some(json!(["one"])), None),
+        (json!({"pattern": "needle", "after": 1}), None, Some(json!(["three"]))),
+    ] {
+        let found = lab.ok("Grep", asked.clone()).await["matches"][0].clone();
+        assert_eq!(
+            (found.get("before"), found.get("after")),
+            (before.as_ref(), after.as_ref()),
+            "{asked}"
+        );
+    }
+}

@@ -289,7 +289,9 @@ mod tests {
         file.write_all(&euro[1..]).unwrap();
         assert_eq!(follow.next().unwrap(), "€");
         file.write_all(&vec![b'y'; limits::PROGRESS_BYTES * 3]).unwrap();
+        file.write_all(b"the end").unwrap();
         let text = follow.finish().unwrap();
         assert!(text.starts_with("\n[…]\ny") && text.len() <= limits::PROGRESS_BYTES + 8);
+        assert!(text.ends_with("ythe end"), "what is skipped is the oldest");
     }
 }
