@@ -1,6 +1,6 @@
 # Several `scripts/start` of one state folder at a time share its gateway and this machine's node: the last one that needs the node
 # stops it, and the last of those that print one answer stops the gateway that they started. Sourced by `start`, never run.
-# Needs: home, id, once, GSV, is_online, say, die. Bash 3.2 and newer.
+# Needs: home, id, once, GSV, is_online, is_working, say, die. Bash 3.2 and newer.
 #
 # Files in $home/starts, each written whole:
 #   start-PID          a start that runs: its node's id, and its command line (a pid alone may belong to another program by now)
@@ -135,6 +135,17 @@ start_node() {
   # Only now: the shell's child has become the program.
   record "node-$id" "$node_pid" "$node_pid"
   say "Node:    $id, working in $workspace"
+}
+
+# After the chat: its run goes on, and may use this machine, so the node stays until no run is under way. Ctrl-C ends the wait.
+await_runs() {
+  local stop=false
+  [ -f "$starts/node-$id" ] && ! others "$id" && is_working || return 0
+  say "A run is under way and may use this machine, so the node $id stays until it ends. Ctrl-C stops the node at once; what the run does here breaks then."
+  trap 'stop=true' INT
+  while ! $stop && ! others "$id" && is_working; do sleep 0.3 || true; done
+  trap : INT
+  if $stop; then say "The node stops while a run is under way. To stop that run too: $GSV chat /stop"; fi
 }
 
 # At the end of a start: stops what no other start needs.

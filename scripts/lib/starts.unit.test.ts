@@ -54,6 +54,7 @@ home=${home}; id=lap; once=${options.once ?? false}; GSV=${home}/gsv; scratch=${
 say() { printf '%s\\n' "$*"; }
 die() { say "$*"; exit 1; }
 is_online() { [ -f "${home}/online" ] && kill -0 "$(cat "${home}/online")" 2>/dev/null; }
+is_working() { [ -f "${home}/working" ]; }
 source ${ROOT}/scripts/lib/starts.sh
 finish() { trap - EXIT; leave_starts; }
 trap finish EXIT
@@ -61,7 +62,8 @@ join_starts
 gateway_runs ${options.startsGateway ?? false}
 ensure_machine ${home}/work
 say "chat is open"
-read -r _ || true`;
+read -r _ || true
+await_runs`;
   const child = spawn("bash", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
   running.push(child);
   let text = "";
@@ -88,6 +90,14 @@ async function* onData(child: ChildProcess): AsyncGenerator<readonly [string]> {
   }
 }
 
+async function until(check: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (!check()) {
+    assert.ok(performance.now() < end, "waited in vain");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 test("a node stays as long as any start uses it, and the last one stops it", async () => {
   const first = await start();
   const second = await start();
@@ -102,6 +112,31 @@ test("a node stays as long as any start uses it, and the last one stops it", asy
   assert.doesNotMatch(first.said(), /is stopped/);
   assert.match(second.said(), /The node lap is stopped, .* start it again, .*node --id lap --workspace .*work/);
   assert.deepEqual([nodePids(), files()], [[node], []]);
+});
+test("a run that is under way when the chat ends keeps the node until it has ended, or until Ctrl-C", async () => {
+  for (const interrupts of [false, true]) {
+    rmSync(join(home, "nodes"), { force: true });
+    writeFileSync(join(home, "working"), "");
+    const only = await start();
+    const [node] = nodePids();
+    const ended = only.end();
+    await until(() => only.said().includes("A run is under way and may use this machine"));
+    assert.ok(node !== undefined && isAlive(node));
+    if (interrupts) only.child.kill("SIGINT");
+    else rmSync(join(home, "working"));
+    await ended;
+    assert.ok(!isAlive(node));
+    assert.equal(only.said().includes("The node stops while a run is under way"), interrupts, only.said());
+  }
+});
+test("another start that uses the node is no reason to wait for a run", async () => {
+  writeFileSync(join(home, "working"), "");
+  const first = await start();
+  const second = await start();
+  await first.end();
+  assert.doesNotMatch(first.said(), /A run is under way/);
+  rmSync(join(home, "working"));
+  await second.end();
 });
 test("a start that was killed is no longer one that uses the node", async () => {
   const first = await start();
