@@ -74,6 +74,21 @@ fn opened_later(question: &str, shown: &[&str], hidden: &str) {
     );
     terminal.types("/quit\r");
     terminal.ends_with(0);
+    drop(connection);
+    // A chat that is opened again asks only for what came since.
+    let terminal = Terminal::gsv(&home, &["chat"]);
+    let mut connection = gateway.accept();
+    let answer = |connection: &mut Connection, events: &[serde_json::Value]| {
+        let asked = connection.expect("session.subscribe");
+        let answer = json!({"sessionKey": SESSION, "seq": 11, "events": events, "state": "idle"});
+        connection.answer(&asked, &answer);
+        asked.params["afterSeq"].clone()
+    };
+    assert!(answer(&mut connection, &[]).is_null());
+    let later = json!({"sessionKey": SESSION, "kind": "note", "sessionSeq": 11, "text": "laptop left"});
+    assert_eq!(answer(&mut connection, &[later]), 10);
+    let again = terminal.shows("laptop left");
+    assert!(!again.contains("Sunny") && !again.contains("is back"), "{again}");
 }
 
 #[test]

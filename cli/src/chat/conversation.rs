@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use ulid::Ulid;
 
 use super::followed::{Followed, News};
+use super::seen::Seen;
 use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Request, Steering, Turn};
 use super::view::View;
 use crate::client::{Account, link_failure, never_connected};
@@ -168,12 +169,19 @@ impl Conversation {
         question_before(&messages, answer)
     }
 
-    /// What came since the last message of a person: an answer to a run that began by itself, and notes. Empty when it can't be asked.
-    pub async fn since_left(&self) -> Vec<News> {
+    /// What came since the last message of a person: an answer to a run that began by itself, and notes. Not what a chat of this machine
+    /// has shown. Empty when it can't be asked.
+    pub async fn since_left(&self, seen: &Seen) -> Vec<News> {
         let Some(seq) = self.followed.last_seq.filter(|seq| *seq > 0) else {
             return Vec::new();
         };
-        let params = self.followed.subscription(Some(seq.saturating_sub(LEFT_AMONG)));
+        let upto = seen.upto(seq);
+        if upto == seq {
+            return Vec::new();
+        }
+        let params = self
+            .followed
+            .subscription(Some(seq.saturating_sub(LEFT_AMONG).max(upto)));
         let Ok(Ok(answer)) = timeout(QUESTION_PATIENCE, self.link.call::<SessionSubscribe>(params)).await else {
             return Vec::new();
         };
@@ -195,6 +203,11 @@ impl Conversation {
         }
         let most = since.len().saturating_sub(LEFT_SHOWN);
         since.split_off(most)
+    }
+
+    /// Everything up to now was shown.
+    pub fn note_seen(&self, seen: &Seen) {
+        self.followed.last_seq.inspect(|seq| seen.note(*seq));
     }
 
     /// The news that arrived between two turns. Never waits.

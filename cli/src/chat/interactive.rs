@@ -16,6 +16,7 @@ use super::followed::News;
 use super::picked;
 use super::prompt::{Prompt, Typed};
 use super::said::{MOST_QUEUED, Outgoing, Queue, QueueAsk, Reader, Said};
+use super::seen::Seen;
 use super::turn::{Approve, Input, Request};
 use super::view::{View, now_answer};
 use crate::clean::{clean, one_line};
@@ -32,6 +33,8 @@ pub struct Given<'a> {
     pub files: Vec<Chosen>,
     pub verbose: bool,
     pub approve: Approve,
+    /// What earlier chats of this conversation have shown.
+    pub seen: Seen,
     /// A line that is typed during an answer is for the run under way, whatever the setting says.
     pub steers: bool,
     pub out: Output,
@@ -99,6 +102,7 @@ pub async fn talk(
         interrupts,
     };
     let result = talk.run(conversation).await;
+    conversation.note_seen(&talk.given.seen);
     talk.prompt.close().await;
     for text in talk.queue.texts() {
         terminal.note(&format!("not sent: {}", clean(text)));
@@ -116,9 +120,10 @@ impl Talk<'_> {
         }
         picked::list(&self.given.files, out);
         let waiting = conversation.follow().await;
-        for news in conversation.since_left().await {
+        for news in conversation.since_left(&self.given.seen).await {
             self.tell(&news, &mut None, conversation).await;
         }
+        conversation.note_seen(&self.given.seen);
         self.ask_again(waiting);
         loop {
             self.prompt.ask()?;

@@ -18,6 +18,7 @@ pub mod outcomes;
 mod picked;
 pub mod prompt;
 pub mod said;
+pub mod seen;
 pub mod stable;
 pub mod turn;
 mod turn_io;

@@ -19,6 +19,7 @@ use crate::chat::conversation::Conversation;
 use crate::chat::decision::Decision;
 use crate::chat::interactive;
 use crate::chat::said::{Reader, Said};
+use crate::chat::seen::Seen;
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
 use crate::clean::{clean, one_line};
@@ -206,6 +207,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
             files,
             verbose,
             approve,
+            seen: Seen::new(home.join("seen"), &account.url, &conversation.followed.session),
             steers: args.steer,
             out,
         };
