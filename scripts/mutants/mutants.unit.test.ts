@@ -24,12 +24,13 @@ describe("one-line mistakes", () => {
     ]);
   });
   test("Rust: the same, and unit tests at the end of a file are left alone", () => {
-    const text = "    if a.len() > b {\n        self.stop(a)?;\n    }\n#[cfg(test)]\nmod tests { fn f() { if 1 == 2 {} } }\n";
-    assert.deepEqual(changes("a.rs", text), [
-      "> to >=: if a.len() >= b {",
-      "a condition that is never true: if false {",
-      "a call left out: ",
-    ]);
+    const text = "    if a.len() > b {\n        self.stop(a)?;\n    }\n#[cfg(unix)]\n#[cfg(test)]\nmod tests { fn f() { if 1 == 2 {} } }\n";
+    for (const attribute of ["#[cfg(test)]", '#[cfg(all(test, target_os = "linux"))]'])
+      assert.deepEqual(changes("a.rs", text.replace("#[cfg(test)]", attribute)), [
+        "> to >=: if a.len() >= b {",
+        "a condition that is never true: if false {",
+        "a call left out: ",
+      ]);
   });
   test("comments, strings, logs, types and matching patterns are left alone", () => {
     assert.deepEqual(changes("a.ts", '// a === b\nconst x = " === ";\n  log.warn("x");\n  readonly a: B < C;\n'), []);

@@ -42,10 +42,12 @@ const CALL = /^[ \t]+(?:await |void )?[A-Za-z_][\w.!?:]*\(.*\)\??(?:\.await\??)?
 const LEFT_ALONE =
   /\b(?:logger|console|tracing)\b|\blog(?:Line)?\(|\blog(?:\.|::)(?:trace|debug|info|warn|error)\b|\b(?:debug_)?assert(?:_eq|_ne)?\b|\breadonly\b|^\s*(?:(?:export|pub) )?(?:interface|type|import|where|impl|use)\b|^\s*(?:#\[|\/\/|\*)|\bnew Error\(|panic|unreachable|\bcfg!\(/;
 
+const UNIT_TESTS = /^#\[cfg\((?:test|all\(test, .*\))\)\]$/m;
+
 /** Every mutation of a file, in the order of its lines. Unit tests at the end of a Rust file are not touched. */
 export function mutationsOf(file: string, text: string): Mutation[] {
   const rust = file.endsWith(".rs");
-  const code = blank(rust ? (text.split(/^#\[cfg\(test\)\]$/m)[0] ?? "") : text, { comments: true, strings: true });
+  const code = blank(rust ? (text.split(UNIT_TESTS)[0] ?? "") : text, { comments: true, strings: true });
   const found: Mutation[] = [];
   let start = 0;
   for (const [index, line] of code.split("\n").entries()) {
