@@ -15,6 +15,7 @@ mod heartbeat;
 mod hook;
 mod memory;
 mod nodes;
+mod notifications;
 mod parse;
 mod session;
 mod skills;
@@ -36,6 +37,7 @@ pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};
 pub use self::memory::{MemoryCommand, MemoryReview};
 pub use self::nodes::{NodeForget, NodesCommand};
+pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;
 pub use self::session::{
     ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionDelete, SessionExport, SessionSet, SessionShow,

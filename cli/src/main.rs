@@ -127,6 +127,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Pair(command) => block_on(commands::pair::run(&context, command)),
         Command::Cron(command) => block_on(commands::cron::run(&context, command)),
         Command::Heartbeat(command) => block_on(commands::heartbeat::run(&context, command)),
+        Command::Notifications(args) => block_on(commands::notifications::run(&context, args)),
         Command::Hook(command) => block_on(commands::hook::run(&context, command)),
         Command::Approval(command) => block_on(commands::approval::run(&context, command)),
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 63] = [
+    let commands: [&[&str]; 65] = [
         &[],
         &["chat"],
         &["up"],
@@ -54,6 +54,8 @@ fn help_texts() {
         &["hook"],
         &["hook", "add"],
         &["hook", "test"],
+        &["notifications"],
+        &["notifications", "test"],
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],

@@ -108,6 +108,13 @@ import type {
   NodeForgetParams,
   NodeForgetResult,
   NodesListResult,
+  NotificationsListParams,
+  NotificationsListResult,
+  NotificationsTestParams,
+  NotificationsTestResult,
+  NotifyShowEvent,
+  NotifyShownParams,
+  NotifyShownResult,
   PairApproveParams,
   PairApproveResult,
   PairListResult,
@@ -210,7 +217,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "8ba79c826acb173e";
+export const PROTOCOL_FINGERPRINT = "40d9cecdc9cba359";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -870,6 +877,39 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Lists notifications, the newest first, and where each kind is told. */
+  "notifications.list": {
+    params: "NotificationsListParams",
+    result: "NotificationsListResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Sends a notification of a kind to where such notifications are told, also in quiet hours, and says which place took it. */
+  "notifications.test": {
+    params: "NotificationsTestParams",
+    result: "NotificationsTestResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "kind" },
+    errors: [],
+    deferred: false,
+    idempotent: false,
+  },
+  /** A node reports whether it has shown a notification. */
+  "notify.shown": {
+    params: "NotifyShownParams",
+    result: "NotifyShownResult",
+    callers: ["node"],
+    scope: "node",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
   /** Approves a pairing request. */
   "pair.approve": {
     params: "PairApproveParams",
@@ -1396,6 +1436,8 @@ export const EVENTS = {
   "chat": { payload: "ChatEvent", to: ["client"] },
   /** The gateway asks a node for its log. */
   "logs.get": { payload: "LogsGetEvent", to: ["node"] },
+  /** The gateway asks a node to show a notification on the desktop of its machine. A node shows each id once. */
+  "notify.show": { payload: "NotifyShowEvent", to: ["node"] },
   /** A machine connected or disconnected. */
   "presence": { payload: "PresenceEvent", to: ["client"] },
   /** News of a session that is not part of a run: it was reset or compacted, a late tool result arrived, a machine disconnected. */
@@ -1477,6 +1519,9 @@ export interface MethodTypes {
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };
   "node.forget": { params: NodeForgetParams; result: NodeForgetResult };
   "nodes.list": { params: undefined; result: NodesListResult };
+  "notifications.list": { params: NotificationsListParams; result: NotificationsListResult };
+  "notifications.test": { params: NotificationsTestParams; result: NotificationsTestResult };
+  "notify.shown": { params: NotifyShownParams; result: NotifyShownResult };
   "pair.approve": { params: PairApproveParams; result: PairApproveResult };
   "pair.list": { params: undefined; result: PairListResult };
   "pair.reject": { params: PairRejectParams; result: PairRejectResult };
@@ -1529,6 +1574,7 @@ export interface EventTypes {
   "approval": ApprovalEvent;
   "chat": ChatEvent;
   "logs.get": LogsGetEvent;
+  "notify.show": NotifyShowEvent;
   "presence": PresenceEvent;
   "session": SessionEvent;
   "tool.cancel": ToolCancelEvent;

@@ -1711,6 +1711,7 @@ export type GsvConfig = {
   agents?: AgentsConfig;
   compaction?: CompactionConfig;
   cron?: CronConfig;
+  notifications?: NotificationsConfig;
   /** At most 64 characters. */
   userTimezone?: string;
 };
@@ -2282,6 +2283,14 @@ export type ModelsListResult = {
   models?: ModelEntry[];
 };
 
+/** Whether a machine can show notifications on its desktop. */
+export type NodeDesktop = {
+  /** At most 64 characters. */
+  program?: string;
+  /** At most 300 characters. */
+  missing?: string;
+};
+
 /** A machine that is or was connected. */
 export type NodeEntry = {
   nodeId: NodeId;
@@ -2306,6 +2315,7 @@ export type NodeEntry = {
   /** At most 64 characters. */
   clientVersion?: string;
   sandbox?: NodeSandbox;
+  desktop?: NodeDesktop;
 };
 
 /** Parameters of `node.exec.event`. */
@@ -2365,6 +2375,7 @@ export type NodeRuntime = {
   hostCapabilities: Capability[];
   toolCapabilities: Record<string, Capability[]>;
   sandbox?: NodeSandbox;
+  desktop?: NodeDesktop;
 };
 
 /** The sandbox that a machine really has for its commands, as the node has tested it. */
@@ -2382,6 +2393,124 @@ export type NodesListResult = {
   /** At most 1000 items. */
   nodes: NodeEntry[];
   count: number;
+};
+
+/** What the owner was told, or is to be told. */
+export type Notification = {
+  id: number;
+  kind: NotificationKind;
+  /** At most 512 characters. */
+  cause: string;
+  /** At most 4096 characters. */
+  text: string;
+  /** Epoch ms. */
+  createdAt: number;
+  agentId: AgentId;
+  state: NotificationState;
+  /** Epoch ms. */
+  dueAt?: number;
+  /** Epoch ms. */
+  toldAt?: number;
+  /** At most 512 characters. */
+  toldIn?: string;
+  with?: number;
+  /** At most 16 items. */
+  failures?: string[];
+};
+
+/** What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. */
+export type NotificationKind = "approval" | "job" | "budget" | "channel" | "undelivered" | "skill" | "guest" | "machine";
+export const NotificationKindValues = ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine"] as const satisfies readonly NotificationKind[];
+
+/** Where notifications of a kind are told. */
+export type NotificationPlace = {
+  kind: NotificationKind;
+  /** At most 512 characters. */
+  place: string;
+  isDefault: boolean;
+  held: boolean;
+  /** At most 1024 characters. */
+  problem?: string;
+};
+
+/** `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited. */
+export type NotificationState = "waiting" | "merged" | "told" | "off" | "dropped";
+export const NotificationStateValues = ["waiting", "merged", "told", "off", "dropped"] as const satisfies readonly NotificationState[];
+
+/** Where you are told what you should know, by kind: `main` (the main conversation), `last` (your direct chat that was active last), a full place such as `whatsapp/default/dm/ID`, `desktop` (a connected machine), `desktop/NODE`, or `none`. A place that does not work is replaced by another one. */
+export type NotificationsConfig = {
+  /** At most 512 characters. */
+  approval?: string;
+  /** At most 512 characters. */
+  job?: string;
+  /** At most 512 characters. */
+  budget?: string;
+  /** At most 512 characters. */
+  channel?: string;
+  /** At most 512 characters. */
+  undelivered?: string;
+  /** At most 512 characters. */
+  skill?: string;
+  /** At most 512 characters. */
+  guest?: string;
+  /** At most 512 characters. */
+  machine?: string;
+  quietHours?: QuietHours;
+};
+
+/** Parameters of `notifications.list`. */
+export type NotificationsListParams = {
+  /** 1 to 200. */
+  limit?: number;
+  beforeId?: number;
+  kind?: NotificationKind;
+};
+
+/** Result of `notifications.list`. */
+export type NotificationsListResult = {
+  /** At most 200 items. */
+  notifications: Notification[];
+  more: boolean;
+  waiting: number;
+  /** At most 32 items. */
+  places: NotificationPlace[];
+  quietHours?: HeartbeatHours;
+  /** Epoch ms. */
+  quietUntil?: number;
+};
+
+/** Parameters of `notifications.test`. */
+export type NotificationsTestParams = {
+  kind?: NotificationKind;
+};
+
+/** Result of `notifications.test`. */
+export type NotificationsTestResult = {
+  notification: Notification;
+};
+
+/** Payload of the `notify.show` event. */
+export type NotifyShowEvent = {
+  /** At most 64 characters. */
+  showId: string;
+  /** At most 128 characters. */
+  title: string;
+  /** At most 512 characters. */
+  text: string;
+};
+
+/** Parameters of `notify.shown`. */
+export type NotifyShownParams = {
+  /** At most 64 characters. */
+  showId: string;
+  /** At most 512 characters. */
+  problem?: string;
+};
+
+/** Result of `notify.shown`. */
+export type NotifyShownResult = {
+  ok: true;
+  dropped?: boolean;
 };
 
 /** A button. On platforms without buttons the text contains its label, unless the text names its id already. */
@@ -2596,6 +2725,17 @@ export type QuarantinedMemory = {
   etag: string;
   /** At most 1024 characters. */
   problem?: string;
+};
+
+/** When notifications are held back. Absent: never. */
+export type QuietHours = {
+  /** At most 5 characters. */
+  start?: string;
+  /** At most 5 characters. */
+  end?: string;
+  /** At most 64 characters. */
+  timezone?: string;
+  everything?: boolean;
 };
 
 /** When a session is reset automatically. */

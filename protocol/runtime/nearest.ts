@@ -27,7 +27,7 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
     // A name with a part left out (`fallback`, `resetPolicy`) is near whatever its length.
-    const part = wanted.length >= 4 && (known.includes(wanted) || wanted.includes(known));
+    const part = wanted.length >= 4 && (known.includes(wanted) || (known.length >= 4 && wanted.includes(known)));
     const cost = part ? 1 : editDistance(wanted, known);
     if (cost < bestCost) [best, bestCost] = [candidate, cost];
   }

@@ -192,6 +192,31 @@ export const HeartbeatConfig = struct("HeartbeatConfig", "Heartbeat: a regular r
   /** Absent: the whole day. */
   activeHours: o(HeartbeatHours),
 });
+const notified = o(t.string(512, { minLength: 1 }));
+export const QuietHours = struct("QuietHours", "When notifications are held back. Absent: never.", {
+  /** Such as `22:00`. */
+  start: o(t.string(5)),
+  end: o(t.string(5)),
+  /** Absent: `userTimezone`. */
+  timezone: o(t.string(64)),
+  /** Hold questions that wait for an answer back too. */
+  everything: o(t.bool()),
+});
+export const NotificationsConfig = struct(
+  "NotificationsConfig",
+  "Where you are told what you should know, by kind: `main` (the main conversation), `last` (your direct chat that was active last), a full place such as `whatsapp/default/dm/ID`, `desktop` (a connected machine), `desktop/NODE`, or `none`. A place that does not work is replaced by another one.",
+  {
+    approval: notified,
+    job: notified,
+    budget: notified,
+    channel: notified,
+    undelivered: notified,
+    skill: notified,
+    guest: notified,
+    machine: notified,
+    quietHours: o(QuietHours),
+  },
+);
 export const AgentConfig = struct("AgentConfig", "One agent.", {
   id: AgentId,
   default: o(t.bool()),
@@ -244,6 +269,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: a
   agents: o(AgentsConfig),
   compaction: o(CompactionConfig),
   cron: o(CronConfig),
+  notifications: o(NotificationsConfig),
   userTimezone: o(t.string(64)),
 });
 

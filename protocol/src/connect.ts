@@ -27,11 +27,19 @@ export const NodeSandbox = struct("NodeSandbox", "The sandbox that a machine rea
   /** Why commands run without the sandbox that they would have by default. */
   missing: t.optional(t.string(500)),
 });
+export const NodeDesktop = struct("NodeDesktop", "Whether a machine can show notifications on its desktop.", {
+  /** The program that shows them, such as `notify-send`. Absent: none. */
+  program: t.optional(t.string(64)),
+  /** Why it can't, as a sentence. */
+  missing: t.optional(t.string(300)),
+});
 export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and those that each tool uses.", {
   hostCapabilities: t.array(Capability, 64),
   toolCapabilities: t.map(t.array(Capability, 64)),
   /** Absent from nodes of earlier versions, which have none. */
   sandbox: t.optional(NodeSandbox),
+  /** Absent from nodes of earlier versions, which show none. */
+  desktop: t.optional(NodeDesktop),
 });
 
 export const LedgerCallState = enumOf(

@@ -31,6 +31,7 @@ import "./transfer.ts";
 import "./spend.ts";
 import "./stop.ts";
 import "./undo.ts";
+import "./notification.ts";
 import "./health.ts";
 
 export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";

@@ -1,6 +1,6 @@
 /** Nodes: machines that run tools. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
-import { NodeSandbox } from "./connect.ts";
+import { NodeDesktop, NodeSandbox } from "./connect.ts";
 import { CallId, Capability, NodeId } from "./ids.ts";
 
 export const NodeEntry = struct("NodeEntry", "A machine that is or was connected.", {
@@ -20,6 +20,8 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   clientVersion: t.optional(t.string(64)),
   /** As the node reported it when it connected. */
   sandbox: t.optional(NodeSandbox),
+  /** As the node reported it when it connected. */
+  desktop: t.optional(NodeDesktop),
 });
 method("nodes.list", {
   doc: "Lists the machines that are or were connected.",

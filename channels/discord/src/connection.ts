@@ -43,7 +43,7 @@ export const CONNECTION = {
   askedAgainMs: 2_000,
   /** The library itself times out earlier; these apply when its timers are lost. */
   connectingMs: 90_000,
-  silentMs: 150_000,
+  silentMs: 120_000,
   /** Discord keeps the session after this close code and ends it after 1000. */
   keepSession: 4200,
   endSession: 1000,

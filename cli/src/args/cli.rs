@@ -13,6 +13,7 @@ use super::heartbeat::HeartbeatCommand;
 use super::hook::HookCommand;
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
+use super::notifications::Notifications;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
 use super::values::one_of;
@@ -133,6 +134,8 @@ pub enum Command {
     /// Let other services wake the agent over HTTP
     #[command(subcommand)]
     Hook(HookCommand),
+    /// List what you were told, and test where you are told
+    Notifications(Notifications),
     /// List, create and import agents
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -240,7 +243,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 33);
+        assert_eq!(commands.len(), 34);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -19,6 +19,7 @@ use super::context::Context;
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings, start_words};
+use super::notifications;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
@@ -197,6 +198,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     check_model(report, &client, offline).await;
     check_channels(report, account, &client).await;
     check_hooks(report, &client).await;
+    notifications::check(report, &client).await;
     client.close().await;
 }
 

@@ -33,6 +33,7 @@ pub mod models;
 pub mod node;
 pub mod node_sandbox;
 pub mod nodes;
+pub mod notifications;
 pub mod pair;
 pub mod prompt;
 pub mod search;

@@ -17,6 +17,7 @@ use super::context::Context;
 use super::cron_calendar;
 use super::local::Local;
 use super::node::start_words;
+use super::notifications;
 use super::session::{run_state, waits_for};
 use super::stop;
 use crate::clean::{one_line, visible};
@@ -53,7 +54,7 @@ struct Remote {
     channels: Option<Overview>,
     /// Questions that wait for your word. Absent: this token may not ask, or the gateway is older.
     approvals: Option<Vec<ApprovalEntry>>,
-    /// Limits that are nearly or wholly used up. Empty too when the gateway is older.
+    /// Limits that are nearly or wholly used up, and places of notifications that do not work. Empty too when the gateway is older.
     attention: Vec<String>,
     /// The next jobs and heartbeats. Absent: this token may not ask, or the gateway is older.
     coming: Option<CronUpcomingResult>,
@@ -146,8 +147,12 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         by: None,
         days: Some(1),
     };
-    let attention = client.call::<UsageGet>(today).await.map(|usage| usage.attention);
+    let mut attention = client
+        .call::<UsageGet>(today)
+        .await
+        .map_or_else(|_| Vec::new(), |usage| usage.attention);
     let coming = cron_calendar::ask(&client).await;
+    attention.extend(notifications::attention(&client).await);
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {
@@ -157,7 +162,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         sessions,
         channels,
         approvals,
-        attention: attention.unwrap_or_default(),
+        attention,
         coming,
     })
 }

@@ -7,6 +7,7 @@ use gsv_tools::ToolBox;
 
 use crate::calls::Calls;
 use crate::delivery::Delivery;
+use crate::desktop::Desktop;
 use crate::images::Uploader;
 use crate::log::Log;
 use crate::progress::ProgressFeed;
@@ -23,6 +24,7 @@ pub struct Context {
     pub scrub: Scrub,
     pub calls: Arc<Calls>,
     pub delivery: Arc<Delivery>,
+    pub desktop: Desktop,
     pub progress: ProgressFeed,
     pub uploader: Uploader,
     pub tasks: Arc<Tasks>,

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::NodeError;
 use crate::log::{Level, now_ms};
 use crate::report::Reporter;
+use crate::show::answer_show;
 use crate::undo::{answer_undo, refuse_undo};
 
 const SWEEP: Duration = Duration::from_secs(3600);
@@ -103,6 +104,7 @@ fn on_event(context: &Arc<Context>, event: Event) {
         Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
         Event::LogsGet(event) => send_log(context, event.call_id, event.lines),
         Event::UndoRequest(event) => context.tasks.spawn(answer_undo(Arc::clone(context), *event)),
+        Event::NotifyShow(event) => context.tasks.spawn(answer_show(Arc::clone(context), *event)),
         Event::Malformed(event) => malformed(context, &event),
         // For clients, or of a newer gateway (FR2).
         _ => {}

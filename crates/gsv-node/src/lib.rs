@@ -10,6 +10,7 @@ mod background;
 mod calls;
 mod context;
 mod delivery;
+mod desktop;
 mod dispatch;
 mod error;
 mod finish;
@@ -29,6 +30,7 @@ pub mod sandbox;
 mod scrub;
 mod service;
 mod shared_ledger;
+mod show;
 mod tasks;
 mod undo;
 

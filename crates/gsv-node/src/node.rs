@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
 use gsv_link::{AddressProvider, Link, Mode, Options};
-use gsv_protocol::types::{Capability, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition};
+use gsv_protocol::types::{
+    Capability, NodeDesktop, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition,
+};
 use gsv_tools::beneath::{Scope, overlaps};
 use gsv_tools::{Config, Supervisor, ToolBox};
 use serde_json::Value;
@@ -16,6 +18,7 @@ use crate::background::store_events;
 use crate::calls::Calls;
 use crate::context::Context;
 use crate::delivery::Delivery;
+use crate::desktop::Desktop;
 use crate::dispatch::dispatch;
 use crate::error::NodeError;
 use crate::images::Uploader;
@@ -157,10 +160,12 @@ async fn start(
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
     })?);
     let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
+    let desktop = Desktop::find();
     let (link, events) = Link::connect(options(
         &config,
         &tools,
         reported(level.as_ref(), missing.clone()),
+        desktop.reported(),
         ledger.clone(),
     ))
     .await?;
@@ -174,6 +179,7 @@ async fn start(
     let context = Arc::new(Context {
         node_id: config.id.clone(),
         calls: Arc::new(Calls::default()),
+        desktop,
         delivery: Arc::new(Delivery::new(link.clone(), ledger.clone(), Arc::clone(&log))),
         progress: ProgressFeed {
             link: link.clone(),
@@ -276,7 +282,13 @@ fn reported(level: Option<&sandbox::Level>, missing: Option<String>) -> NodeSand
     }
 }
 
-fn options(config: &NodeConfig, tools: &ToolBox, sandbox: NodeSandbox, ledger: SharedLedger) -> Options {
+fn options(
+    config: &NodeConfig,
+    tools: &ToolBox,
+    sandbox: NodeSandbox,
+    desktop: NodeDesktop,
+    ledger: SharedLedger,
+) -> Options {
     let definitions = tools.definitions().into_iter().map(|tool| ToolDefinition {
         name: tool.name,
         description: tool.description,
@@ -305,6 +317,7 @@ fn options(config: &NodeConfig, tools: &ToolBox, sandbox: NodeSandbox, ledger: S
             .map(|(tool, names)| (tool, capabilities(names)))
             .collect(),
         sandbox: Some(sandbox),
+        desktop: Some(desktop),
     };
     Options {
         address: config.address.clone(),

@@ -17,6 +17,8 @@ pub enum EventName {
     Chat,
     #[serde(rename = "logs.get")]
     LogsGet,
+    #[serde(rename = "notify.show")]
+    NotifyShow,
     #[serde(rename = "presence")]
     Presence,
     #[serde(rename = "session")]
@@ -38,7 +40,7 @@ pub enum EventName {
     #[serde(rename = "undo.request")]
     UndoRequest,
 }
-impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start", UndoRequest => "undo.request" });
+impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", NotifyShow => "notify.show", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start", UndoRequest => "undo.request" });
 
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +51,8 @@ pub enum Event {
     Chat(Box<types::ChatEvent>),
     /// The gateway asks a node for its log.
     LogsGet(Box<types::LogsGetEvent>),
+    /// The gateway asks a node to show a notification on the desktop of its machine. A node shows each id once.
+    NotifyShow(Box<types::NotifyShowEvent>),
     /// A machine connected or disconnected.
     Presence(Box<types::PresenceEvent>),
     /// News of a session that is not part of a run: it was reset or compacted, a late tool result arrived, a machine disconnected.
@@ -82,6 +86,7 @@ impl Event {
             EventName::Approval => Self::Approval(payload.read()?),
             EventName::Chat => Self::Chat(payload.read()?),
             EventName::LogsGet => Self::LogsGet(payload.read()?),
+            EventName::NotifyShow => Self::NotifyShow(payload.read()?),
             EventName::Presence => Self::Presence(payload.read()?),
             EventName::Session => Self::Session(payload.read()?),
             EventName::ToolCancel => Self::ToolCancel(payload.read()?),

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "8ba79c826acb173e";
+pub const PROTOCOL_FINGERPRINT: &str = "40d9cecdc9cba359";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,12 @@ pub enum Request {
     NodeForget(types::NodeForgetParams),
     #[serde(rename = "nodes.list")]
     NodesList(NoParams),
+    #[serde(rename = "notifications.list")]
+    NotificationsList(types::NotificationsListParams),
+    #[serde(rename = "notifications.test")]
+    NotificationsTest(types::NotificationsTestParams),
+    #[serde(rename = "notify.shown")]
+    NotifyShown(types::NotifyShownParams),
     #[serde(rename = "pair.approve")]
     PairApprove(types::PairApproveParams),
     #[serde(rename = "pair.list")]
@@ -293,6 +299,9 @@ impl Request {
             Self::NodeExecEvent(_) => "node.exec.event",
             Self::NodeForget(_) => "node.forget",
             Self::NodesList(_) => "nodes.list",
+            Self::NotificationsList(_) => "notifications.list",
+            Self::NotificationsTest(_) => "notifications.test",
+            Self::NotifyShown(_) => "notify.shown",
             Self::PairApprove(_) => "pair.approve",
             Self::PairList(_) => "pair.list",
             Self::PairReject(_) => "pair.reject",
@@ -1211,6 +1220,51 @@ impl Method for NodesList {
 
     fn request(params: Self::Params) -> Request {
         Request::NodesList(params)
+    }
+}
+
+/// Lists notifications, the newest first, and where each kind is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotificationsList;
+impl Method for NotificationsList {
+    const NAME: &'static str = "notifications.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::NotificationsListParams;
+    type Result = types::NotificationsListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::NotificationsList(params)
+    }
+}
+
+/// Sends a notification of a kind to where such notifications are told, also in quiet hours, and says which place took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotificationsTest;
+impl Method for NotificationsTest {
+    const NAME: &'static str = "notifications.test";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::NotificationsTestParams;
+    type Result = types::NotificationsTestResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::NotificationsTest(params)
+    }
+}
+
+/// A node reports whether it has shown a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotifyShown;
+impl Method for NotifyShown {
+    const NAME: &'static str = "notify.shown";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::NotifyShownParams;
+    type Result = types::NotifyShownResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::NotifyShown(params)
     }
 }
 

@@ -2506,6 +2506,8 @@ pub struct GsvConfig {
     pub compaction: Option<CompactionConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cron: Option<CronConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub notifications: Option<NotificationsConfig>,
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub user_timezone: Option<String>,
@@ -2530,6 +2532,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("agents", &self.agents)
             .field("compaction", &self.compaction)
             .field("cron", &self.cron)
+            .field("notifications", &self.notifications)
             .field("user_timezone", &self.user_timezone)
             .finish()
     }
@@ -3464,6 +3467,18 @@ pub struct ModelsListResult {
     pub models: Option<Vec<ModelEntry>>,
 }
 
+/// Whether a machine can show notifications on its desktop.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeDesktop {
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// At most 300 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
 /// A machine that is or was connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3499,6 +3514,8 @@ pub struct NodeEntry {
     pub client_version: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<NodeSandbox>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub desktop: Option<NodeDesktop>,
 }
 
 /// Parameters of `node.exec.event`.
@@ -3580,6 +3597,8 @@ pub struct NodeRuntime {
     pub tool_capabilities: BTreeMap<String, Vec<Capability>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<NodeSandbox>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub desktop: Option<NodeDesktop>,
 }
 
 /// The sandbox that a machine really has for its commands, as the node has tested it.
@@ -3604,6 +3623,197 @@ pub struct NodesListResult {
     /// At most 1000 items.
     pub nodes: Vec<NodeEntry>,
     pub count: u64,
+}
+
+/// What the owner was told, or is to be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Notification {
+    pub id: u64,
+    pub kind: NotificationKind,
+    /// At most 512 characters.
+    pub cause: String,
+    /// At most 4096 characters.
+    pub text: String,
+    /// Epoch ms.
+    pub created_at: u64,
+    pub agent_id: AgentId,
+    pub state: NotificationState,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<u64>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub told_in: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub with: Option<u64>,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Vec<String>>,
+}
+
+/// What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotificationKind {
+    #[serde(rename = "approval")]
+    Approval,
+    #[serde(rename = "job")]
+    Job,
+    #[serde(rename = "budget")]
+    Budget,
+    #[serde(rename = "channel")]
+    Channel,
+    #[serde(rename = "undelivered")]
+    Undelivered,
+    #[serde(rename = "skill")]
+    Skill,
+    #[serde(rename = "guest")]
+    Guest,
+    #[serde(rename = "machine")]
+    Machine,
+}
+impl_string_enum!(NotificationKind { Approval => "approval", Job => "job", Budget => "budget", Channel => "channel", Undelivered => "undelivered", Skill => "skill", Guest => "guest", Machine => "machine" });
+
+/// Where notifications of a kind are told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationPlace {
+    pub kind: NotificationKind,
+    /// At most 512 characters.
+    pub place: String,
+    pub is_default: bool,
+    pub held: bool,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotificationState {
+    #[serde(rename = "waiting")]
+    Waiting,
+    #[serde(rename = "merged")]
+    Merged,
+    #[serde(rename = "told")]
+    Told,
+    #[serde(rename = "off")]
+    Off,
+    #[serde(rename = "dropped")]
+    Dropped,
+}
+impl_string_enum!(NotificationState { Waiting => "waiting", Merged => "merged", Told => "told", Off => "off", Dropped => "dropped" });
+
+/// Where you are told what you should know, by kind: `main` (the main conversation), `last` (your direct chat that was active last), a full place such as `whatsapp/default/dm/ID`, `desktop` (a connected machine), `desktop/NODE`, or `none`. A place that does not work is replaced by another one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationsConfig {
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub undelivered: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<QuietHours>,
+}
+
+/// Parameters of `notifications.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationsListParams {
+    /// 1 to 200.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before_id: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<NotificationKind>,
+}
+
+/// Result of `notifications.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationsListResult {
+    /// At most 200 items.
+    pub notifications: Vec<Notification>,
+    pub more: bool,
+    pub waiting: u64,
+    /// At most 32 items.
+    pub places: Vec<NotificationPlace>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<HeartbeatHours>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub quiet_until: Option<u64>,
+}
+
+/// Parameters of `notifications.test`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationsTestParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<NotificationKind>,
+}
+
+/// Result of `notifications.test`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationsTestResult {
+    pub notification: Notification,
+}
+
+/// Payload of the `notify.show` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyShowEvent {
+    /// At most 64 characters.
+    pub show_id: String,
+    /// At most 128 characters.
+    pub title: String,
+    /// At most 512 characters.
+    pub text: String,
+}
+
+/// Parameters of `notify.shown`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyShownParams {
+    /// At most 64 characters.
+    pub show_id: String,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Result of `notify.shown`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyShownResult {
+    pub ok: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<bool>,
 }
 
 /// A button. On platforms without buttons the text contains its label, unless the text names its id already.
@@ -3923,6 +4133,23 @@ pub struct QuarantinedMemory {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// When notifications are held back. Absent: never.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuietHours {
+    /// At most 5 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// At most 5 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub everything: Option<bool>,
 }
 
 /// When a session is reset automatically.

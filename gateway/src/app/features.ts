@@ -13,6 +13,7 @@ import { hooksFeature } from "../features/hooks/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
+import { notificationsFeature, notifyFeature } from "../features/notify/index.ts";
 import { scheduleFeature } from "../features/schedule/index.ts";
 import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
@@ -51,6 +52,7 @@ export interface BasePorts extends KernelPorts {
 
 export const FEATURES = FeatureList.over<BasePorts>()
   .add(sessionsFeature)
+  .add(notifyFeature)
   .add(approvalsFeature)
   .add(changesFeature)
   .add(nodesFeature)
@@ -67,4 +69,5 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(hooksFeature)
   .add(agentsFeature)
   .add(tokensFeature)
-  .add(auditFeature);
+  .add(auditFeature)
+  .add(notificationsFeature);

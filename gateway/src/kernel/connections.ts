@@ -84,6 +84,10 @@ const LINGER_MS = 30_000;
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 /** A link that answers pings and has been silent for this long is dead (FR6: two missed pings and the round trip). */
 const SILENT_MS = LIMITS.pingIntervalMs * 3;
+/** The same for one that has no calls out. */
+const IDLE_SILENT_MS = 120_000;
+/** Why a silent link was closed. */
+export const NO_LIFE = "no sign of life";
 /** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
 
@@ -263,8 +267,17 @@ export class Connections {
   node(nodeId: string): Connection | undefined {
     const connection = this.byIdentity({ mode: "node", id: asNodeId(nodeId) });
     if (connection === undefined || !this.isSilent(connection)) return connection;
-    this.drop(connection, 4008, "no sign of life for a minute");
+    this.drop(connection, 4008, `${NO_LIFE} for a minute`);
     return undefined;
+  }
+  /** When an idle link must have shown life again; undefined for peers that never ping. */
+  idleUntil(connection: Connection): number | undefined {
+    const at = this.silentAt(connection);
+    return at === undefined ? undefined : at - SILENT_MS + IDLE_SILENT_MS;
+  }
+  /** Closes an idle link that has been silent for too long. */
+  dropIdle(connection: Connection, now: number): void {
+    if ((this.idleUntil(connection) ?? Number.POSITIVE_INFINITY) <= now) this.drop(connection, 4008, `${NO_LIFE} for two minutes`);
   }
   isOnline(nodeId: string): boolean {
     return this.#byIdentity.has(identity({ mode: "node", id: nodeId }));

@@ -55,14 +55,31 @@ export interface ChannelsOutPort {
     message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
     /** The owner's own direct conversation that was active last, as gsv__Message names it. */
     lastOwn(): string | undefined;
+    /**
+     * A notification to a direct chat of the owner; refused for every other place. It is no part of a conversation, and once per
+     * `callId`.
+     */
+    notify(input: Pick<ChannelMessage, "callId" | "target" | "text" | "question">): Promise<Result<ChannelMessageSent>>;
+    /** Why a notification to this place would not arrive now; undefined: nothing is known against it. */
+    problemOf(target: ChannelMessage["target"]): string | undefined;
   };
 }
 
 export type ReplyCall =
-  | { readonly kind: "send"; readonly route: ReplyRoute; readonly message: OutboundMessage }
+  | { readonly kind: "send"; readonly route: ReplyRoute; readonly message: OutboundMessage; readonly cause?: FailureCause }
   | { readonly kind: "live"; readonly route: ReplyRoute; readonly deliveryId: string; readonly text: string }
   | { readonly kind: "typing"; readonly route: ReplyRoute; readonly active: boolean };
 
+/** Why a run failed for someone who is not told it (rule NT10). */
+export interface FailureCause {
+  /** Of the end of the run. */
+  readonly id: string;
+  readonly sessionKey: string;
+  readonly agentId: string;
+  readonly runId: string;
+  readonly reason: string;
+  readonly text: string;
+}
 /** One account of a channel. */
 export interface ChannelRef {
   readonly channel: string;

@@ -13,6 +13,8 @@ export interface SeenSkill {
   readonly scope: "agent" | "global";
   readonly name: string;
   readonly sha256: string;
+  /** It differs from its approval, after a comparison with the bucket: the owner should know. */
+  readonly changed?: true;
 }
 
 /** A file of one of the agent's own skills that is about to be changed in the owner's name. */

@@ -55,7 +55,8 @@ export function beatSettings(
     ...(hours.value === undefined ? {} : { hours: hours.value }),
   });
 }
-function hoursOf(given: HeartbeatConfig["activeHours"], userTimezone: string): Result<Hours | undefined> {
+/** Hours of the day from settings. The value undefined: the whole day. */
+export function hoursOf(given: HeartbeatConfig["activeHours"], userTimezone: string): Result<Hours | undefined> {
   if (given === undefined || (given.start === undefined && given.end === undefined)) return succeed(undefined);
   const { start = "00:00", end = "24:00", timezone = userTimezone } = given;
   const [from, to] = [minutesOf(start), minutesOf(end)];

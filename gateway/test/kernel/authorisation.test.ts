@@ -120,6 +120,7 @@ test("[S3] nodes and channels may call exactly these methods", () => {
   expect(open("node")).toEqual([
     "logs.result",
     "node.exec.event",
+    "notify.shown",
     "tool.progress",
     "tool.result",
     "tools.list",

@@ -74,10 +74,41 @@ describe("[P9] [P10] the end of a run", () => {
   it("[W4] an error is sent to the platform too", async () => {
     const stage = new Stage().open();
     stage.auto = () => ({ kind: "failed", error: { reason: "model.auth", message: "The provider refused the key." }, retryable: false });
-    const s = newSession();
+    const s = newSession({ isOwnersSession: true });
     await over(s, "a");
     await until("the error", () => sent(stage).length === 1);
     expect(sent(stage)[0]).toMatchObject({ kind: "error", text: "The provider refused the key." });
+  });
+  it("[NT10] of a guest or a group an error is one neutral sentence, for their model too, and the gateway gets the cause", async () => {
+    const stage = new Stage().open();
+    const error = { reason: "model.auth", message: "The provider refused the key sk-12." } as const;
+    stage.auto = () => ({ kind: "failed", error, retryable: false });
+    const calls: ReplyCall[] = [];
+    stage.reply = async (call) => {
+      calls.push(call);
+      return { ok: true, value: undefined };
+    };
+    const s = newSession();
+    await over(s, "a");
+    await until("the error", () => calls.some(({ kind }) => kind === "send"));
+    const call = calls.find((each) => each.kind === "send");
+    expect(call?.message).toMatchObject({
+      kind: "error",
+      text: "Something went wrong, and I can't answer this now. Please try again later.",
+    });
+    expect(call?.cause).toMatchObject({ sessionKey: s.identity.key, reason: error.reason, text: error.message, runId: "run-a" });
+    const seen: string[] = [];
+    stage.auto = (request) => {
+      seen.push(JSON.stringify(request));
+      return { kind: "failed", error: { reason: "budget.day", message: "I can't answer any more today." }, retryable: false };
+    };
+    await over(s, "b");
+    await until("the second error", () => calls.filter(({ kind }) => kind === "send").length === 2);
+    expect(seen.join()).toContain("The previous run ended early.");
+    expect(seen.join()).not.toContain("refused the key");
+    // A limit of the day is said in words that are meant for guests.
+    const second = calls.findLast((each) => each.kind === "send");
+    expect([second?.message.text, second?.cause]).toEqual(["I can't answer any more today.", undefined]);
   });
 
   it("a stop is sent to the platform, also for a message that had not begun", async () => {

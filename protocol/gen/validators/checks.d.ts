@@ -220,6 +220,7 @@ import type {
   ModelWire,
   ModelsListParams,
   ModelsListResult,
+  NodeDesktop,
   NodeEntry,
   NodeExecEventParams,
   NodeExecEventResult,
@@ -230,6 +231,18 @@ import type {
   NodeRuntime,
   NodeSandbox,
   NodesListResult,
+  Notification,
+  NotificationKind,
+  NotificationPlace,
+  NotificationState,
+  NotificationsConfig,
+  NotificationsListParams,
+  NotificationsListResult,
+  NotificationsTestParams,
+  NotificationsTestResult,
+  NotifyShowEvent,
+  NotifyShownParams,
+  NotifyShownResult,
   OutboundAction,
   OutboundKind,
   OutboundMessage,
@@ -251,6 +264,7 @@ import type {
   ProviderConfig,
   ProviderEntry,
   QuarantinedMemory,
+  QuietHours,
   ResetMode,
   ResetPolicy,
   ResetPolicyConfig,
@@ -631,6 +645,7 @@ export function checkModelTestResult(value: unknown): value is ModelTestResult;
 export function checkModelWire(value: unknown): value is ModelWire;
 export function checkModelsListParams(value: unknown): value is ModelsListParams;
 export function checkModelsListResult(value: unknown): value is ModelsListResult;
+export function checkNodeDesktop(value: unknown): value is NodeDesktop;
 export function checkNodeEntry(value: unknown): value is NodeEntry;
 export function checkNodeExecEventParams(value: unknown): value is NodeExecEventParams;
 export function checkNodeExecEventResult(value: unknown): value is NodeExecEventResult;
@@ -641,6 +656,18 @@ export function checkNodeLedger(value: unknown): value is NodeLedger;
 export function checkNodeRuntime(value: unknown): value is NodeRuntime;
 export function checkNodeSandbox(value: unknown): value is NodeSandbox;
 export function checkNodesListResult(value: unknown): value is NodesListResult;
+export function checkNotification(value: unknown): value is Notification;
+export function checkNotificationKind(value: unknown): value is NotificationKind;
+export function checkNotificationPlace(value: unknown): value is NotificationPlace;
+export function checkNotificationState(value: unknown): value is NotificationState;
+export function checkNotificationsConfig(value: unknown): value is NotificationsConfig;
+export function checkNotificationsListParams(value: unknown): value is NotificationsListParams;
+export function checkNotificationsListResult(value: unknown): value is NotificationsListResult;
+export function checkNotificationsTestParams(value: unknown): value is NotificationsTestParams;
+export function checkNotificationsTestResult(value: unknown): value is NotificationsTestResult;
+export function checkNotifyShowEvent(value: unknown): value is NotifyShowEvent;
+export function checkNotifyShownParams(value: unknown): value is NotifyShownParams;
+export function checkNotifyShownResult(value: unknown): value is NotifyShownResult;
 export function checkOutboundAction(value: unknown): value is OutboundAction;
 export function checkOutboundKind(value: unknown): value is OutboundKind;
 export function checkOutboundMessage(value: unknown): value is OutboundMessage;
@@ -662,6 +689,7 @@ export function checkPromptTool(value: unknown): value is PromptTool;
 export function checkProviderConfig(value: unknown): value is ProviderConfig;
 export function checkProviderEntry(value: unknown): value is ProviderEntry;
 export function checkQuarantinedMemory(value: unknown): value is QuarantinedMemory;
+export function checkQuietHours(value: unknown): value is QuietHours;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;
 export function checkResetPolicyConfig(value: unknown): value is ResetPolicyConfig;

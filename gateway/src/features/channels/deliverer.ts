@@ -7,12 +7,13 @@ import type { DeliveryReport, OutboundMessage } from "../../../../protocol/gen/t
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
 import { peerOfNotice, refOfDelivery } from "./delivery-ids.ts";
-import { undeliveredText } from "./undelivered.ts";
+import { guestFailedText, undeliveredText } from "./undelivered.ts";
 import type { Logger } from "../../platform/log.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { ReplyCall } from "../../ports/channels.ts";
 import { type Result, sentence, succeed } from "../../ports/result.ts";
 import type { ReplyRoute } from "../../ports/session.ts";
-import type { ChannelRef } from "../../ports/channels.ts";
+import type { ChannelRef, FailureCause } from "../../ports/channels.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Deliveries, Delivery } from "./delivery-store.ts";
@@ -27,6 +28,7 @@ export interface DelivererPorts {
   readonly now: () => number;
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
+  readonly notify: NotifyPort["notify"];
   readonly log: Logger;
   readonly arm: () => void;
   /** Call it before a row is written that expires some time. */
@@ -76,12 +78,24 @@ export class Deliverer {
   /** To the platform that a message came from. `send` is durable in the channel when it says ok; the others are best effort. */
   async reply(call: ReplyCall): Promise<Result<void>> {
     if (call.kind === "send") {
+      // Before the message is handed over: a session that is killed here sends both again.
+      if (call.cause !== undefined) this.#tellCause(call.route, call.cause);
       const sent = await this.send(call.route, call.message);
       return sent.ok ? succeed(undefined) : sent;
     }
     if (call.kind === "live") await this.live(call.route, call.deliveryId, call.text);
     else await this.typing(call.route, call.active);
     return succeed(undefined);
+  }
+  #tellCause({ channel, peer }: ReplyRoute, cause: FailureCause): void {
+    const { id, reason, agentId } = cause;
+    this.#ports.notify.tell({
+      kind: "guest",
+      key: `guest:${id}`,
+      cause: `guest:${agentId}:${reason}`,
+      agentId,
+      text: guestFailedText({ channel, peer }, cause),
+    });
   }
   async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
     await this.#ports
@@ -112,14 +126,16 @@ export class Deliverer {
     const error = cleanName(problem.error, MAX_ERROR_CHARS);
     const known = { id, channel, accountId, state, at: now(), ...(peer ? { peer } : {}), ...(error === undefined ? {} : { error }) };
     if (!deliveries.failed(known, noted)) return;
+    // A notification that did not arrive is told by its next way, and is no further notification.
+    if (this.#ports.notify.bounced(id, error ?? `The delivery over ${channel} failed.`)) return deliveries.told({ id, state });
     log.warn("delivery_not_made", { channel, account: accountId, delivery: id, state });
     this.#toldAt = now();
     arm();
     background("tell_undelivered", this.tellUndelivered());
   }
   /**
-   * The conversation that a message came from has it in its log, and its model learns of it with the next message; the owner's main
-   * conversation has it too. No model is called. Once for each message and state, however often this runs.
+   * The conversation that a message came from has it in its log, and its model learns of it with the next message; the owner is told by a
+   * notification. No model is called. Once for each message and state, however often this runs.
    */
   async tellUndelivered(): Promise<void> {
     const { deliveries, now, log } = this.#ports;
@@ -129,7 +145,7 @@ export class Deliverer {
       const { id, state, noted } = delivery;
       try {
         if (state === "failed" || state === "unknown")
-          await this.#tell(`${id}:${state}`, refOfDelivery(id), noted, undeliveredText({ ...delivery, state }));
+          await this.#tell(delivery, `${id}:${state}`, noted, undeliveredText({ ...delivery, state }));
         deliveries.told(delivery);
       } catch (error) {
         // One conversation that does not answer must not block the others.
@@ -139,25 +155,23 @@ export class Deliverer {
     }
     this.#failures = failures === 0 ? 0 : this.#failures + 1;
   }
-  async #tell(key: string, ref: string | undefined, noted: boolean, text: string): Promise<void> {
-    const { config, sessions, ask } = this.#ports;
+  async #tell({ id, channel, accountId }: Delivery, key: string, noted: boolean, text: string): Promise<void> {
+    const { config, sessions, ask, notify } = this.#ports;
+    const ref = refOfDelivery(id);
     const from = ref === undefined ? undefined : sessions.keyOf(ref);
     const named = from === undefined ? undefined : canonicalKey(from, config.mainKey());
     if (named?.ok === true && !noted) {
       const identity = sessions.lookUp(named, ref ?? "");
       await ask(named.key, (session) => session.note({ identity, key, text, forModel: true }));
     }
-    // The main conversation of a removed agent has no reader.
-    const agentId = named?.ok === true && config.hasAgent(named.address.agentId) ? named.address.agentId : config.defaultAgentId();
-    await this.tellOwner(agentId, key, text, named?.ok === true ? named.key : undefined);
-  }
-  /** Tells the main conversation, unless it is `knows`, the one that has been told. Once per key. */
-  async tellOwner(agentId: string, key: string, text: string, knows?: string): Promise<void> {
-    const { config, sessions, ask, now } = this.#ports;
-    const main = canonicalKey(`agent:${agentId}:main`, config.mainKey());
-    if (!main.ok || main.key === knows) return;
-    const identity = sessions.takeUp(main, now());
-    await ask(main.key, (session) => session.note({ identity, key, text }));
+    notify.tell({
+      kind: "undelivered",
+      key,
+      cause: `undelivered:${channel}/${accountId}`,
+      text,
+      about: { channel, accountId },
+      ...(named?.ok === true ? { agentId: named.address.agentId, toldSession: named.key } : {}),
+    });
   }
   /** When people are next told of problems, for the alarm. The pause grows while telling fails. */
   nextTelling(): number | undefined {

@@ -112,7 +112,7 @@ export class Deliveries {
       deliveryOf,
     );
   }
-  told({ id, state }: Delivery): void {
+  told({ id, state }: Pick<Delivery, "id" | "state">): void {
     run(this.#db.sql, "UPDATE deliveries SET told = 2 WHERE id = ? AND state = ?", id, state);
   }
 

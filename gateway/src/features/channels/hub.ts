@@ -9,7 +9,10 @@ import { refOfDelivery } from "./delivery-ids.ts";
 import { gapText } from "./undelivered.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import type { ChannelRef, FilePlace } from "../../ports/channels.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { Bucket } from "../../storage/bucket.ts";
+import type { DownAccounts } from "./down-store.ts";
+import { ChannelWatch } from "./watch.ts";
 import { Deliverer } from "./deliverer.ts";
 import { Intake, type IntakePorts } from "./intake.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -22,7 +25,9 @@ import { normaliseId } from "../../kernel/routing/session-keys.ts";
 
 export interface HubPorts extends Omit<IntakePorts, "send" | "ensureArmed"> {
   readonly deliveries: Deliveries;
+  readonly down: DownAccounts;
   readonly bucket: Pick<Bucket, "delete">;
+  readonly notify: NotifyPort["notify"];
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
@@ -39,11 +44,18 @@ export class ChannelHub {
   readonly outgoing: Outgoing;
   readonly pairing: Pairing;
   readonly retention: Retention;
+  readonly watch: ChannelWatch;
 
   constructor(ports: HubPorts) {
     this.#ports = ports;
     const { channels, pairings, deliveries, arm, background } = ports;
     this.retention = new Retention({ tables: [channels, pairings, deliveries], arm, background });
+    this.watch = new ChannelWatch({
+      ...ports,
+      accounts: () => this.accounts(),
+      timeZone: () => ports.config.effective().userTimezone,
+      status: (ref, state) => this.status(ref, state),
+    });
     const ensureArmed = (): void => this.retention.ensureArmed();
     this.deliverer = new Deliverer({ ...ports, ensureArmed });
     this.#intake = new Intake({ ...ports, ensureArmed, send: (route, message) => this.deliverer.send(route, message) });
@@ -53,6 +65,7 @@ export class ChannelHub {
       roleOf: (ref, inbound) => this.#intake.roleOf(ref, inbound),
       conversationOf: (ref, inbound) => this.#intake.conversationOf(ref, inbound),
       withdraw: (id) => ports.deliveries.arrived(id),
+      isDown: (ref) => this.isDown(ref),
       failed: (what, error) => ports.log.warn("best_effort_failed", { what, error }),
     });
     this.pairing = new Pairing({
@@ -122,19 +135,21 @@ export class ChannelHub {
       decision: "denied",
     });
   }
-  /** Tells the owner of a gap before it stores the state: when this fails, the channel reports again, and the owner is told then. */
-  async status(account: ChannelRef, state: ChannelAccount): Promise<void> {
-    const { channels, now, config } = this.#ports;
+  status(account: ChannelRef, state: ChannelAccount): void {
+    const { arm, channels, now, config, notify } = this.#ports;
     const { channel, accountId } = checkedRef(account);
     const { gap } = state;
-    const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state?.gap;
-    if (gap !== undefined && gap.until !== before?.until)
-      await this.deliverer.tellOwner(
-        config.defaultAgentId(),
-        `gap:${channel}/${accountId}/${gap.until}`,
-        gapText({ channel, gap, timeZone: config.effective().userTimezone }),
-      );
+    const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state;
+    if (gap !== undefined && gap.until !== before?.gap?.until)
+      notify.tell({
+        kind: "channel",
+        key: `gap:${channel}/${accountId}/${gap.until}`,
+        cause: `gap:${channel}/${accountId}`,
+        text: gapText({ channel, gap, timeZone: config.effective().userTimezone }),
+      });
     channels.setState(channel, { ...state, accountId }, now());
+    this.watch.reported({ channel, accountId }, before, state);
+    arm();
   }
   /** How a delivery ended. */
   delivered(account: ChannelRef, report: DeliveryReport): void {
@@ -157,6 +172,11 @@ export class ChannelHub {
   }
   accounts(): ReturnType<Channels["accounts"]> {
     return this.#ports.channels.accounts();
+  }
+  /** The account was started, and has said that it is not connected. */
+  isDown({ channel, accountId }: ChannelRef): boolean {
+    const state = this.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state;
+    return state !== undefined && !state.connected;
   }
   waiting(): ReturnType<Pairings["pending"]> {
     return this.#ports.pairings.pending();

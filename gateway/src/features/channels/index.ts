@@ -14,11 +14,13 @@ import type {
   ChannelsOutPort,
   ReplyCall,
 } from "../../ports/channels.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { Channels } from "./account-store.ts";
 import { Deliveries } from "./delivery-store.ts";
+import { DownAccounts } from "./down-store.ts";
 import { WaitingFiles } from "./file-store.ts";
 import { ChannelHub } from "./hub.ts";
 import { channelMethods } from "./methods.ts";
@@ -31,6 +33,7 @@ import { wakeChannels } from "./wake.ts";
 export interface ChannelPorts
   extends SessionsPort,
     ApprovalsPort,
+    NotifyPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now"> {
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
@@ -64,6 +67,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
       channels: new Channels(database),
       pairings: new Pairings(database),
       deliveries: new Deliveries(database),
+      down: new DownAccounts(database),
       peers: new Peers(database),
       files,
       sha256: ids.sha256,
@@ -73,14 +77,19 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
     });
     return {
       offers: {
-        channelsOut: { message: (input) => hub.outgoing.message(input), lastOwn: () => hub.outgoing.lastOwn() },
+        channelsOut: {
+          message: (input) => hub.outgoing.message(input),
+          lastOwn: () => hub.outgoing.lastOwn(),
+          notify: (input) => hub.outgoing.notify(input),
+          problemOf: (target) => hub.outgoing.problemOf(target),
+        },
         channelsRpc: {
           inbound: (account, inbound) => hub.inbound(account, inbound),
           mediaKey: (account, inbound, file) => hub.mediaKey(account, inbound, file),
           fileKey: (account, inbound, file) => hub.fileKey(account, inbound, file),
           mayRead: (account, deliveryId, r2Key) => hub.mayRead(account, deliveryId, r2Key),
           refused: (channel, claimed) => hub.refused(channel, claimed),
-          status: (account, state) => hub.status(account, state),
+          status: async (account, state) => hub.status(account, state),
           delivered: (account, report) => hub.delivered(account, report),
           reply: (call) => hub.deliverer.reply(call),
           places: (query, limit) => hub.outgoing.places(query, limit),
@@ -100,6 +109,8 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
           next: () => hub.deliverer.nextTelling(),
           run: () => background("tell_undelivered", hub.deliverer.tellUndelivered()),
         },
+        { name: "channels_down", next: () => hub.watch.nextTelling(), run: (at) => hub.watch.tell(at) },
+        { name: "channels_asked", next: () => hub.watch.nextAsking(), run: (at) => background("ask_channels", hub.watch.ask(at)) },
         { name: "channel_files", next: () => files.nextExpiry(), run: () => background("sweep_files", hub.sweepFiles()) },
         { name: "channel_retention", next: () => hub.retention.next(), run: (at) => hub.retention.prune(at) },
       ],

@@ -38,11 +38,6 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       return fail("channel.failed", `The channel ${channel} did not answer correctly.`, "Try again; the log has the details.");
     }
   };
-  /** Best effort: the channel also reports its state on its own. */
-  const storeState = (channel: string, state: ChannelAccount): Promise<void> =>
-    hub
-      .status({ channel, accountId: state.accountId }, state)
-      .catch((error: unknown) => log.warn("channel_state_not_noted", { channel, error }));
   /** Calls the channel for one account and stores the state in its answer. */
   const change = async (
     params: { readonly channel: string; readonly accountId?: string | undefined },
@@ -53,7 +48,7 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     const { channel, accountId } = found.value;
     const done = await callWorker(found.value, () => call(found.value));
     if (!done.ok) return done;
-    await storeState(channel, done.value);
+    hub.status({ channel, accountId: done.value.accountId }, done.value);
     return succeed({ ok: true, channel, accountId });
   };
 

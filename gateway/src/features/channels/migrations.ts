@@ -85,4 +85,12 @@ export const CHANNEL_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX channel_files_by_time ON channel_files(at)");
     },
   },
+  {
+    name: "accounts that are down",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE channel_down(
+        channel TEXT NOT NULL, account TEXT NOT NULL, since INTEGER NOT NULL, told INTEGER NOT NULL, PRIMARY KEY(channel, account)
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

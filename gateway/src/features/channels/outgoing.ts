@@ -42,8 +42,11 @@ export interface OutgoingPorts {
   readonly conversationOf: (ref: ChannelRef, inbound: ChannelInbound) => SessionIdentity | undefined;
   /** Forgets a delivery that was never handed over. */
   readonly withdraw: (deliveryId: string) => void;
+  /** The account was started, and is known not to be connected. */
+  readonly isDown: (ref: ChannelRef) => boolean;
   readonly failed: (what: string, error: unknown) => void;
 }
+type Notified = Pick<ChannelMessage, "callId" | "target" | "text" | "question">;
 const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
 const MAX_OWN = 32;
@@ -76,6 +79,14 @@ export class Outgoing {
     };
   }
 
+  /** Why a notification would not arrive there now. */
+  problemOf(target: Target): string | undefined {
+    const found = this.#find(target);
+    if (!found.ok) return found.error.message;
+    const { channel, accountId, record } = found.value;
+    if (record === undefined || this.#whose(record) !== "yours") return "This is none of your own direct chats.";
+    return this.#ports.isDown({ channel, accountId }) ? `The channel ${channel} is not connected.` : undefined;
+  }
   /** The one of the owner's own direct conversations that was active last. */
   lastOwn(): string | undefined {
     const { peers } = this.#ports;
@@ -94,7 +105,7 @@ export class Outgoing {
   }
 
   async message({ from, callId, target, text, media, replyToId, taint, question }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
-    const { config, sessions, audit, sha256 } = this.#ports;
+    const { config, sessions, audit } = this.#ports;
     const named = canonicalKey(from.key, config.mainKey());
     if (!named.ok || !sessions.isOwners(named))
       return fail("auth.forbidden", "Only the owner's own conversation may send messages to others.");
@@ -116,8 +127,7 @@ export class Outgoing {
         "Tell the owner, and continue later.",
       );
     const { channel, accountId, peer } = found.value;
-    const plain = messageDelivery(callId);
-    const deliveryId = plain.length <= MAX_DELIVERY_CHARS ? plain : messageDelivery(await sha256(callId));
+    const deliveryId = await this.#deliveryOf(callId);
     const sent = await this.#ports.handOver(
       { channel, accountId },
       {
@@ -136,6 +146,29 @@ export class Outgoing {
     }
     await audit.append({ actor: `session:${from.key}`, action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
     if (question === undefined) await this.#tellThere(found.value, from, deliveryId, { text, files: media.length, taint });
+    return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
+  }
+
+  async #deliveryOf(callId: string): Promise<string> {
+    const plain = messageDelivery(callId);
+    return plain.length <= MAX_DELIVERY_CHARS ? plain : messageDelivery(await this.#ports.sha256(callId));
+  }
+  /** To a direct chat of the owner only: what notifications say is for no one else. */
+  async notify({ callId, target, text, question }: Notified): Promise<Result<ChannelMessageSent>> {
+    const found = this.#find(target);
+    if (!found.ok) return found;
+    const { channel, accountId, peer, record } = found.value;
+    if (record === undefined || this.#whose(record) !== "yours")
+      return fail("auth.forbidden", "Notifications go to your own direct chats only, and this is none that has written.");
+    const deliveryId = await this.#deliveryOf(callId);
+    const actions = question === undefined ? {} : { actions: [...answersTo(question)] };
+    const message = { deliveryId, kind: question === undefined ? ("notice" as const) : ("approval" as const), peer, text, ...actions };
+    const sent = await this.#ports.handOver({ channel, accountId }, message);
+    if (!sent.ok) {
+      this.#ports.withdraw(deliveryId);
+      return sent;
+    }
+    await this.#ports.audit.append({ actor: "gateway", action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
 

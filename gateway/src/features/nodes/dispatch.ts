@@ -69,18 +69,21 @@ export class NodeDispatch {
       this.#ports.connections.event(node, "tool.cancel", { callId: asCallId(callId), reason: reason.slice(0, 256) });
   }
 
-  /** When the next link with calls out must show life. Undefined: no link has calls out. */
+  /** When the next link must show life: one with calls out sooner. Undefined: no link is of a peer that pings. */
   nextLivenessCheck(): number | undefined {
     const { connections } = this.#ports;
-    const due = connections.nodes().flatMap((node) => (connections.hasCalls(node) ? (connections.silentAt(node) ?? []) : []));
+    const due = connections
+      .nodes()
+      .flatMap((node) => (connections.hasCalls(node) ? connections.silentAt(node) : connections.idleUntil(node)) ?? []);
     return due.length === 0 ? undefined : Math.min(...due);
   }
-  /** Cuts off machines that have calls out and show no life. */
+  /** Cuts off machines that show no life. */
   checkLiveness(now: number): void {
     const { connections } = this.#ports;
     for (const node of connections.nodes()) {
       connections.forgetCalls(node, now);
       if (connections.hasCalls(node)) connections.node(node.principal.id);
+      else connections.dropIdle(node, now);
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Machines (nodes): which are known and connected, their tools, and the calls that clients make. A session keeps the records of its own calls. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { NO_LIFE } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { ChangesPort } from "../../ports/changes.ts";
@@ -7,6 +8,7 @@ import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
@@ -22,6 +24,7 @@ import { NODE_HISTORY, NODE_MIGRATIONS } from "./migrations.ts";
 import { nodeMethods } from "./node-methods.ts";
 import { nodeProblem, Nodes } from "./store.ts";
 import { ProcessStore } from "./process-store.ts";
+import { nextSilence, tellSilence } from "./silence.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { TOOL_FRAME_RULES, toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
@@ -30,6 +33,7 @@ import { NodeUndos, undoMethods } from "./undo.ts";
 export interface NodePorts
   extends SessionsPort,
     ChangesPort,
+    NotifyPort,
     Pick<
       KernelPorts,
       "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions" | "unfinished"
@@ -61,6 +65,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
     const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
     const hide = (text: string): string => hideTokens(ports.scrub(text));
+    const silence = { nodes, notify: ports.notify, timeZone: () => config.effective().userTimezone };
     const processes = new ProcessStore(database);
     const dispatch = new NodeDispatch({ connections, now, arm });
     const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
@@ -117,6 +122,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       frameRules: TOOL_FRAME_RULES,
       alarms: [
         { name: "client_calls", next: () => calls.nextDeadline(), run: (at) => calls.expire(at) },
+        { name: "node_silence", next: () => nextSilence(silence), run: (at) => tellSilence(silence, at) },
         { name: "node_liveness", next: () => dispatch.nextLivenessCheck(), run: (at) => dispatch.checkLiveness(at) },
       ],
       runContext({ named }) {
@@ -139,7 +145,9 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         if (ledger === undefined) ports.after(LISTENING_MS, links.listensLater(id));
       },
       gone(connection, reason) {
-        if (connection.principal.mode === "node") links.went(connection, reason);
+        if (connection.principal.mode !== "node") return;
+        links.went(connection, reason);
+        if (reason.startsWith(NO_LIFE) && !connections.isOnline(connection.principal.id)) nodes.silent(connection.principal.id, now());
       },
     };
   },

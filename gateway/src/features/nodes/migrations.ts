@@ -114,4 +114,16 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE nodes ADD COLUMN sandbox TEXT");
     },
   },
+  {
+    name: "whether each machine can show notifications",
+    up: (sql) => {
+      sql.exec("ALTER TABLE nodes ADD COLUMN desktop TEXT");
+    },
+  },
+  {
+    name: "machines whose link was silent",
+    up: (sql) => {
+      sql.exec("ALTER TABLE nodes ADD COLUMN silent_at INTEGER");
+    },
+  },
 ];

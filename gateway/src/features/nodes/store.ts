@@ -8,6 +8,7 @@ import {
   asNodeId,
   type Capability,
   type ClientInfo,
+  type NodeDesktop,
   type NodeEntry,
   type NodeRuntime,
   type NodeSandbox,
@@ -36,6 +37,7 @@ type Row = {
   waiting: string;
   /** JSON; null when the machine did not report it. */
   sandbox: string | null;
+  desktop: string | null;
 };
 
 /** The largest number of sessions that wait for one machine. */
@@ -79,11 +81,12 @@ export class Nodes {
   connected(client: ClientInfo, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined, ledger: boolean, now: number): void {
     run(
       this.#db.sql,
-      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox)
-       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?)
+      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)
        ON CONFLICT(id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_connected_at = excluded.last_connected_at, platform = excluded.platform,
          version = excluded.version, ledger = excluded.ledger, tools = excluded.tools, host_capabilities = excluded.host_capabilities,
-         tool_capabilities = excluded.tool_capabilities, waiting = '[]', sandbox = excluded.sandbox`,
+         tool_capabilities = excluded.tool_capabilities, waiting = '[]', sandbox = excluded.sandbox,
+         desktop = excluded.desktop, silent_at = NULL`,
       client.id,
       now,
       now,
@@ -95,6 +98,7 @@ export class Nodes {
       JSON.stringify(runtime?.hostCapabilities ?? []),
       JSON.stringify(runtime?.toolCapabilities ?? {}),
       runtime?.sandbox === undefined ? null : JSON.stringify(runtime.sandbox),
+      runtime?.desktop === undefined ? null : JSON.stringify(runtime.desktop),
     );
     run(this.#db.sql, "DELETE FROM nodes WHERE id IN (SELECT id FROM nodes ORDER BY last_seen_at DESC, id LIMIT -1 OFFSET ?)", MAX_NODES);
     this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
@@ -110,6 +114,23 @@ export class Nodes {
       JSON.stringify(waiting.slice(0, MAX_WAITING)),
       nodeId,
     );
+  }
+
+  /** The link of a machine was cut because nothing was heard. */
+  silent(nodeId: string, now: number): void {
+    run(this.#db.sql, "UPDATE nodes SET silent_at = ? WHERE id = ?", now, nodeId);
+  }
+  /** The owner has been told, or need not be. */
+  silentTold(nodeId: string): void {
+    run(this.#db.sql, "UPDATE nodes SET silent_at = NULL WHERE id = ?", nodeId);
+  }
+  /** Machines that were cut off and are not back, the first one first. */
+  silentSince(limit: number): readonly { readonly nodeId: string; readonly at: number }[] {
+    return all<{ id: string; silent_at: number }>(
+      this.#db.sql,
+      "SELECT id, silent_at FROM nodes WHERE silent_at IS NOT NULL ORDER BY silent_at LIMIT ?",
+      limit,
+    ).map(({ id, silent_at }) => ({ nodeId: id, at: silent_at }));
   }
 
   /** Machines whose last connection has no recorded end. */
@@ -166,6 +187,7 @@ export class Nodes {
       ...(row.platform === null ? {} : { clientPlatform: row.platform }),
       ...(row.version === null ? {} : { clientVersion: row.version }),
       ...(row.sandbox === null ? {} : { sandbox: JSON.parse(row.sandbox) as NodeSandbox }),
+      ...(row.desktop === null ? {} : { desktop: JSON.parse(row.desktop) as NodeDesktop }),
     }));
   }
 

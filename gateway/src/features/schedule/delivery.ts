@@ -2,11 +2,11 @@
  * The conversations of a job, and what its runs bring to the owner: answers, questions and notes (rules SC8, SC12). Everything is sent
  * under an id that is made from the row of the run, so that it can be sent again. It decides nothing about the rows.
  */
-import { verbatim } from "../../calls/shown-call.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
@@ -18,7 +18,12 @@ import { taskSessionKey } from "./shown.ts";
 
 const NOTE_CHARS = 16_000;
 
-export interface DeliveryPorts extends SessionsPort, ChannelsOutPort, ApprovalsPort, Pick<KernelPorts, "config" | "log" | "now"> {}
+export interface DeliveryPorts
+  extends SessionsPort,
+    ChannelsOutPort,
+    ApprovalsPort,
+    NotifyPort,
+    Pick<KernelPorts, "config" | "log" | "now"> {}
 export type Final = Extract<RunEnd, { readonly state: "final" }>;
 
 const namedJob = (job: Job): string => `The ${nounOf(job)} "${job.body.name}"`;
@@ -66,23 +71,25 @@ export class Delivery {
   }
   /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of. */
   async tellQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<readonly string[]> {
-    const { approvals, channelsOut } = this.#ports;
+    const { approvals, notify } = this.#ports;
     const told = run.body.asked ?? [];
     const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
     for (const entry of waiting) {
       const text = askedText(namedJob(job), entry);
       // The conversation of a reminder shows its questions itself.
       if (job.body.spec.mode === "task") await this.addNote(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
-      const from = this.#identityOf(job);
-      const own = channelsOut.lastOwn();
-      const target = own === undefined ? undefined : parseTarget(own);
-      if (from === undefined || target === undefined) continue;
-      const callId = `cron/${job.id}/${run.id}/${entry.code}`;
-      const sent = await channelsOut.message({ from, callId, target, text: verbatim(text), media: [], question: entry.code });
-      // A client shows the question too, so that a channel that is down holds nothing up.
-      if (!sent.ok) this.#ports.log.warn("question_of_job_not_sent", { job: job.id, error: sent.error });
+      const key = `cron/${job.id}/${run.id}/${entry.code}`;
+      const noted = this.#ownersOf(job)?.key;
+      const there = noted === undefined ? {} : { inSession: noted, toldSession: noted };
+      notify.tell({ kind: "approval", key, cause: key, text, agentId: job.agentId, question: entry.code, ...there });
     }
     return waiting.length === 0 ? [] : [...told, ...waiting.map(({ code }) => code)];
+  }
+  /** The owner is told that the job fails. */
+  tellFailing(job: Job, key: string, text: string): void {
+    const inSession = this.#ownersOf(job)?.key;
+    const there = inSession === undefined ? {} : { inSession };
+    this.#ports.notify.tell({ kind: "job", key, cause: `job:${job.id}`, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there });
   }
   #identityOf(job: Job): SessionIdentity | undefined {
     const named = this.sessionOf(job);

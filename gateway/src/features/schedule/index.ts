@@ -6,6 +6,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
@@ -26,6 +27,7 @@ export type SchedulePorts = SessionsPort &
   StopPort &
   ChannelsOutPort &
   ApprovalsPort &
+  NotifyPort &
   SpendPort &
   Pick<LookPorts, "bucket"> &
   Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;

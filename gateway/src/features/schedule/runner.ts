@@ -305,7 +305,7 @@ export class Runner {
     return this.#end(run, "error", { ...body, error });
   }
   #end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
-    const { store, now, background, scrub } = this.#ports;
+    const { store, now, scrub } = this.#ports;
     // An error of a provider may have the key in it.
     const body = {
       ...said,
@@ -323,20 +323,16 @@ export class Runner {
     const failed = isHooks ? ended.job.failures + 1 : given === undefined ? 0 : store.wokenFailures(run.jobId, PAUSE_AFTER + 1);
     if (status === "error" && !uncounted && failed === PAUSE_AFTER) {
       const text = failingText(given?.hook ?? ended.job.body.name, body.error);
-      background("tell of a failing hook", this.#delivery.addNote(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text, false));
+      this.#delivery.tellFailing(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text);
     }
     if (!ended.pausedNow) return;
     const { id, body: about } = ended.job;
-    background(
-      "tell of a paused job",
-      this.#delivery.addNote(
-        ended.job,
-        `cron:${id}:paused:${run.id}`,
-        about.beat === undefined
-          ? `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`
-          : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
-        false,
-      ),
+    this.#delivery.tellFailing(
+      ended.job,
+      `cron:${id}:paused:${run.id}`,
+      about.beat === undefined
+        ? `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`
+        : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
     );
   }
 }

@@ -1,6 +1,7 @@
 /** Skills: an agent's skills, their approvals and their requirements. Runs use only approved skills. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { SkillApprovals } from "../../ports/skill-approvals.ts";
 import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
@@ -12,7 +13,10 @@ import { SkillPins } from "./pin-store.ts";
 import { SkillService } from "./service.ts";
 import { SkillUploads } from "./upload-store.ts";
 
-export interface SkillPorts extends NodesPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "now"> {
+export interface SkillPorts
+  extends NodesPort,
+    NotifyPort,
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "now"> {
   readonly bucket: Bucket;
 }
 /** The part that sessions call, in addition to `skillApprovals.writing`. */

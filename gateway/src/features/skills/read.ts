@@ -7,7 +7,7 @@ import type { PromptSkill } from "../../prompt/assemble.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { PromptInput } from "../../ports/prompt.ts";
 import { failure, type Result } from "../../ports/result.ts";
-import type { SkillPin } from "../../ports/skills.ts";
+import type { SeenSkill, SkillPin } from "../../ports/skills.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { isUsable, standing } from "./eligibility.ts";
 import { SKILL_FILE, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
@@ -82,6 +82,7 @@ export class PromptSkills {
   /** The pins of the last full comparison with the bucket; remaining differences are real. */
   #comparedFor: readonly SkillPin[] | undefined;
   #reported: { readonly from: readonly SkillPin[] | undefined; readonly pins: readonly SkillPin[]; readonly what: string } | undefined;
+  #toldOf: string | undefined;
   #made: { readonly key: readonly unknown[]; readonly skills: readonly PromptSkill[] } | undefined;
 
   constructor(bucket: Bucket, gateway: SeenPort) {
@@ -103,12 +104,25 @@ export class PromptSkills {
       pins = await this.#pins(agentId, view.value, input.skillPins);
     }
     this.#comparedFor = pins;
+    await this.#tellChanged(agentId, view.value, pins);
     const key = [view.value.own.skills, view.value.global.skills, JSON.stringify(pins), input.nodes, input.config];
     if (this.#made === undefined || key.some((part, index) => part !== this.#made?.key[index]))
       this.#made = { key, skills: offered(view.value.folders, pins, input) };
     return { ok: true, value: this.#made.skills };
   }
 
+  /** Tells the gateway of skills that differ from their approval, once per finding. */
+  async #tellChanged(agentId: string, { folders }: SkillView, pins: readonly SkillPin[]): Promise<void> {
+    const changed = folders.flatMap((folder): readonly SeenSkill[] => {
+      const { scope, name, sha256 } = folder;
+      if (scope === "builtin" || sha256 === undefined || approvalOf(folder, pins) === "approved") return [];
+      return [{ scope, name, sha256, changed: true }];
+    });
+    const what = JSON.stringify([agentId, changed]);
+    if (changed.length === 0 || what === this.#toldOf) return;
+    const told = await this.#gateway.skillsSeen(agentId, changed.slice(0, LIMITS.skills)).catch(() => undefined);
+    if (told !== undefined) this.#toldOf = what;
+  }
   /** Asks the gateway about skills without a pin, once per finding: the pins of the run may be older than an installation. */
   async #pins(agentId: string, view: SkillView, given: readonly SkillPin[] | undefined): Promise<readonly SkillPin[]> {
     const known = this.#reported?.from === given ? this.#reported : undefined;

@@ -29,11 +29,12 @@ import { approvalOf, pinOf, unreported } from "./pins.ts";
 import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";
 import { MAX_CHUNKS, type SkillUploads } from "./upload-store.ts";
 
-export interface SkillServicePorts extends NodesPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now"> {
+export interface SkillServicePorts extends NodesPort, NotifyPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now"> {
   readonly library: SkillLibrary;
   readonly pins: SkillPins;
   readonly uploads: SkillUploads;
@@ -282,8 +283,23 @@ export class SkillService {
   seen(agentId: string, skills: readonly SeenSkill[]): readonly PinRecord[] {
     const { pins, now } = this.#ports;
     const sound = skills.filter(({ name, sha256 }) => isSkillName(name) && /^[0-9a-f]{64}$/.test(sha256)).slice(0, 2 * LIMITS.skills);
-    pins.seen(agentId, sound, now());
-    return pins.list(agentId);
+    const news = sound.filter(({ changed }) => changed !== true);
+    if (news.length > 0 || sound.length === 0) pins.seen(agentId, news, now());
+    const known = pins.list(agentId);
+    for (const skill of sound) if (skill.changed === true) this.#tellChanged(agentId, skill, known);
+    return known;
+  }
+  #tellChanged(agentId: string, { scope, name, sha256 }: SeenSkill, known: readonly PinRecord[]): void {
+    const pin = known.find((each) => each.scope === scope && each.name === name);
+    if (pin?.sha256 === sha256 || pin?.next === sha256) return;
+    const cause = `skill:${scope === "agent" ? agentId : ""}/${name}`;
+    this.#ports.notify.tell({
+      kind: "skill",
+      key: `${cause}:${sha256}`,
+      cause,
+      agentId,
+      text: `The skill \`${name}\` is new or has changed, and no run uses it until you approve it. Look at it: \`gsv skills status ${name}\`. Then approve it: \`gsv skills approve ${name}\`.`,
+    });
   }
 
   // ---------------------------------------------------------------- parts

@@ -9,6 +9,7 @@ import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { localTime } from "../../prompt/dates.ts";
 import { type Amount, enoughMore, type MoreOffer, type SpendAnswer, type SpendAsk, type SpendState } from "../../ports/spend.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
 import type { DeletedSession, SessionsPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
 import { dayOf, daysBefore, nextDay } from "./days.ts";
@@ -32,14 +33,13 @@ const LISTED = 50;
 
 export interface LedgerPorts
   extends Pick<KernelPorts, "arm" | "background" | "config" | "database" | "log" | "now">,
+    NotifyPort,
     Pick<SessionsPort, "ask" | "sessions"> {}
 
 export class Ledger {
   readonly #ports: LedgerPorts;
   readonly #store: LedgerStore;
   #serial = 0;
-  /** Telling failed: not again before this. */
-  #tellAfter = 0;
 
   constructor(ports: LedgerPorts) {
     this.#ports = ports;
@@ -149,25 +149,20 @@ export class Ledger {
     const isOwners = guest === "" && named.ok && sessions.isOwners(named);
     this.#store.tell({ key, session: isOwners || !main.ok ? session : main.key, text }, now());
   }
-  async tellAll(): Promise<void> {
-    const { ask, sessions, config, now, log } = this.#ports;
+  tellAll(): void {
+    const { notify, config } = this.#ports;
     for (const { key, session, text } of this.#store.untold(TOLD_AT_ONCE)) {
       const named = canonicalKey(session, config.mainKey());
-      try {
-        if (named.ok) {
-          const identity = sessions.takeUp(named, now());
-          await ask(named.key, (object) => object.note({ identity, key: `spend:${key}`, text }));
-        }
+      const inSession = named.ok && named.address.form !== "cron" ? { inSession: named.key } : {};
+      const about = named.ok ? { agentId: named.address.agentId, ...inSession } : {};
+      this.#store.transaction(() => {
+        notify.tell({ kind: "budget", key: `spend:${key}`, cause: `spend:${key}`, text, ...about });
         this.#store.told(key);
-      } catch (error) {
-        this.#tellAfter = now() + RETRY_MS;
-        log.warn("spend_not_told", { session, error });
-      }
+      });
     }
   }
   nextTelling(): number | undefined {
-    const [first] = this.#store.untold(1);
-    return first && Math.max(first.at, this.#tellAfter);
+    return this.#store.untold(1)[0]?.at;
   }
 
   // ---------------------------------------------------------------- the end of grants

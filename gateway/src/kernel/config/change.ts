@@ -5,6 +5,7 @@ import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { notificationProblems } from "../../notify/places.ts";
 import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { providerProblem } from "../../models/providers.ts";
@@ -128,7 +129,12 @@ export function unsetPath(set: Readonly<GsvConfig>, path: string, check = NO_CHE
 export function settle(before: Readonly<GsvConfig>, next: unknown, path: string, check: ChangeCheck): Outcome<Change> {
   if (!checkGsvConfig(next)) return fail("config.invalid", `This change of ${path} would remove a setting that the configuration needs.`);
   const problem =
-    contradiction(next) ?? deadLink(before, next) ?? badProvider(before, next) ?? badHeartbeat(before, next) ?? check(next, before);
+    contradiction(next) ??
+    deadLink(before, next) ??
+    badProvider(before, next) ??
+    badHeartbeat(before, next) ??
+    badNotifications(before, next) ??
+    check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
   if (utf8Bytes(text) > LIMITS.configBytes)
@@ -166,6 +172,12 @@ function heartbeatProblems({ agents, userTimezone = "UTC" }: Readonly<GsvConfig>
     const read = beatSettings(agent?.heartbeat, agents?.defaultHeartbeat, userTimezone);
     return read.ok ? [] : [`${agent === undefined ? "agents.defaultHeartbeat" : `The heartbeat of ${agent.id}`}: ${read.error.message}`];
   });
+}
+
+/** A place of notifications that does not exist, or quiet hours that cannot be, unless they were set before. */
+function badNotifications(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const was = new Set(notificationProblems(before));
+  return notificationProblems(next).find((problem) => !was.has(problem));
 }
 
 /** Models by the path of the setting that names them. */

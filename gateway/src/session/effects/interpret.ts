@@ -122,6 +122,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
       case "Reply":
         return sendReply(effect, flight, {
           row: (seq) => store.rowAt(seq),
+          who: () => state()?.identity,
           gateway: parts.gateway,
           wall,
           commit,

@@ -5,9 +5,10 @@
 import type { Media, OutboundAction, OutboundKind } from "../../../../protocol/gen/types.ts";
 import { answersTo } from "../../calls/approval.ts";
 import { verbatim } from "../../calls/shown-call.ts";
+import type { FailureCause } from "../../ports/channels.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import { type MediaBlock, textOf } from "../../ports/messages.ts";
-import type { ReplyRoute } from "../../ports/session.ts";
+import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
 import type { Effect, EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -16,6 +17,8 @@ import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 export interface ReplyPorts {
   readonly row: (seq: number) => LogRow | undefined;
+  /** Whose conversation this is. */
+  readonly who: () => SessionIdentity | undefined;
   readonly gateway: Pick<GatewayPort, "reply">;
   readonly wall: () => number;
   readonly commit: (event: EventBody) => void;
@@ -48,7 +51,7 @@ const conversationOf = ({ channel, accountId, peer }: ReplyRoute): string => JSO
 export async function sendReply(
   effect: EffectOf<"Reply">,
   flight: Flight,
-  { row, gateway, wall, commit, after }: ReplyPorts,
+  { row, who, gateway, wall, commit, after }: ReplyPorts,
 ): Promise<FlightEnd> {
   const end = row(effect.seq);
   const done = (): FlightEnd => {
@@ -57,12 +60,13 @@ export async function sendReply(
   };
   if (!end) return done();
   const { route, deliveryId } = effect;
-  const { kind, text, actions = [] } = said(end);
+  const { kind, text, actions = [], cause } = said(end, who());
   const files = end.kind === "assistant" ? (end.files ?? []) : [];
   const call = gateway
     .reply({
       kind: "send",
       route,
+      ...(cause === undefined ? {} : { cause }),
       message: {
         deliveryId,
         kind,
@@ -95,8 +99,19 @@ interface Said {
   readonly kind: OutboundKind;
   readonly text: string;
   readonly actions?: readonly OutboundAction[];
+  /** The text hides it. */
+  readonly cause?: FailureCause;
 }
-function said(row: LogRow): Said {
+/** Errors of limits of a day or a month have words for guests already (rule SP7). */
+const FOR_GUESTS: ReadonlySet<string> = new Set(["budget.session", "budget.agent", "budget.guest", "budget.day", "budget.month"]);
+const NEUTRAL = "Something went wrong, and I can't answer this now. Please try again later.";
+
+function said(row: LogRow, identity: SessionIdentity | undefined): Said {
+  if (row.kind === "notice" && row.notice === "error" && identity?.isOwnersSession === false && !FOR_GUESTS.has(row.reason ?? "")) {
+    const { key, ref, agentId } = identity;
+    const cause = { id: `${ref}/${row.seq}`, sessionKey: key, agentId, runId: row.runId, reason: row.reason ?? "", text: row.text };
+    return { kind: "error", text: NEUTRAL, cause };
+  }
   if (row.kind === "assistant") return { kind: "answer", text: textOf(row.message.content) };
   if (row.kind === "notice" && row.notice === "paused") {
     const { question } = row;

@@ -43,6 +43,7 @@ test("[P10][CH22] a gateway that never answers blocks no later reply: the delive
   let answers = false;
   const ports = {
     row: () => row,
+    who: () => undefined,
     gateway: {
       reply: (call: unknown): Promise<{ ok: true; value: undefined }> => {
         asked.push(call);
@@ -79,6 +80,7 @@ test("[AP14] a question goes out with its two answers as choices; any other noti
       { signal: new AbortController().signal, inherited: false, tries: 0 },
       {
         row: () => row,
+        who: () => undefined,
         gateway: {
           reply: (call) => {
             calls.push(call as (typeof calls)[number]);
@@ -117,6 +119,7 @@ test("[AP10] [AP13] a question is a block of code for the platform, which nothin
   const sent: { readonly message?: { readonly kind: string; readonly text: string } }[] = [];
   const ports = {
     row: () => row,
+    who: () => undefined,
     gateway: {
       reply: (call: object): Promise<{ ok: true; value: undefined }> => {
         sent.push(call);

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { asAgentId, type AuditListResult, type SkillEntry, type SkillsReport } from "../../../../protocol/gen/types.ts";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { Audit } from "../../../src/kernel/audit-store.ts";
 import { Config } from "../../../src/kernel/config/store.ts";
 import { SkillPins } from "../../../src/features/skills/pin-store.ts";
@@ -99,6 +100,11 @@ describe("[SK3][F12] a skill that was put into the workspace by hand", () => {
     await env.STORAGE.put(`agents/${agent}/SOUL.md`, "soul");
     for (const now of [NOON, NOON + 2 * SKILLS_MAX_AGE_MS])
       expect(listedIn(value(await source.assemble(input(agent, now))))).not.toContain("mail");
+    // [NT1] The owner is told once of what was found.
+    const { notifications } = await peer.ok<ResultOf<"notifications.list">>("notifications.list", { kind: "skill" });
+    expect(notifications.filter(({ agentId }) => agentId === agent)).toMatchObject([
+      { kind: "skill", text: expect.stringContaining("gsv skills approve mail") },
+    ]);
     for (const file of ["SKILL.md", "notes.md"])
       expect(await run(agent, "ReadFile", { path: `skills/mail/${file}` })).toMatchObject({
         ok: false,
@@ -314,6 +320,7 @@ describe("[SK5][P12] an installation that is interrupted at any point", () => {
             arm: () => {},
             config: new Config(state.storage, () => undefined),
             nodes: { list: () => [], tools: () => [] },
+            notify: { tell: () => undefined, bounced: () => false },
             audit: new Audit(state.storage, { now: () => Date.now() }),
             now: () => Date.now(),
             background: (_what, work) => state.waitUntil(work),

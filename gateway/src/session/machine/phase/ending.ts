@@ -54,7 +54,8 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
     text: error.message,
     reason: error.reason,
     usage: run.spent,
-    forModel: `The previous run ended early: ${error.message}`,
+    // The model of a guest's conversation would say what it knows.
+    forModel: `The previous run ended early${d.state.identity.isOwnersSession ? `: ${error.message}` : "."}`,
   });
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);

@@ -1,0 +1,206 @@
+/**
+ * Tells notifications at their time (rules NT3-NT7). What is told has an id that is made from the row, so that it can be sent again, and
+ * a desktop is noted before it is asked. One that cannot be told now waits; no other waits for it.
+ */
+import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { verbatim } from "../../calls/shown-call.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import { digestText, firstLine } from "../../notify/digest.ts";
+import { KINDS } from "../../notify/kinds.ts";
+import { isHeld, placeOf, quietHours, type Way, waysOf } from "../../notify/places.ts";
+import { quietUntil } from "../../notify/quiet.ts";
+import type { NotificationRow } from "../../ports/notify.ts";
+import { failure, sentence } from "../../ports/result.ts";
+import type { NamedSession } from "../../ports/sessions.ts";
+import { parseTarget, type Target, targetName } from "../../tools/message-target.ts";
+import type { Desktops } from "./desktops.ts";
+import type { NotificationsPorts } from "./ports.ts";
+
+export interface TellerPorts extends NotificationsPorts {
+  readonly desktops: Desktops;
+}
+/** Told in one look; the alarm comes again at once when there are more. */
+const AT_ONCE = 20;
+const LOOKED_AT = 100;
+const RETRY_MIN_MS = 2_000;
+const RETRY_MAX_MS = 300_000;
+const DESKTOP = "desktop/";
+const MAIN_WAY = "main";
+const DESKTOP_CHARS = 240;
+const MAX_DESKTOPS = 3;
+/** A channel that does not answer is asked this often. */
+const MAX_TRIES = 3;
+/** Older than this when it is told: it was held back. */
+const HELD_MS = 60_000;
+
+export class Teller {
+  readonly #ports: TellerPorts;
+  #running: Promise<void> | undefined;
+  #again = false;
+
+  constructor(ports: TellerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Tells what is due. Calls that come meanwhile are served by one more look. */
+  run(): Promise<void> {
+    if (this.#running !== undefined) {
+      this.#again = true;
+      return this.#running;
+    }
+    this.#running = this.#looks().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+  async #looks(): Promise<void> {
+    do {
+      this.#again = false;
+      await Promise.all(this.#due().map((row) => this.#tellOrWait(row)));
+    } while (this.#again);
+    this.#ports.arm();
+  }
+
+  #due(): readonly NotificationRow[] {
+    const { notifyRows, config, now } = this.#ports;
+    const at = now();
+    const settings = config.effective();
+    const hours = quietHours(settings);
+    const isQuiet = hours.ok && quietUntil(hours.value, at) !== undefined;
+    const due = notifyRows
+      .waiting(LOOKED_AT)
+      .filter(({ dueAt, kind, body }) => dueAt <= at && (!isQuiet || body.now === true || !isHeld(settings, kind)));
+    // What was held back for the same place is told together.
+    const groups = Map.groupBy(due, (row) => {
+      const { id, kind, agentId, createdAt, body } = row;
+      const mayJoin = body.question === undefined && body.failures === undefined && body.asked === undefined;
+      if (!mayJoin || at - createdAt <= HELD_MS) return `alone ${id}`;
+      const place = placeOf(settings, kind);
+      const about = waysOf(place).length > 1 ? (body.about ?? "") : "";
+      return JSON.stringify([place, agentId, body.inSession ?? "", body.toldSession ?? "", about]);
+    });
+    return [...groups.values()].slice(0, AT_ONCE).flatMap(([first, ...others]) => {
+      if (first === undefined) return [];
+      if (others.length > 0)
+        notifyRows.merge(
+          first.id,
+          others.map(({ id }) => id),
+        );
+      return [first];
+    });
+  }
+
+  async #tellOrWait(row: NotificationRow): Promise<void> {
+    const { notifyRows, now, log } = this.#ports;
+    try {
+      await this.#tell(row);
+    } catch (error) {
+      const tries = (row.body.tries ?? 0) + 1;
+      notifyRows.wait(row.id, now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS));
+      log.warn("notification_not_told", { id: row.id, kind: row.kind, error });
+    }
+  }
+  async #tell(row: NotificationRow): Promise<void> {
+    const { notifyRows, config, now } = this.#ports;
+    const { id } = row;
+    const settings = config.effective();
+    const said = notifyRows.together(id).map(({ cause, text, createdAt, body }) => ({ cause, text, createdAt, more: body.more ?? 0 }));
+    const text = digestText(said, settings.userTimezone);
+    if (row.body.asked?.startsWith(DESKTOP) === true) {
+      notifyRows.failed(id, row.body.asked, "It is not known whether it was shown.");
+      notifyRows.asked(id, undefined);
+    }
+    for (const way of waysOf(placeOf(settings, row.kind))) {
+      if (way.kind === "none") return notifyRows.end(id, "off", now());
+      const toldIn = await this.#try(way, row, text);
+      // The channel may have reported already that the platform did not take it.
+      if (toldIn !== undefined && !this.#hasFailed(id, toldIn)) return notifyRows.end(id, "told", now(), toldIn);
+    }
+  }
+  #hasFailed(id: number, way: string): boolean {
+    return this.#ports.notifyRows.find(id)?.body.failures?.some((failure) => failure.way === way) === true;
+  }
+
+  /** Returns where it was told; undefined: this way does not work. Each way once, also after a restart. */
+  async #try(way: Way, row: NotificationRow, text: string): Promise<string | undefined> {
+    switch (way.kind) {
+      case "last":
+        return this.#overChannel(this.#lastOwn(), row, text);
+      case "channel":
+        return this.#overChannel(way.target, row, text);
+      case "desktop":
+        return this.#onDesktop(way.nodeId, row, text);
+      default:
+        return this.#inSession(row, text);
+    }
+  }
+  #lastOwn(): Target | undefined {
+    const own = this.#ports.channelsOut.lastOwn();
+    return own === undefined ? undefined : parseTarget(own);
+  }
+  async #overChannel(target: Target | undefined, { id, body }: NotificationRow, text: string): Promise<string | undefined> {
+    const { channelsOut, notifyRows } = this.#ports;
+    const { about, question, tries = 0 } = body;
+    if (target === undefined) {
+      notifyRows.failed(id, "last", "You have no direct chat with the agent yet.");
+      return undefined;
+    }
+    const place = { accountId: "default", ...target };
+    const way = targetName(place);
+    if (this.#hasFailed(id, way)) return undefined;
+    const isAboutIt = about?.channel === place.channel && about.accountId === place.accountId;
+    const problem = isAboutIt ? "It is about this channel." : channelsOut.problemOf(place);
+    if (problem === undefined) {
+      const failures = notifyRows.find(id)?.body.failures ?? [];
+      // The same id when it is sent again, and another one for another place.
+      const message = { callId: `notify/${id}/${failures.length}`, target: place, text: verbatim(text) };
+      notifyRows.asked(id, way);
+      const sending = channelsOut.notify({ ...message, ...(question === undefined ? {} : { question }) });
+      const sent = await sending.catch((error: unknown) => {
+        // It may have the message: it gets the same one again, a few times.
+        if (tries < MAX_TRIES) throw error;
+        return failure("channel.failed", `The channel ${place.channel} does not answer.`);
+      });
+      if (sent.ok) return way;
+      notifyRows.failed(id, way, sentence(sent.error));
+    } else notifyRows.failed(id, way, problem);
+    return undefined;
+  }
+  async #onDesktop(nodeId: string | undefined, { id, kind }: NotificationRow, text: string): Promise<string | undefined> {
+    const { desktops, notifyRows } = this.#ports;
+    const { nodeIds, problem } = desktops.able(nodeId);
+    if (nodeIds.length === 0) notifyRows.failed(id, nodeId === undefined ? "desktop" : desktopName(nodeId), problem);
+    for (const each of nodeIds.slice(0, MAX_DESKTOPS)) {
+      const way = desktopName(each);
+      if (this.#hasFailed(id, way)) continue;
+      // Noted before: after a kill it is not known whether this desktop has shown it, and it is not asked again.
+      notifyRows.asked(id, way);
+      const why = await desktops.show(each, `n${id}`, KINDS[kind].title, firstLine(text, DESKTOP_CHARS));
+      notifyRows.asked(id, undefined);
+      if (why === undefined) return way;
+      notifyRows.failed(id, way, why);
+    }
+    return undefined;
+  }
+  /** A note in the conversation that it is about when that is the owner's, else in the agent's main conversation. */
+  async #inSession({ id, key, agentId, body }: NotificationRow, text: string): Promise<string> {
+    const { ask, config, notifyRows, now, sessions } = this.#ports;
+    const named = body.inSession === undefined ? undefined : this.#owners(body.inSession);
+    const agent = config.hasAgent(agentId) ? agentId : config.defaultAgentId();
+    const main = named ?? this.#owners(`agent:${agent}:main`);
+    if (main === undefined) throw new Error("there is no main conversation");
+    if (body.toldSession !== main.key) {
+      const identity = sessions.takeUp(main, now());
+      // Others of its cause do not join a text that may be in the conversation already.
+      notifyRows.asked(id, MAIN_WAY);
+      await ask(main.key, (session) => session.note({ identity, key, text }));
+    }
+    return named === undefined ? MAIN_WAY : named.key;
+  }
+  #owners(key: string): NamedSession | undefined {
+    const { config, sessions } = this.#ports;
+    const named = canonicalKey(key, config.mainKey());
+    return named.ok && sessions.isOwners(named) ? named : undefined;
+  }
+}
+const desktopName = (nodeId: string): string => `${DESKTOP}${nodeId}`;
