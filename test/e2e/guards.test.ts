@@ -179,7 +179,7 @@ describe("what the owner allowed, and what others wrote", () => {
     assert.match(stderr, /rm -rf old\/\*/);
     assert.match(
       stderr.replaceAll(/\s+/g, " "),
-      /more than 50 files on laptop, or a number that the command does not tell\. What a command deletes cannot be undone\./,
+      /may delete more than 50 files on laptop: it names more, or does not tell how many\. What a command deletes cannot be undone\./,
     );
     const [question] = await waiting();
     await machine.ok("approval", "deny", question?.code ?? "");
