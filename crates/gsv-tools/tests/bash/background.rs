@@ -1,7 +1,7 @@
 //! Commands in the background, and the tool Process: input, output, ends, bounds.
 
 use gsv_sandbox::Tier;
-use gsv_tools::{CallContext, ExecEventKind};
+use gsv_tools::{CallContext, ExecEventKind, Reattached};
 use serde_json::{Value, json};
 
 use super::common::{Lab, tier, until};
@@ -339,4 +339,15 @@ async fn sessions_are_bounded_and_released_ones_are_removed_first() {
         lab.ok("Process", json!({"action": "poll", "sessionId": "n.65"})).await["status"],
         "completed"
     );
+}
+
+#[tokio::test]
+async fn k15_k16_a_folder_that_is_gone_tells_nothing_and_one_without_a_start_tells_that_nothing_ran() {
+    let lab = Lab::new();
+    let spool = lab.dir.path().join("spool");
+    std::fs::create_dir(spool.join("empty")).unwrap();
+    let gone = lab.tools.reattach(&spool.join("gone")).await.unwrap();
+    assert!(matches!(gone, Reattached::Lost { pid: 0, .. }), "it may have run");
+    let empty = lab.tools.reattach(&spool.join("empty")).await.unwrap();
+    assert!(matches!(empty, Reattached::NeverStarted));
 }
