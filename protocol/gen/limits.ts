@@ -142,12 +142,26 @@ export const LIMITS = {
   nodeFramesPerSecond: 200,
   /** How long a started call waits for a disconnected node before its outcome is unknown. */
   nodeGraceMs: 10000,
+  /** A machine that a job needs and that is away for this long is reported to the owner. */
+  nodeMissingMs: 86400000,
+  /** The tools of a machine that was not seen for this long are not offered. */
+  nodeOfferMs: 604800000,
   /** Queued calls of a node. */
   nodeQueuedCalls: 32,
   /** Largest frame of a tool result with images; its other content fits an ordinary frame. */
   nodeResultBytes: 12582912,
   /** Tools that one node may offer. */
   nodeTools: 64,
+  /** How long a call of a job's task waits for its machine, unless the job says otherwise. */
+  nodeWaitJobMs: 7200000,
+  /** Longest time that a tool call waits for a machine that is not connected. */
+  nodeWaitMs: 86400000,
+  /** Conversations that wait for machines at once; calls of a further one fail. */
+  nodeWaitSessions: 256,
+  /** A call that waits longer for its machine is told to the owner. */
+  nodeWaitToldMs: 60000,
+  /** Machines that are not connected and whose tools a run is offered, the last seen ones first. */
+  nodesOffered: 4,
   /** The same for the owner. */
   ownerPerMinute: 120,
   /** Bytes of one page of messages. */

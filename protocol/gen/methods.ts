@@ -217,7 +217,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "40d9cecdc9cba359";
+export const PROTOCOL_FINGERPRINT = "83b8e19210da3783";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -1475,6 +1475,8 @@ export type CronSpecTask = {
   thinking?: ThinkLevel;
   /** 10 to 1800. */
   timeoutSeconds?: number;
+  /** 0 to 86400. */
+  waitSeconds?: number;
   deliver?: boolean;
   /** At most 512 characters. */
   to?: string;
@@ -2108,6 +2110,16 @@ export type LogsResultResult = {
   dropped?: boolean;
 };
 
+/** A tool call that waits for its machine, which is not connected. */
+export type MachineWait = {
+  nodeId: NodeId;
+  tool: ToolName;
+  /** Epoch ms. */
+  since: number;
+  /** Epoch ms. */
+  until: number;
+};
+
 /** A file that came with a message. */
 export type Media = {
   type: MediaKind;
@@ -2316,6 +2328,8 @@ export type NodeEntry = {
   clientVersion?: string;
   sandbox?: NodeSandbox;
   desktop?: NodeDesktop;
+  /** At most 32 items. */
+  waiting?: NodeWait[];
 };
 
 /** Parameters of `node.exec.event`. */
@@ -2386,6 +2400,16 @@ export type NodeSandbox = {
   gaps?: string[];
   /** At most 500 characters. */
   missing?: string;
+};
+
+/** A tool call of a conversation that waits for a machine. */
+export type NodeWait = {
+  sessionKey: SessionKey;
+  tool: ToolName;
+  /** Epoch ms. */
+  since: number;
+  /** Epoch ms. */
+  until: number;
 };
 
 /** Result of `nodes.list`. */
@@ -2805,6 +2829,8 @@ export type RunWhyResult = {
   end: StoryEnd;
   /** At most 32 items. */
   questions?: string[];
+  /** At most 32 items. */
+  machines?: MachineWait[];
   /** At most 4096 characters. */
   error?: string;
   usage: Usage;
@@ -2996,6 +3022,8 @@ export type SessionGetResult = {
   state?: RunState;
   /** At most 32 items. */
   questions?: string[];
+  /** At most 32 items. */
+  machines?: MachineWait[];
   lastSeq?: number;
   contextTokens?: number;
   contextWindow?: number;
@@ -3168,6 +3196,8 @@ export type SessionStatsResult = {
   state?: RunState;
   /** At most 32 items. */
   questions?: string[];
+  /** At most 32 items. */
+  machines?: MachineWait[];
   runId?: RunId;
   steps?: number;
   runsCompleted?: number;

@@ -45,6 +45,8 @@ export const CronSpec = tagged("CronSpec", "What a job does.", "mode", {
     model: t.optional(t.string(256)),
     thinking: t.optional(ThinkLevel),
     timeoutSeconds: t.optional(t.int(10, 1800)),
+    /** How long its calls wait for machines that are not connected. 0: not at all. Absent: 2 hours. */
+    waitSeconds: t.optional(t.int(0, 86400)),
     /** False: the answer is kept in the log of runs only. */
     deliver: t.optional(t.bool()),
     /** Where the answer goes: `channel/account/kind/peer`. Absent: it is a note in a conversation of the owner. */

@@ -121,6 +121,13 @@ limit("approvalsOpen", 20, "Questions that one conversation has open at once; wi
 limit("approvalDenials", 3, "Denials of the same call in one run; then the run is ended.");
 limit("approvalTextBytes", 4096, "Bytes of a call's arguments that a question shows; of the rest it shows size and sha256.");
 limit("approvalWordChars", 500, "Longest word to the model with a denial.");
+limit("nodeWaitMs", 86400000, "Longest time that a tool call waits for a machine that is not connected.");
+limit("nodeWaitJobMs", 7200000, "How long a call of a job's task waits for its machine, unless the job says otherwise.");
+limit("nodeWaitToldMs", 60000, "A call that waits longer for its machine is told to the owner.");
+limit("nodeWaitSessions", 256, "Conversations that wait for machines at once; calls of a further one fail.");
+limit("nodeMissingMs", 86400000, "A machine that a job needs and that is away for this long is reported to the owner.");
+limit("nodesOffered", 4, "Machines that are not connected and whose tools a run is offered, the last seen ones first.");
+limit("nodeOfferMs", 604800000, "The tools of a machine that was not seen for this long are not offered.");
 limit("undoMs", 604800000, "How long changes of files can be undone.");
 limit("undoAnswerBytes", 524288, "Bytes of the files that an undo lists; further ones are counted.");
 limit("pageItems", 200, "Items of one page of a list.");

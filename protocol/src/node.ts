@@ -1,8 +1,14 @@
 /** Nodes: machines that run tools. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
 import { NodeDesktop, NodeSandbox } from "./connect.ts";
-import { CallId, Capability, NodeId } from "./ids.ts";
+import { CallId, Capability, NodeId, SessionKey, ToolName } from "./ids.ts";
 
+export const NodeWait = struct("NodeWait", "A tool call of a conversation that waits for a machine.", {
+  sessionKey: SessionKey,
+  tool: ToolName,
+  since: t.time(),
+  until: t.time(),
+});
 export const NodeEntry = struct("NodeEntry", "A machine that is or was connected.", {
   nodeId: NodeId,
   online: t.bool(),
@@ -22,6 +28,8 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   sandbox: t.optional(NodeSandbox),
   /** As the node reported it when it connected. */
   desktop: t.optional(NodeDesktop),
+  /** The first of the calls that wait for it. Absent: none. */
+  waiting: t.optional(t.array(NodeWait, 32)),
 });
 method("nodes.list", {
   doc: "Lists the machines that are or were connected.",

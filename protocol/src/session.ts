@@ -1,6 +1,6 @@
 /** Sessions: state, settings, history and live events. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
-import { AgentId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
+import { AgentId, NodeId, RunId, SessionKey, ThinkLevel, ToolName } from "./ids.ts";
 import { ChatMessage, ModelRef, Usage } from "./chat.ts";
 import { PolicyMode } from "./policy.ts";
 
@@ -42,8 +42,20 @@ export const TokenUsage = struct("TokenUsage", "Tokens so far.", {
   costUsd: t.optional(t.number(0)),
 });
 export const RunState = enumOf("RunState", "The current activity of a session.", ["idle", "thinking", "acting", "archiving"]);
-/** Codes of the questions that wait for the owner's word. Absent: none waits. */
-export const waitingQuestions = { questions: t.optional(t.array(t.string(16), 32)) };
+export const MachineWait = struct("MachineWait", "A tool call that waits for its machine, which is not connected.", {
+  nodeId: NodeId,
+  tool: ToolName,
+  since: t.time(),
+  /** Then it ends without having run. */
+  until: t.time(),
+});
+/** What a run waits for. */
+export const waitingFor = {
+  /** Codes of the questions that wait for the owner's word. Absent: none waits. */
+  questions: t.optional(t.array(t.string(16), 32)),
+  /** Absent: no call waits for its machine. */
+  machines: t.optional(t.array(MachineWait, 32)),
+};
 export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   sessionKey: SessionKey,
   createdAt: t.time(),
@@ -85,7 +97,7 @@ method("session.get", {
     previousSessionIds: t.array(t.string(64), 10000),
     label: t.optional(t.string(256)),
     state: t.optional(RunState),
-    ...waitingQuestions,
+    ...waitingFor,
     lastSeq: t.optional(t.int()),
     /** Tokens of the conversation in the model's context window. Absent: unknown. */
     contextTokens: t.optional(t.int()),
@@ -109,7 +121,7 @@ method("session.stats", {
     isProcessing: t.bool(),
     queueSize: t.int(),
     state: t.optional(RunState),
-    ...waitingQuestions,
+    ...waitingFor,
     runId: t.optional(RunId),
     steps: t.optional(t.int()),
     runsCompleted: t.optional(t.int()),

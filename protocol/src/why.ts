@@ -2,7 +2,7 @@
 import { enumOf, method, struct, t } from "./dsl.ts";
 import { Usage } from "./chat.ts";
 import { CallId, NodeId, RunId, SessionKey, ToolName } from "./ids.ts";
-import { waitingQuestions } from "./session.ts";
+import { waitingFor } from "./session.ts";
 import { ToolOutcome } from "./tool.ts";
 
 export const StoryDecision = enumOf("StoryDecision", "Whether a call was made. `waits`: its question is open.", [
@@ -53,7 +53,7 @@ method("run.why", {
     startedAt: t.time(),
     endedAt: t.optional(t.time()),
     end: StoryEnd,
-    ...waitingQuestions,
+    ...waitingFor,
     /** Of a run that did not end with an answer. */
     error: t.optional(t.string(4096)),
     usage: Usage,

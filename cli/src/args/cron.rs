@@ -1,9 +1,12 @@
 //! `gsv cron`: jobs that the agent does by itself.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use gsv_protocol::types::{AgentId, ModelRef, SessionKey, ThinkLevel};
 
 use super::values::{agent_id, model_ref, one_of};
+use crate::units::parse_duration;
 
 #[derive(Debug, Subcommand)]
 pub enum CronCommand {
@@ -106,7 +109,7 @@ pub struct CronAdd {
 pub struct CronEdit {
     /// Job
     pub id: String,
-    /// What the agent is to do then; with it, --remind, --to, --model, --think, --time-limit, --quiet and --best-effort are set again
+    /// What the agent is to do then; with it, --remind, --to, --model, --think, --time-limit, --wait, --quiet and --best-effort are set again
     #[arg(long)]
     pub message: Option<String>,
     #[command(flatten)]
@@ -121,7 +124,7 @@ pub struct CronEdit {
 #[derive(Debug, Args)]
 pub struct How {
     /// Only remind you: the agent says it in your conversation, and does no task
-    #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "quiet", "best_effort"])]
+    #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "wait", "quiet", "best_effort"])]
     pub remind: bool,
     /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: your conversation]
     #[arg(long, value_name = "PLACE")]
@@ -138,12 +141,25 @@ pub struct How {
     /// Seconds that a run may take, 10 to 1800 [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(10..=1800))]
     pub time_limit: Option<u16>,
+    /// How long its tool calls wait for a machine that is not connected (30m, 8h, at most 24h; 0s: not at all) [default: 2h]
+    #[arg(long, value_name = "TIME", value_parser = wait_length)]
+    pub wait: Option<Duration>,
     /// Keep the answer in the log of runs only
     #[arg(long, conflicts_with = "to")]
     pub quiet: bool,
     /// An answer that can't be delivered is no failure
     #[arg(long)]
     pub best_effort: bool,
+}
+
+/// A whole number of seconds, at most a day.
+fn wait_length(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(86_400);
+    let length = parse_duration(text)?;
+    if length > MOST || length.subsec_nanos() != 0 {
+        return Err("A call waits whole seconds, at most 24h.".to_owned());
+    }
+    Ok(length)
 }
 
 impl How {
@@ -154,7 +170,23 @@ impl How {
             && self.model.is_none()
             && self.think.is_none()
             && self.time_limit.is_none()
+            && self.wait.is_none()
             && !self.quiet
             && !self.best_effort
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn om1_a_job_waits_whole_seconds_at_most_a_day() {
+        assert_eq!(wait_length("8h"), Ok(Duration::from_secs(28_800)));
+        assert_eq!(wait_length("0s"), Ok(Duration::ZERO));
+        assert_eq!(wait_length("24h"), Ok(Duration::from_secs(86_400)));
+        assert!(wait_length("25h").is_err());
+        assert!(wait_length("500ms").is_err());
+        assert!(wait_length("soon").is_err());
     }
 }

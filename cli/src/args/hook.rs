@@ -45,7 +45,7 @@ pub struct HookAdd {
     #[arg(long, value_name = "PATH=VALUE")]
     pub only: Vec<String>,
     /// Run this job, an id or a name, beside its schedule: the model reads the text of the job, and then MESSAGE or else the whole body
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["agent", "remind", "to", "session", "model", "think", "time_limit", "quiet", "best_effort"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["agent", "remind", "to", "session", "model", "think", "time_limit", "wait", "quiet", "best_effort"])]
     pub job: Option<String>,
     /// Agent
     #[arg(long, value_parser = agent_id)]

@@ -211,6 +211,7 @@ pub(super) fn spec(message: String, how: CronHow, session: Option<SessionKey>) -
         model: how.model.map(|model| format!("{}/{}", model.provider, model.id)),
         thinking: how.think,
         timeout_seconds: how.time_limit,
+        wait_seconds: how.wait.map(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)),
         deliver: how.quiet.then_some(false),
         session_key: session.filter(|_| how.to.is_none()),
         to: how.to,

@@ -27,6 +27,7 @@ mod hook_view;
 mod local;
 pub mod local_config;
 mod login_view;
+mod machine_view;
 pub mod memory;
 pub mod messages;
 pub mod models;

@@ -5,8 +5,8 @@ use gsv_protocol::methods::{NodeForget as Forget, NodesList, TokensList};
 use gsv_protocol::types::{NodeForgetParams, NodeId};
 
 use super::context::Context;
+use super::machine_view::machines;
 use super::node::start_words;
-use super::status::machines;
 use crate::args::{NodeForget, NodesCommand};
 use crate::ask;
 use crate::clean::one_line;

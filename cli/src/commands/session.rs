@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::approval_view::codes;
 use super::context::Context;
+use super::machine_view::awaited;
 use super::messages::{text_at, thoughts, time_of, words};
 use super::{session_export, transcript};
 use crate::args::{self, SessionCommand, SessionSet};
@@ -198,6 +199,10 @@ fn described(out: Output, session: SessionGetResult) {
         ("label", session.label),
         ("state", session.state.map(|state| state.as_str().to_owned())),
         ("question", session.questions.as_deref().and_then(asked)),
+        (
+            "waits for",
+            session.machines.as_deref().and_then(|calls| awaited(calls, now)),
+        ),
         ("messages", Some(grouped(session.message_count))),
         ("tokens", Some(tokens(&session.tokens))),
         ("model", model),
@@ -236,6 +241,10 @@ fn stats(out: Output, result: SessionStatsResult) {
         ("session", Some(result.session_key.into_inner())),
         ("state", Some(state)),
         ("question", result.questions.as_deref().and_then(asked)),
+        (
+            "waits for",
+            result.machines.as_deref().and_then(|calls| awaited(calls, now_ms())),
+        ),
         ("run", result.run_id.map(|run| run.0)),
         ("steps", result.steps.map(grouped)),
         ("queue", Some(grouped(result.queue_size))),

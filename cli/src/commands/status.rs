@@ -16,6 +16,7 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::cron_calendar;
 use super::local::Local;
+use super::machine_view::machines;
 use super::node::start_words;
 use super::notifications;
 use super::session::{run_state, waits_for};
@@ -27,7 +28,7 @@ use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::table::Table;
-use crate::units::{ago, duration, now_ms};
+use crate::units::{ago, clock, duration, now_ms};
 
 const SESSIONS: u8 = 5;
 /// Only sessions that were active this recently are asked for their state, because asking wakes them.
@@ -264,39 +265,6 @@ impl Report {
     }
 }
 
-/// The level that the machine reported, such as `workspace (landlock)`.
-/// Machines as a table.
-pub fn machines(nodes: &[NodeEntry], now: u64) -> Table<5> {
-    let rows = nodes.iter().map(|node| {
-        let seen = node.last_seen_at.or(node.last_connected_at).map(|at| ago(at, now));
-        let (state, seen) = if node.online {
-            ("online", "now".to_owned())
-        } else if node.returning == Some(true) {
-            ("reconnecting", seen.unwrap_or_default())
-        } else {
-            ("offline", seen.unwrap_or_default())
-        };
-        [
-            node.node_id.to_string(),
-            state.to_owned(),
-            seen,
-            sandbox_words(node),
-            node.tools.join(" "),
-        ]
-    });
-    Table::new(["MACHINE", "STATE", "SEEN", "SANDBOX", "TOOLS"], rows)
-}
-
-fn sandbox_words(node: &NodeEntry) -> String {
-    let Some(sandbox) = &node.sandbox else {
-        return "none".to_owned();
-    };
-    match &sandbox.tier {
-        Some(tier) => format!("{} ({})", sandbox.profile.as_str(), tier.as_str()),
-        None => sandbox.profile.as_str().to_owned(),
-    }
-}
-
 impl Remote {
     /// The questions of a conversation that wait.
     fn questions(&self, session: &SessionEntry) -> Vec<String> {
@@ -306,12 +274,28 @@ impl Remote {
         )
     }
 
-    /// A conversation that waits for its owner does nothing else.
+    /// A conversation that waits for its owner or for a machine does nothing else.
     fn state(&self, session: &SessionEntry, state: Option<&str>) -> String {
         match waits_for(&self.questions(session)) {
-            waits if waits.is_empty() => state.unwrap_or_default().to_owned(),
+            waits if waits.is_empty() => self
+                .machine_for(session)
+                .or_else(|| state.map(str::to_owned))
+                .unwrap_or_default(),
             waits => waits,
         }
+    }
+
+    /// The first machine that a call of the conversation waits for, and until when.
+    fn machine_for(&self, session: &SessionEntry) -> Option<String> {
+        self.nodes.iter().find_map(|node| {
+            let mut calls = node.waiting.iter().flatten();
+            let call = calls.find(|call| call.session_key == session.session_key)?;
+            Some(format!(
+                "waits for {} until {}",
+                visible(node.node_id.as_str()),
+                clock(call.until)
+            ))
+        })
     }
 
     fn print(&self, out: Output, now: u64) {

@@ -6,9 +6,10 @@ use gsv_protocol::types::{
 };
 
 use super::context::Context;
+use super::machine_view::awaited;
 use crate::clean::visible;
 use crate::exit::Outcome;
-use crate::units::{dollars, grouped, time};
+use crate::units::{dollars, grouped, now_ms, time};
 
 /// A call's id has parts: `x7ab/r12/3/0`.
 pub async fn run(context: &Context, what: Option<String>, session: Option<SessionKey>) -> Outcome {
@@ -68,7 +69,10 @@ fn end(story: &RunWhyResult) -> String {
     let at = story.ended_at.map(time).unwrap_or_default();
     match (story.end, story.error.as_deref()) {
         (StoryEnd::Open, _) => match story.questions.as_deref().unwrap_or_default() {
-            [] => "not yet".to_owned(),
+            [] => match awaited(story.machines.as_deref().unwrap_or_default(), now_ms()) {
+                Some(machines) => format!("not yet: it waits for {machines}"),
+                None => "not yet".to_owned(),
+            },
             [code] => format!(
                 "not yet: it waits for your answer (`gsv approval show {}`)",
                 visible(code)
@@ -196,5 +200,16 @@ mod tests {
             ended(serde_json::json!(["K7Q2A", "ACDEF"])),
             "not yet: it waits for your answers to K7Q2A, ACDEF (`gsv approval list`)"
         );
+    }
+
+    #[test]
+    fn om9_a_story_says_for_which_machine_its_run_waits_and_how_long_at_most() {
+        let story: RunWhyResult = serde_json::from_value(json!({
+            "sessionKey": "agent:main:main", "runId": "R", "startedAt": 0, "end": "open",
+            "machines": [{"nodeId": "lap", "tool": "lap__Bash", "since": 0, "until": 1}],
+            "usage": {"input": 1, "output": 1, "total": 2}, "steps": [], "left": 0
+        }))
+        .unwrap();
+        assert_eq!(end(&story), "not yet: it waits for lap, 0 ms more (lap__Bash)");
     }
 }

@@ -212,6 +212,12 @@ pub const NODE_FRAMES_PER_SECOND: u64 = 200;
 /// How long a started call waits for a disconnected node before its outcome is unknown.
 pub const NODE_GRACE_MS: u64 = 10_000;
 
+/// A machine that a job needs and that is away for this long is reported to the owner.
+pub const NODE_MISSING_MS: u64 = 86_400_000;
+
+/// The tools of a machine that was not seen for this long are not offered.
+pub const NODE_OFFER_MS: u64 = 604_800_000;
+
 /// Queued calls of a node.
 pub const NODE_QUEUED_CALLS: u64 = 32;
 
@@ -220,6 +226,21 @@ pub const NODE_RESULT_BYTES: u64 = 12_582_912;
 
 /// Tools that one node may offer.
 pub const NODE_TOOLS: u64 = 64;
+
+/// How long a call of a job's task waits for its machine, unless the job says otherwise.
+pub const NODE_WAIT_JOB_MS: u64 = 7_200_000;
+
+/// Longest time that a tool call waits for a machine that is not connected.
+pub const NODE_WAIT_MS: u64 = 86_400_000;
+
+/// Conversations that wait for machines at once; calls of a further one fail.
+pub const NODE_WAIT_SESSIONS: u64 = 256;
+
+/// A call that waits longer for its machine is told to the owner.
+pub const NODE_WAIT_TOLD_MS: u64 = 60_000;
+
+/// Machines that are not connected and whose tools a run is offered, the last seen ones first.
+pub const NODES_OFFERED: u64 = 4;
 
 /// The same for the owner.
 pub const OWNER_PER_MINUTE: u64 = 120;

@@ -2148,6 +2148,9 @@ pub enum CronSpec {
         /// 10 to 1800.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         timeout_seconds: Option<u16>,
+        /// 0 to 86400.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        wait_seconds: Option<u32>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         deliver: Option<bool>,
         /// At most 512 characters.
@@ -3171,6 +3174,18 @@ pub struct LogsResultResult {
     pub dropped: Option<bool>,
 }
 
+/// A tool call that waits for its machine, which is not connected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineWait {
+    pub node_id: NodeId,
+    pub tool: ToolName,
+    /// Epoch ms.
+    pub since: u64,
+    /// Epoch ms.
+    pub until: u64,
+}
+
 /// A file that came with a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3516,6 +3531,9 @@ pub struct NodeEntry {
     pub sandbox: Option<NodeSandbox>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub desktop: Option<NodeDesktop>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Vec<NodeWait>>,
 }
 
 /// Parameters of `node.exec.event`.
@@ -3614,6 +3632,18 @@ pub struct NodeSandbox {
     /// At most 500 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+}
+
+/// A tool call of a conversation that waits for a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeWait {
+    pub session_key: SessionKey,
+    pub tool: ToolName,
+    /// Epoch ms.
+    pub since: u64,
+    /// Epoch ms.
+    pub until: u64,
 }
 
 /// Result of `nodes.list`.
@@ -4264,6 +4294,9 @@ pub struct RunWhyResult {
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<String>>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Vec<MachineWait>>,
     /// At most 4096 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -4563,6 +4596,9 @@ pub struct SessionGetResult {
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<String>>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Vec<MachineWait>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -4797,6 +4833,9 @@ pub struct SessionStatsResult {
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<String>>,
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Vec<MachineWait>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]

@@ -29,6 +29,7 @@ import type { SessionToSession, SessionToSessionSent } from "../ports/session-to
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import type { SessionFileChanging } from "../ports/changes.ts";
+import type { WaitAnswer, WaitReport } from "../ports/waits.ts";
 import { composeGateway } from "./compose.ts";
 import { FEATURES } from "./features.ts";
 import { problemResponse } from "./http/problem.ts";
@@ -172,6 +173,10 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
     if (this.#ports.stopped() !== undefined) return "offline";
     return this.#ports.nodesRpc.dispatch(call);
+  }
+  async awaitNodes(report: WaitReport): Promise<WaitAnswer> {
+    const answer = await this.#ports.nodesRpc.awaitNodes(report);
+    return this.#ports.stopped() === undefined ? answer : { ready: [] };
   }
   async cancelTools(nodeId: string, callIds: readonly string[], reason: string): Promise<void> {
     this.#ports.nodesRpc.cancel(nodeId, callIds, reason);

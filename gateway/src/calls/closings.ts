@@ -1,6 +1,7 @@
 /** PURE. The results that the gateway itself gives tool calls, in words for a model and for a person. When to give which is in ./rules.ts. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type Closing, nodeOf, type OpenCall } from "./open-call.ts";
+import { durationText } from "./wait.ts";
 
 const machine = (call: OpenCall): string => nodeOf(call) ?? "GSV";
 const seconds = (call: OpenCall, now: number): string => `${Math.round((now - call.startedAt) / 1000)} s`;
@@ -10,6 +11,27 @@ export const notConnected = (call: OpenCall): Closing => ({
   outcome: "error",
   reason: "node.offline",
   text: `The machine ${machine(call)} is not connected, so ${call.name} was not run. Start \`gsv node\` on ${machine(call)}, or use another machine.`,
+  mayReportLate: false,
+});
+/** The call has waited for its machine, as long as it may (OM2). */
+export const notBack = (call: OpenCall, now: number): Closing => ({
+  outcome: "error",
+  reason: "node.offline",
+  text: `The machine ${machine(call)} did not connect within ${durationText(now - call.startedAt)}, so ${call.name} was not run. Tell the user to start \`gsv node\` on ${machine(call)}.`,
+  mayReportLate: false,
+});
+/** The gateway keeps no more of them (OM5). */
+export const tooManyWait = (call: OpenCall): Closing => ({
+  outcome: "error",
+  reason: "node.offline",
+  text: `The machine ${machine(call)} is not connected, and too many conversations wait for machines already, so ${call.name} was not run.`,
+  mayReportLate: false,
+});
+/** The run ended while the call waited for its machine. */
+export const waitEnded = (call: OpenCall, why: string): Closing => ({
+  outcome: "cancelled",
+  reason: "tool.cancelled",
+  text: `Not run: the run ended before ${machine(call)} was connected. ${why}`,
   mayReportLate: false,
 });
 /** The node is connected, and its ledger shows that it never saw the call. */

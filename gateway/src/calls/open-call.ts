@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Taint } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
-import type { Approval } from "./approval.ts";
+import type { Approval, Binding } from "./approval.ts";
 
 interface CallBase {
   readonly callId: string;
@@ -25,7 +25,12 @@ interface CallBase {
   /** Ms on the caller's clock. */
   readonly startedAt: number;
   readonly deadline: number;
+  /** Until then the call may wait for its machine, before the first hand-over. Absent: not at all. */
+  readonly waitUntil?: number;
+  /** With `waitUntil`: the owner's answer that allows the call. It holds after the wait, too, while nothing of it has changed. */
+  readonly allowed?: Allowance;
 }
+export type Allowance = Pick<Binding, "hash" | "policy"> & Pick<Approval, "code">;
 /** It is certain that nothing was handed over. Only calls that may be handed over once (G2) have this status. */
 export interface PlannedCall extends CallBase {
   readonly status: "planned";
@@ -46,11 +51,26 @@ export interface AwaitingCall extends CallBase {
   readonly status: "awaiting_approval";
   readonly approval: Approval;
 }
-export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall;
+/** Its machine is not connected: nothing was handed over. The deadline is the end of the wait (OM2). Only calls of sessions wait so. */
+export interface WaitingCall extends CallBase {
+  readonly status: "awaiting_node";
+  /** Rises each time that the machine may be back. */
+  readonly looks: number;
+  /** Wall times, for people. */
+  readonly since: number;
+  readonly expiresAt: number;
+  /** The label of the conversation when the wait began. Absent: nothing of others. */
+  readonly heard?: Taint;
+  /** The owner was told that the call waits. */
+  readonly told?: true;
+}
+export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall | WaitingCall;
 
-export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "taint"> {
+export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "taint" | "allowed"> {
   /** How long the call may take (G5). */
   readonly deadlineMs: number;
+  /** How long it may wait for its machine. Absent: not at all. */
+  readonly waitMs?: number;
 }
 
 /** The result that the gateway itself gives a call. */
@@ -69,7 +89,8 @@ export interface Closing {
     | "policy.denied"
     | "policy.error"
     | "approval.denied"
-    | "approval.expired";
+    | "approval.expired"
+    | "approval.too_many";
   /** What happened, then what to do; for a model and for a person. */
   readonly text: string;
   /** The tool may have started, so its own result may still come and is worth a late note. */
@@ -82,14 +103,38 @@ export const sameTarget = (left: ToolTarget, right: ToolTarget): boolean =>
 /** The call may be handed over any number of times (G2, P8). */
 export const isRepeatable = ({ target, ledger, idempotent }: Pick<OpenCall, "target" | "ledger" | "idempotent">): boolean =>
   target.kind !== "node" || ledger || idempotent;
+/** The call was handed to no one, and waits for the owner or for its machine. */
+export const isHeldBack = (call: OpenCall): call is AwaitingCall | WaitingCall =>
+  call.status === "awaiting_approval" || call.status === "awaiting_node";
+export const isAwaitingNode = (call: OpenCall): call is WaitingCall => call.status === "awaiting_node";
+/** When the owner is told that the call waits. */
+export const tellAt = (call: WaitingCall): number => call.startedAt + LIMITS.nodeWaitToldMs;
 /** When something must happen to the call at the latest. */
-export const dueAt = (call: OpenCall): number => (call.status === "in_grace" ? Math.min(call.deadline, call.graceUntil) : call.deadline);
+export function dueAt(call: OpenCall): number {
+  if (call.status === "in_grace") return Math.min(call.deadline, call.graceUntil);
+  return call.status === "awaiting_node" && call.told === undefined ? Math.min(call.deadline, tellAt(call)) : call.deadline;
+}
 
 /** The call waits for the owner's word. `code` and the times are of the question. */
-export function awaitApproval({ deadlineMs: _later, ...plan }: CallPlan, approval: Approval, now: number): AwaitingCall {
+export function awaitApproval(
+  { deadlineMs: _later, waitMs: _afterwards, ...plan }: CallPlan,
+  approval: Approval,
+  now: number,
+): AwaitingCall {
   return { ...plan, status: "awaiting_approval", dispatch: 0, startedAt: now, deadline: now + LIMITS.approvalMs, approval };
 }
-export function planCall({ deadlineMs, ...plan }: CallPlan, now: number): OpenCall {
-  const call = { ...plan, dispatch: 0, startedAt: now, deadline: now + deadlineMs };
+/** The call waits for its machine. `plan`: of a call that was handed to no one. */
+export function awaitNode(
+  { callId, index, name, target, ledger, idempotent, taint, allowed }: Omit<CallPlan, "deadlineMs" | "waitMs">,
+  { now, until, wall, heard }: { readonly now: number; readonly until: number; readonly wall: number; readonly heard: Taint | undefined },
+): WaitingCall {
+  const about = { ...(taint ? { taint } : {}), ...(heard ? { heard } : {}), ...(allowed ? { allowed } : {}) };
+  const plan = { callId, index, name, target, ledger, idempotent, ...about };
+  const times = { startedAt: now, deadline: until, waitUntil: until, since: wall, expiresAt: wall + until - now };
+  return { ...plan, ...times, status: "awaiting_node", dispatch: 0, looks: 0 };
+}
+export function planCall({ deadlineMs, waitMs, ...plan }: CallPlan, now: number): OpenCall {
+  const until = waitMs === undefined ? {} : { waitUntil: now + waitMs };
+  const call = { ...plan, ...until, dispatch: 0, startedAt: now, deadline: now + deadlineMs };
   return isRepeatable(plan) ? { ...call, status: "dispatched", restarts: 0 } : { ...call, status: "planned" };
 }

@@ -10,12 +10,14 @@
  *       once with `node.offline`; any other waits in grace for its node (`LIMITS.nodeGraceMs`), then its outcome is unknown. A node
  *       that comes back with a ledger decides the call by what the ledger says (K14, K15); without one only a result ends the grace.
  *   G5  At the deadline: `tool.timeout` if nothing can have changed, else `tool.outcome_unknown`. The caller cancels it on its node.
+ *   OM2 A call that may wait for its machine waits when the node is offline at the first hand-over. Until it is handed over, no report,
+ *       node or restart changes it. At its deadline: `node.offline`.
  *   AP1 A call that waits for the owner's word was handed to no one: no report, node or restart changes it. At its deadline it is denied.
  *   P8  A native call that was interrupted runs again, at most `LIMITS.recoveryAttempts` times.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
-import { type CallInGrace, type Closing, type DispatchedCall, dueAt, nodeOf, type OpenCall, sameTarget } from "./open-call.ts";
+import { type CallInGrace, type Closing, type DispatchedCall, dueAt, isHeldBack, nodeOf, type OpenCall, sameTarget } from "./open-call.ts";
 import * as closings from "./closings.ts";
 
 export type Ruling =
@@ -24,6 +26,10 @@ export type Ruling =
   | { readonly type: "continue"; readonly call: OpenCall }
   /** As `continue`, and it must be handed over (again). A caller that can't do that closes it with `neverStarted`. */
   | { readonly type: "hand_over"; readonly call: OpenCall }
+  /** The call waits for its machine, until this time at most. Only for calls of sessions. */
+  | { readonly type: "wait"; readonly until: number }
+  /** The call's machine may be back: the policy is to be asked. Only for calls of sessions. */
+  | { readonly type: "look" }
   | { readonly type: "close"; readonly closing: Closing };
 const UNCHANGED: Ruling = { type: "unchanged" };
 const close = (closing: Closing): Ruling => ({ type: "close", closing });
@@ -37,7 +43,7 @@ export interface LedgerEntry {
 
 /** G1: whether `from` may report this call's result now. */
 export const mayReport = (call: OpenCall, from: ToolTarget): boolean =>
-  call.status !== "planned" && call.status !== "awaiting_approval" && sameTarget(call.target, from);
+  call.status !== "planned" && !isHeldBack(call) && sameTarget(call.target, from);
 
 /** Before the one hand-over of a call that may be handed over once. Commit it first (G2). */
 export const handingOver = (call: OpenCall): Ruling =>
@@ -45,6 +51,7 @@ export const handingOver = (call: OpenCall): Ruling =>
 
 /** The node was not connected. `first`: no earlier hand-over of the call can have reached it. */
 export function nodeOffline(call: OpenCall, { first }: { readonly first: boolean }, now: number): Ruling {
+  if (first && call.waitUntil !== undefined && now < call.waitUntil) return { type: "wait", until: call.waitUntil };
   if (first) return close(closings.notConnected(call));
   return call.idempotent ? close(closings.linkBroke(call)) : beginGrace(call, now);
 }
@@ -66,7 +73,7 @@ function dispatched(call: OpenCall): DispatchedCall {
 
 /** The link to the call's node broke. */
 export function nodeDisconnected(call: OpenCall, now: number): Ruling {
-  if (call.status === "awaiting_approval") return UNCHANGED;
+  if (isHeldBack(call)) return UNCHANGED;
   if (call.idempotent) return close(closings.linkBroke(call));
   // The hand-over that is still to come will find the node offline.
   return call.status === "planned" ? UNCHANGED : beginGrace(call, now);
@@ -74,6 +81,7 @@ export function nodeDisconnected(call: OpenCall, now: number): Ruling {
 
 /** The call's node is connected again. `ledger`: everything that it still answers for; absent when it keeps none. */
 export function nodeConnected(call: OpenCall, ledger: readonly LedgerEntry[] | undefined, now: number): Ruling {
+  if (call.status === "awaiting_node") return { type: "look" };
   if (!ledger || !call.ledger || call.status === "awaiting_approval") return UNCHANGED;
   switch (ledger.find(({ callId }) => callId === call.callId)?.state) {
     case undefined:
@@ -95,6 +103,7 @@ export function nodeConnected(call: OpenCall, ledger: readonly LedgerEntry[] | u
 export function expired(call: OpenCall, now: number): Closing | undefined {
   if (now < dueAt(call)) return undefined;
   if (call.status === "awaiting_approval") return closings.notAnswered(call);
+  if (call.status === "awaiting_node") return now < call.deadline ? undefined : closings.notBack(call, now);
   if (now < call.deadline) return closings.unknownOutcome(call);
   const nothingChanged = call.idempotent || call.status === "planned";
   return nothingChanged ? closings.timedOut(call, now) : closings.unknownAtDeadline(call, now);

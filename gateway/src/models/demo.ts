@@ -73,11 +73,17 @@ function report(results: readonly ToolResultMessage[]): string {
 
 const nodesOf = (tools: readonly ToolDefinition[]): string[] => [
   ...new Set(
-    tools.flatMap((tool) =>
-      tool.name.startsWith("gsv__") || !tool.name.includes("__") ? [] : [tool.name.slice(0, tool.name.indexOf("__"))],
-    ),
+    tools
+      .filter(isHere)
+      .flatMap((tool) => (tool.name.startsWith("gsv__") || !tool.name.includes("__") ? [] : [tool.name.slice(0, tool.name.indexOf("__"))])),
   ),
 ];
+
+/** The tools of a machine that is not connected have an argument for the wait: they are called only by the machine's name. */
+const isHere = ({ inputSchema }: ToolDefinition): boolean => {
+  const properties = inputSchema["properties"];
+  return typeof properties !== "object" || properties === null || !Object.hasOwn(properties, "wait");
+};
 
 /** A call for a phrase, or a sentence that says why the call is not possible. */
 function toCall(
@@ -93,12 +99,14 @@ function toCall(
   }
   if (phrase.kind !== "node") return "";
   const nodes = nodesOf(tools);
+  if (phrase.node !== undefined && has(`${phrase.node}__${phrase.tool}`))
+    return { name: `${phrase.node}__${phrase.tool}`, arguments: phrase.args };
   if (nodes.length === 0) {
     const machine = phrase.node === undefined ? "the machine that you want to use" : `\`${phrase.node}\``;
     return `No machine is connected, so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
   }
-  const node = phrase.node ?? nodes.find((name) => has(`${name}__${phrase.tool}`));
-  if (node !== undefined && has(`${node}__${phrase.tool}`)) return { name: `${node}__${phrase.tool}`, arguments: phrase.args };
+  const node = phrase.node === undefined ? nodes.find((name) => has(`${name}__${phrase.tool}`)) : undefined;
+  if (node !== undefined) return { name: `${node}__${phrase.tool}`, arguments: phrase.args };
   return phrase.node !== undefined && !nodes.includes(phrase.node)
     ? `No machine named \`${phrase.node}\` is connected; there ${nodes.length === 1 ? "is" : "are"} ${nodes.join(", ")}.`
     : `\`${phrase.node ?? nodes[0]}\` does not offer the tool ${phrase.tool}.`;

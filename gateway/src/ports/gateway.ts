@@ -12,6 +12,7 @@ import type { CronPort } from "./schedule.ts";
 import type { SearchAnswer, SearchInput, SearchableSessions } from "./search.ts";
 import type { SessionToSession, SessionToSessionSent } from "./session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "./spend.ts";
+import type { WaitAnswer, WaitReport } from "./waits.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "./skills.ts";
 
 /** An event for every client that follows the session. Log events carry `sessionSeq`. */
@@ -35,6 +36,8 @@ export interface GatewayPort extends CronPort {
   /** In order per session. Resolves when handed to the sockets. */
   publish(sessionKey: string, news: readonly SessionNews[]): Promise<void>;
   dispatchTool(dispatch: ToolDispatch): Promise<DispatchOutcome>;
+  /** All calls of a session that wait for machines. The gateway tells the session when one of the machines is back (OM5). */
+  awaitNodes(report: WaitReport): Promise<WaitAnswer>;
   cancelTools(nodeId: string, callIds: readonly string[], reason: string): Promise<void>;
   /** For native tools: what a client with read scope could see, secrets masked. */
   configGet(path: string | undefined): Promise<Result<unknown>>;

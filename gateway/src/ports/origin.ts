@@ -33,6 +33,8 @@ export type Origin =
       /** The hook whose delivery has caused the run. */
       readonly hook?: string;
       readonly budget: { readonly steps: number; readonly ms: number; readonly costUsd: number };
+      /** How long its calls wait for machines that are not connected. Absent: not at all, unless the model asks. */
+      readonly waitMs?: number;
     }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };

@@ -3,6 +3,7 @@ import type {
   ChatAbortResult,
   ChatSendResult,
   Directives,
+  MachineWait,
   NodeExecEventParams,
   Peer,
   RunWhyResult,
@@ -164,4 +165,6 @@ export type RunEnd =
   /** `taint`: what the conversation has read by now. Absent: nothing of others. */
   | { readonly state: "final"; readonly text: string; readonly taint?: Taint; readonly costUsd?: number }
   | { readonly state: "error" | "aborted"; readonly error: string }
-  | { readonly state: "running" | "queued" | "unknown" };
+  /** `waitedMs`: how long it has waited for the owner and for machines. `machines`: the calls that wait for theirs now. Absent: none. */
+  | { readonly state: "running"; readonly waitedMs: number; readonly machines?: readonly MachineWait[] }
+  | { readonly state: "queued" | "unknown" };

@@ -23,4 +23,6 @@ export interface ToolEntry {
   readonly ledger: boolean;
   /** The argument, in ms, by which a call asks for more time than the tool's own limit. */
   readonly timeoutArgument?: string;
+  /** The machine is not connected: a call waits for it, when it may (OM1). */
+  readonly isAway?: true;
 }

@@ -123,7 +123,7 @@ function runtime(input: PromptInput, day: LocalDay): Section {
       ? "connected"
       : node.returning === true
         ? "not connected since the gateway was started again a moment ago; a call waits a few seconds for it"
-        : "not connected now";
+        : `not connected now${input.tools.some(({ name }) => name.startsWith(`${node.nodeId}__`)) ? "; its tools run only with `wait`" : ""}`;
     lines.push(`- Machine \`${node.nodeId}\`: ${state}${platform}${node.online ? can : ""}`);
   }
   return section("runtime", "code", lines.join("\n"));

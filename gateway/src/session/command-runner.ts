@@ -14,6 +14,7 @@ import { changedMode, modeText, presentMode } from "./mode.ts";
 import { activeRun, shownState } from "./machine/state.ts";
 import { openCodes } from "./machine/phase/questions.ts";
 import { counted } from "./machine/text.ts";
+import { machineWaits } from "./views.ts";
 
 /** The answer to a repeated command, which is not executed again. */
 export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
@@ -160,6 +161,8 @@ export class CommandRunner {
       step: activeRun(run)?.step,
       waiting: state.queue.count,
       questions: openCodes(run),
+      machines: machineWaits(run),
+      wall: this.#driver.wall(),
       isOwners: identity.isOwnersSession,
       messages: state.messageCount,
       context: this.#driver.contextSize,

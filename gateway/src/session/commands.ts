@@ -4,12 +4,14 @@
  */
 import {
   type Directives,
+  type MachineWait,
   type ModelRef,
   type PolicyMode,
   PolicyModeValues,
   type ThinkLevel,
   ThinkLevelValues,
 } from "../../../protocol/gen/types.ts";
+import { durationText } from "../calls/wait.ts";
 import { modelNamed, parseModel } from "../models/choose.ts";
 import { isForeign, type Taint, taintText } from "../ports/taint.ts";
 import { modeTime } from "./mode.ts";
@@ -226,6 +228,9 @@ export interface StatusView {
   readonly waiting: number;
   /** Codes of the questions that wait for the owner. In another person's conversation only their number is shown. */
   readonly questions: readonly string[];
+  /** The calls that wait for their machines. In another person's conversation none is named. */
+  readonly machines: readonly MachineWait[];
+  readonly wall: number;
   readonly isOwners: boolean;
   readonly messages: number;
   readonly context: { readonly tokens?: number; readonly window?: number };
@@ -246,6 +251,7 @@ export function statusText(view: StatusView): string {
     `Session: ${view.sessionKey} (${view.sessionId})`,
     `State: ${view.state}${view.step === undefined ? "" : `, step ${view.step}`}${view.waiting > 0 ? `, ${view.waiting} waiting` : ""}`,
     ...questionsText(view),
+    ...machinesText(view),
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
     ...(view.mode === undefined ? [] : [`Mode: ${view.mode}`]),
     ...(isForeign(view.taint) ? [`Read: ${taintText(view.taint)}; others may have written it (/trust vouches for it)`] : []),
@@ -261,6 +267,13 @@ function questionsText({ questions, isOwners }: Pick<StatusView, "questions" | "
   return questions.length === 1
     ? [`Question: ${first} waits for your answer (\`gsv approval show ${first}\`)`]
     : [`Questions: ${questions.join(", ")} wait for your answer (\`gsv approval list\`)`];
+}
+function machinesText({ machines, wall, isOwners }: Pick<StatusView, "machines" | "wall" | "isOwners">): readonly string[] {
+  if (machines.length === 0) return [];
+  if (!isOwners) return ["Waits: the run waits for a machine"];
+  return machines.map(
+    ({ nodeId, tool, until }) => `Waits: ${tool} waits for ${nodeId}, for ${durationText(until - wall)} more (/stop ends the run)`,
+  );
 }
 function contextText({ tokens, window }: StatusView["context"]): readonly string[] {
   const grouped = (count: number): string => Math.round(count).toLocaleString("en-US");

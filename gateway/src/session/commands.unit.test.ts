@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
+import { asNodeId, asToolName } from "../../../protocol/gen/types.ts";
 import { parseMessage, statusText } from "./commands.ts";
 
 test("[WB8] /steer is a message with directives of its own, and needs a text", () => {
@@ -141,11 +142,23 @@ test("[AP16] /status names the questions that wait, with their codes in the owne
   const view = { state: "acting", step: 1, waiting: 0, messages: 1, context: {}, compactions: 0, tokens: { input: 1, output: 1 } };
   const more = { model: undefined, thinkLevel: undefined, sessionId: "s", sessionKey: "k" };
   const line = (questions: readonly string[], isOwners = true): string | undefined =>
-    statusText({ ...view, ...more, questions, isOwners })
+    statusText({ ...view, ...more, questions, machines: [], wall: 0, isOwners })
       .split("\n")
       .find((text) => text.startsWith("Question"));
   assert.equal(line([]), undefined);
   assert.equal(line(["K7Q2A"]), "Question: K7Q2A waits for your answer (`gsv approval show K7Q2A`)");
   assert.equal(line(["K7Q2A", "ACDEF"]), "Questions: K7Q2A, ACDEF wait for your answer (`gsv approval list`)");
   assert.equal(line(["K7Q2A"], false), "Question: the run waits for the assistant's owner");
+});
+
+test("[OM9] /status names the machines that calls wait for, in the owner's conversations only", () => {
+  const view = { state: "acting", step: 1, waiting: 0, messages: 1, context: {}, compactions: 0, tokens: { input: 1, output: 1 } };
+  const more = { model: undefined, thinkLevel: undefined, sessionId: "s", sessionKey: "k", questions: [], wall: 60_000 };
+  const wait = { nodeId: asNodeId("lap"), tool: asToolName("lap__Bash"), since: 0, until: 7_260_000 };
+  const line = (isOwners: boolean): string | undefined =>
+    statusText({ ...view, ...more, machines: [wait], isOwners })
+      .split("\n")
+      .find((text) => text.startsWith("Waits"));
+  assert.equal(line(true), "Waits: lap__Bash waits for lap, for 2 h more (/stop ends the run)");
+  assert.equal(line(false), "Waits: the run waits for a machine");
 });

@@ -14,7 +14,7 @@ import { isPlainlyOwner, type Origin, originText } from "../ports/origin.ts";
 import { sentence } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import { isForeign, type Taint, taintMark } from "../ports/taint.ts";
-import type { AwaitingCall } from "../calls/open-call.ts";
+import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf, type RunCore, type State } from "./machine/state.ts";
@@ -53,7 +53,12 @@ export async function decideCalls(
       return { ...call, target, binding: await bind(ports, bound, target, atTarget(version, target, table)) };
     }),
   );
-  await recordDenied(ports, state, run, decided);
+  await recordDenied(
+    ports,
+    state,
+    run,
+    decided.map((call, index) => ({ ...call, index })),
+  );
   return decided;
 }
 /**
@@ -64,7 +69,7 @@ async function tableWithGrants(
   { useGrants, failed }: Pick<DecidePorts, "useGrants" | "failed">,
   { identity }: State,
   table: ToolTable,
-  calls: readonly Asked[],
+  calls: readonly Pick<Asked, "name" | "arguments">[],
 ): Promise<ToolTable> {
   let held = table.grants.held;
   const confirmed = new Set<string>();
@@ -96,9 +101,9 @@ async function recordDenied(
   { audit, failed }: DecidePorts,
   { identity, taint }: State,
   run: Pick<RunCore, "ordinal" | "step" | "origin">,
-  calls: readonly ReplyCall[],
+  calls: readonly (Pick<ReplyCall, "name" | "arguments" | "target"> & { readonly index: number })[],
 ): Promise<void> {
-  for (const [index, { name, arguments: args, target }] of calls.entries()) {
+  for (const { index, name, arguments: args, target } of calls) {
     const rule = target.kind === "none" ? (target.rule ?? REFUSED[target.reason]) : undefined;
     if (rule === undefined) continue;
     const entry: SessionAudit = {
@@ -114,18 +119,36 @@ async function recordDenied(
     await audit(entry).catch((error: unknown) => failed("recording a denied call", error));
   }
 }
+/** The decision about a call that waited for its machine, which is connected now (OM3). A denial is an entry of the audit. */
+export async function lookedDecision(
+  ports: DecidePorts,
+  state: State,
+  context: RunContext,
+  call: WaitingCall,
+  args: Readonly<Record<string, unknown>>,
+): Promise<PresentDecision> {
+  const present = await presentDecision(ports, state, context, call, args);
+  if (state.run.phase === "acting" && present.target.kind === "none") {
+    const { name, index } = call;
+    await recordDenied(ports, state, state.run, [{ name, arguments: args, target: present.target, index }]);
+  }
+  return present;
+}
 /** What would be decided now about a call that waits. */
 export async function presentDecision(
   ports: DecidePorts,
   state: State,
   context: RunContext,
-  call: AwaitingCall,
+  call: AwaitingCall | WaitingCall,
   args: Readonly<Record<string, unknown>>,
 ): Promise<PresentDecision> {
   const asked = { name: call.name, arguments: args };
   const origin = state.run.phase === "acting" ? state.run.origin : undefined;
   // The label of the moment at which the model made the call: what came later is not in its arguments.
-  const table = await tableOf(ports, state, context, { taint: call.approval.taint, origin });
+  const taint = call.status === "awaiting_node" ? call.heard : call.approval.taint;
+  const plain = await tableOf(ports, state, context, { taint, origin });
+  // No one has answered for a call that waited for its machine: a grant must hold.
+  const table = call.status === "awaiting_node" ? await tableWithGrants(ports, state, plain, [asked]) : plain;
   const { target, fileSha256 } = await shown(ports, state, asked, resolveCall(asked.name, args, table));
   const bound = { ...asked, callId: call.callId, fileSha256 };
   const version = atTarget(await policyVersion(ports, context, table), target, table);
@@ -144,6 +167,7 @@ async function tableOf(
     tools: runTools(identity, native, context),
     nodes,
     toolMs: config.timeouts.toolMs,
+    waitMs: origin?.kind === "schedule" ? origin.waitMs : undefined,
     policy: {
       policy: await policies.of(config.toolApproval),
       mode: modeAt(settings, wall()),

@@ -10,7 +10,7 @@ import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
-import { type DecidePorts, presentDecision } from "./decided-calls.ts";
+import { type DecidePorts, lookedDecision, presentDecision } from "./decided-calls.ts";
 import { ModelCaller } from "./effects/call-model.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { interpreter } from "./effects/interpret.ts";
@@ -18,7 +18,7 @@ import { inReplyOrder } from "./effects/reply.ts";
 import { argumentsOf } from "./effects/report-approvals.ts";
 import { History } from "./history.ts";
 import type { Step } from "./machine/draft.ts";
-import type { AwaitingCall } from "../calls/open-call.ts";
+import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { EventBody, PresentDecision } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import type { State } from "./machine/state.ts";
@@ -195,6 +195,13 @@ export class SessionDriver {
     if (state?.run.phase !== "acting") return undefined;
     return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
   }
+  async #lookedDecision(call: WaitingCall): Promise<PresentDecision | undefined> {
+    const context = await this.contexts.current();
+    const state = this.state;
+    const isOpen = state?.run.phase === "acting" && state.run.calls.includes(call);
+    if (state?.run.phase !== "acting" || !isOpen) return undefined;
+    return lookedDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
+  }
   get gateway(): GatewayPort {
     return this.#parts.gateway;
   }
@@ -267,6 +274,7 @@ export class SessionDriver {
         spend: this.spend,
         waits: this.waits,
         sha256: this.#host.sha256,
+        lookedDecision: (call) => this.#lookedDecision(call),
         deliver: (effect, flight) => deliverer.deliver(effect, flight),
         apply: (event) => this.apply(event),
         wall,

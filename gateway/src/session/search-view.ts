@@ -7,6 +7,7 @@ import { isForeign } from "../ports/taint.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
 import type { SessionStore } from "./store/session-store.ts";
+import { machineWaits } from "./views.ts";
 
 /** Texts of one page; the index asks for the next. */
 const PAGE_CHARS = 1_048_576;
@@ -41,22 +42,32 @@ export function searchRows(state: State, store: SessionStore, afterSeq: number, 
 const PAGE_ROWS = 200;
 /** Rows that are looked at for the end of a run; it is asked about when it has just ended. */
 const MAX_ROWS = 4_000;
-export function runEnd(state: State, store: SessionStore, runId: string): RunEnd {
+export function runEnd(state: State, store: SessionStore, runId: string, wall: number): RunEnd {
   const { run } = state;
-  if (activeRun(run)?.runId === runId) return { state: "running" };
+  const active = activeRun(run);
+  if (active?.runId === runId) {
+    const machines = machineWaits(run);
+    return { state: "running", waitedMs: waitedMs(state, wall), ...(machines.length === 0 ? {} : { machines }) };
+  }
   if (store.queuedRun(runId) !== undefined) return { state: "queued" };
   const oldest = Math.max(store.oldestSeq(state.nextSeq), state.nextSeq - MAX_ROWS);
   for (let to = state.nextSeq; to > oldest; to -= PAGE_ROWS) {
     const from = Math.max(oldest, to - PAGE_ROWS);
     for (const row of store.rows(from, to - from).toReversed()) {
       // Its message was shown to another run, whose end is its answer.
-      if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId);
+      if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId, wall);
       const end = row.runId === runId ? endOf(row) : undefined;
       if (end?.state === "final" && isForeign(state.taint)) return { ...end, taint: state.taint };
       if (end !== undefined) return end;
     }
   }
   return { state: "unknown" };
+}
+/** How long the run has waited for the owner and for machines. */
+function waitedMs({ run, clock }: State, wall: number): number {
+  const before = activeRun(run)?.waitedMs ?? 0;
+  if (run.phase !== "acting" || run.waitingSince === undefined) return before;
+  return before + clock.now - run.waitingSince + Math.max(0, wall - clock.wall);
 }
 function endOf(row: LogRow): RunEnd | undefined {
   if (row.kind === "assistant") {

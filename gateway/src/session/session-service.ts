@@ -41,7 +41,7 @@ import type {
   ToolResultTaken,
 } from "../ports/session.ts";
 import { NO_REPORT, NOTHING, type SpendState } from "../ports/spend.ts";
-import { nodeOf, sameTarget } from "../calls/open-call.ts";
+import { isHeldBack, nodeOf, sameTarget } from "../calls/open-call.ts";
 import { isProcessId } from "../calls/processes.ts";
 import { mayReport } from "../calls/rules.ts";
 import { MessageAcceptor } from "./accept-message.ts";
@@ -158,7 +158,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   nodeChanged({ nodeId, online, calls }: NodeChange): Promise<readonly string[]> {
     this.#driver.apply({ type: "NodeChanged", nodeId, online, ...(calls === undefined ? {} : { calls }) });
     const run = this.#driver.state?.run;
-    const open = run?.phase === "acting" ? run.calls.filter((call) => nodeOf(call) === nodeId) : [];
+    const open = run?.phase === "acting" ? run.calls.filter((call) => nodeOf(call) === nodeId && !isHeldBack(call)) : [];
     return Promise.resolve(open.map(({ callId }) => callId));
   }
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<ExecEventTaken> {
@@ -342,7 +342,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   }
   runEnd(runId: string): Promise<RunEnd> {
     const state = this.#driver.state;
-    return Promise.resolve(state ? runEnd(state, this.#driver.store, runId) : { state: "unknown" });
+    return Promise.resolve(state ? runEnd(state, this.#driver.store, runId, this.#driver.wall()) : { state: "unknown" });
   }
 
   note({ identity, key, text, forModel, isAnswer }: SessionNote): Promise<void> {

@@ -17,7 +17,7 @@ import { failure, type Result } from "../ports/result.ts";
 import type { RunStory, StoryWanted } from "../ports/session.ts";
 import type { AssistantRow, LogRow, NoticeRow, ToolResultRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
-import { questionsOf } from "./views.ts";
+import { waitingFor } from "./views.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
 const ROWS_AT_ONCE = 500;
@@ -72,10 +72,14 @@ function runOf(state: State, store: SessionStore, { runId, callId }: StoryWanted
 }
 
 const isEnd = (row: LogRow): row is NoticeRow => row.kind === "notice" && (row.notice === "error" || row.notice === "aborted");
-function endOf(state: State, runId: string, rows: readonly LogRow[]): Pick<RunStory, "end" | "endedAt" | "error" | "questions"> {
+function endOf(
+  state: State,
+  runId: string,
+  rows: readonly LogRow[],
+): Pick<RunStory, "end" | "endedAt" | "error" | "machines" | "questions"> {
   const last = rows.findLast((row) => isEnd(row) || (row.kind === "assistant" && row.calls.length === 0));
   const isActive = activeRun(state.run)?.runId === runId;
-  if (last === undefined || isActive) return { end: "open", ...(isActive ? questionsOf(state.run) : {}) };
+  if (last === undefined || isActive) return { end: "open", ...(isActive ? waitingFor(state.run) : {}) };
   if (!isEnd(last)) return { end: "final", endedAt: last.at };
   return { end: last.notice === "aborted" ? "aborted" : "error", endedAt: last.at, error: last.text.slice(0, MAX_TEXT_CHARS) };
 }

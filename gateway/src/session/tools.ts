@@ -5,6 +5,7 @@
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import type { Ask } from "../calls/approval.ts";
+import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import type { Grant } from "../ports/grants.ts";
 import { CONFINED, resultTaint } from "../policy/taint.ts";
@@ -41,9 +42,15 @@ export interface ToolTable {
   readonly toolMs: number;
   /** `taint`: what the conversation had read when the call was made. */
   readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces">;
+  /** How long calls wait for their machines by default (OM1). Absent: not at all. */
+  readonly waitMs?: number | undefined;
   readonly grants: { readonly agentId: string; readonly held: readonly Grant[] };
 }
-export function resolveCall(name: string, args: unknown, { isOwners, tools, nodes, toolMs, policy, grants }: ToolTable): CallTarget {
+export function resolveCall(
+  name: string,
+  given: unknown,
+  { isOwners, tools, nodes, toolMs, policy, grants, waitMs }: ToolTable,
+): CallTarget {
   const entry = tools.find(name);
   if (entry === undefined) {
     if (isOwners) return missing(name, nodes);
@@ -53,9 +60,14 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
       message: `Not run: this conversation has no tool ${head(name, 128)}. Use one of the tools that you were given; only the owner's own conversation has more.`,
     };
   }
-  const problem = argumentsProblem(name, args);
+  const problem = argumentsProblem(name, given);
   if (problem !== undefined) return { kind: "none", reason: "tool.bad_args", message: problem };
   const { target, tool, ledger, definition, policyClass } = entry;
+  const mayWait = isOwners && target.kind === "node";
+  const wait = mayWait ? askedWait(name, given, definition.inputSchema, waitMs) : { ok: true as const, isAsked: false, args: given };
+  if (!wait.ok) return { kind: "none", reason: "tool.bad_args", message: wait.problem };
+  const { args } = wait;
+  if (entry.isAway && wait.waitMs === undefined) return { kind: "none", reason: "node.offline", message: awayText(name, target) };
   const sandbox = sandboxAt(target, nodes);
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
@@ -66,8 +78,19 @@ export function resolveCall(name: string, args: unknown, { isOwners, tools, node
   const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(target, nodes) });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   const depends = policyClass === "exec" && sandbox !== undefined ? { sandbox } : {};
-  return target.kind === "node" ? { kind: "node", nodeId: target.nodeId, ledger, ...depends, ...call } : { kind: "native", ...call };
+  if (target.kind === "native") return { kind: "native", ...call };
+  const waits = {
+    ...(wait.waitMs === undefined ? {} : { waitMs: wait.waitMs }),
+    ...(wait.isAsked ? { withoutWait: true as const } : {}),
+    ...(entry.isAway ? { isAway: true as const } : {}),
+  };
+  return { kind: "node", nodeId: target.nodeId, ledger, ...depends, ...call, ...waits };
 }
+
+const awayText = (name: string, target: ToolTarget): string => {
+  const machine = target.kind === "node" ? target.nodeId : "";
+  return `The machine ${machine} is not connected, so ${name} was not run. Tell the user to start \`gsv node\` there, use another machine, or make the call again with \`${WAIT}\`, such as "2h": then it runs when ${machine} is back.`;
+};
 
 /** The profile that the machine has reported for its commands. */
 export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
+import { type ApprovalConfig, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
+import { policyOf } from "../policy/decide.ts";
+import { re2 } from "../policy/regex.lazy.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
 import { resolveCall, runTools, type ToolTable } from "./tools.ts";
@@ -219,5 +221,42 @@ describe("[X7][S8] sessions that are not the owner's", () => {
     for (const name of ["gsv__WriteFile", "gsv__Message", "no__Such", "nothing", "recall_memory"])
       assert.deepEqual(reply(name), reply("lap__Bash"));
     assert.deepEqual(reply("gsv__ReadFile"), ["native"]);
+  });
+});
+
+describe("[OM1] machines that are not connected", () => {
+  const ruled = (rules: NonNullable<ApprovalConfig["rules"]>): ToolTable["policy"] => ({
+    policy: policyOf({ rules, defaultDecision: "allow" }, re2),
+  });
+  const away: ToolTable = { ...table, tools: new ToolRegistry([{ ...machineEntry("off", "Bash"), isAway: true }], machines) };
+  const waitOf = (name: string, args: object, on: ToolTable): unknown => {
+    const target = resolveCall(name, args, on);
+    if (target.kind !== "node") return target.kind === "none" ? target.reason : target.kind;
+    return [target.waitMs, target.withoutWait === true, target.isAway === true];
+  };
+  test("a call waits as long as it asks, else as long as its run says, else not at all", () => {
+    assert.equal(waitOf("off__Bash", { command: "ls" }, away), "node.offline");
+    assert.deepEqual(waitOf("off__Bash", { command: "ls", wait: "1m" }, away), [60_000, true, true]);
+    assert.deepEqual(waitOf("off__Bash", { command: "ls" }, { ...away, waitMs: 7 }), [7, false, true]);
+    assert.equal(waitOf("off__Bash", { command: "ls", wait: "0" }, { ...away, waitMs: 7 }), "node.offline");
+    assert.equal(waitOf("off__Bash", { command: "ls", wait: "soon" }, away), "tool.bad_args");
+    assert.deepEqual(waitOf("lap__Bash", { command: "ls", wait: "1m" }, away), [60_000, true, false]);
+    assert.deepEqual(waitOf("lap__Bash", { command: "ls" }, { ...away, waitMs: 7 }), [7, false, false]);
+  });
+  test("the policy does not look at the argument, and denies before the wait", () => {
+    const byArgument = ruled([{ id: "r", tool: "*", decision: "deny", when: [{ path: "wait", op: "equals", value: "1m" }] }]);
+    assert.deepEqual(waitOf("off__Bash", { command: "ls", wait: "1m" }, { ...away, policy: byArgument }), [60_000, true, true]);
+    const never = { ...away, policy: ruled([{ id: "r", tool: "off__*", decision: "deny" }]) };
+    assert.equal(waitOf("off__Bash", { command: "ls", wait: "1m" }, never), "policy.denied");
+    const asked = { ...away, policy: ruled([{ id: "r", tool: "*", decision: "ask" }]) };
+    assert.deepEqual(waitOf("off__Bash", { wait: "1m" }, asked), [60_000, true, true]);
+  });
+  test("[S8] another person's calls do not wait, whatever they say", () => {
+    assert.deepEqual(waitOf("lap__Bash", { command: "ls", wait: "1m" }, { ...away, isOwners: false, waitMs: 7 }), [
+      undefined,
+      false,
+      false,
+    ]);
+    assert.equal(waitOf("off__Bash", { command: "ls", wait: "1m" }, { ...away, isOwners: false, waitMs: 7 }), "node.offline");
   });
 });

@@ -1,8 +1,11 @@
 /** The session's answers to clients that read. Reads state and log; changes nothing. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import {
+  asNodeId,
   asRunId,
   asSessionKey,
+  asToolName,
+  type MachineWait,
   type SessionGetResult,
   type SessionHistoryResult,
   type SessionMessagesResult,
@@ -10,6 +13,7 @@ import {
   type SessionStatsResult,
   type SessionSubscribeResult,
 } from "../../../protocol/gen/types.ts";
+import { isAwaitingNode, nodeOf } from "../calls/open-call.ts";
 import { type SessionNews, sessionSeqOf } from "../ports/gateway.ts";
 import type { Result } from "../ports/result.ts";
 import { fitting } from "../storage/shorten.ts";
@@ -47,7 +51,7 @@ export function getView(
     previousSessionIds: [...state.previousSessionIds],
     ...(state.label === undefined ? {} : { label: state.label }),
     state: shownState(state.run),
-    ...questionsOf(state.run),
+    ...waitingFor(state.run),
     lastSeq: state.nextSeq - 1,
     ...(context.tokens === undefined ? {} : { contextTokens: Math.round(context.tokens) }),
     ...(context.window === undefined ? {} : { contextWindow: context.window }),
@@ -68,14 +72,24 @@ export function statsView(state: State, wall: number): SessionStatsResult {
     isProcessing: run.phase !== "idle",
     queueSize: state.queue.count,
     state: shownState(run),
-    ...questionsOf(run),
+    ...waitingFor(run),
     ...(active ? { runId: asRunId(active.runId), steps: active.step } : {}),
     runsCompleted: state.runCount - (active ? 1 : 0),
   };
 }
-export function questionsOf(run: State["run"]): { readonly questions?: string[] } {
+export function waitingFor(run: State["run"]): { readonly questions?: string[]; readonly machines?: MachineWait[] } {
   const codes = openCodes(run);
-  return codes.length === 0 ? {} : { questions: [...codes] };
+  const machines = machineWaits(run);
+  return { ...(codes.length === 0 ? {} : { questions: [...codes] }), ...(machines.length === 0 ? {} : { machines: [...machines] }) };
+}
+/** The calls that wait for their machines. */
+export function machineWaits(run: State["run"]): readonly MachineWait[] {
+  if (run.phase !== "acting") return [];
+  return run.calls.filter(isAwaitingNode).flatMap((call) => {
+    const nodeId = nodeOf(call);
+    const { name, since, expiresAt: until } = call;
+    return nodeId === undefined ? [] : [{ nodeId: asNodeId(nodeId), tool: asToolName(name.slice(0, 192)), since, until }];
+  });
 }
 export const historyView = (state: State): SessionHistoryResult => ({
   sessionKey: asSessionKey(state.identity.key),

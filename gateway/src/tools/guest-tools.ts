@@ -52,7 +52,7 @@ export function guestToolProblem(pattern: string): string | undefined {
 /** The machines and tools that a run gets. Another person's session gets only its tools, and about a machine only what they need. */
 export function machinesFor(access: ToolAccess, all: Pick<RunContext, "tools" | "nodes">): Pick<RunContext, "tools" | "nodes"> {
   if (access.isOwners) return all;
-  const tools = all.tools.filter((entry) => mayUse(entry, access));
+  const tools = all.tools.filter((entry) => mayUse(entry, access) && !entry.isAway);
   return { tools, nodes: all.nodes.flatMap((node) => opened(node, tools)) };
 }
 function opened(node: NodeEntry, tools: readonly ToolEntry[]): readonly NodeEntry[] {

@@ -5,6 +5,7 @@
 import { policyClassOf } from "../../../protocol/gen/lookups.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { ToolEntry } from "../ports/tool-entry.ts";
+import { withWait } from "../calls/wait.ts";
 import type { Tool } from "./tool.ts";
 
 /** Between a machine's id and the name of its tool. */
@@ -105,6 +106,13 @@ export function machineEntries(machines: readonly MachineTools[]): readonly Tool
     ),
   );
 }
+/** The tools of machines that are not connected. Each has an argument that lets a call wait for its machine. */
+export const awayEntries = (machines: readonly MachineTools[]): readonly ToolEntry[] =>
+  machineEntries(machines).map(({ definition, ...entry }) => ({
+    ...entry,
+    definition: { ...definition, inputSchema: withWait(definition.inputSchema) },
+    isAway: true,
+  }));
 export const machineToolName = (nodeId: string, tool: string): string => `${nodeId}${SEPARATOR}${tool}`;
 /** For an error's text: the machine that a name without a tool seems to mean. The shortest id that fits. */
 export function machineOf<N extends { readonly nodeId: string }>(name: string, nodes: readonly N[]): N | undefined {

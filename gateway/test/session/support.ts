@@ -19,6 +19,7 @@ import type { SessionIdentity, SessionSend, SessionPort } from "../../src/ports/
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { callTerms } from "../../src/models/terms.ts";
 import type { SpendAnswer, SpendAsk } from "../../src/ports/spend.ts";
+import type { WaitReport } from "../../src/ports/waits.ts";
 import type { SessionParts } from "../../src/session/session-parts.ts";
 import type { Session } from "../../src/app/session-do.ts";
 import { wiring } from "../../src/app/session-wiring.ts";
@@ -143,6 +144,9 @@ export class Stage {
   native: NativeTools | undefined;
   transcription: RunContext["config"]["transcription"];
   dispatch: (call: ToolDispatch) => Promise<DispatchOutcome> = () => Promise.resolve("sent");
+  /** Reports of calls that wait for machines, and the machines that are not connected. */
+  readonly waits: WaitReport[] = [];
+  readonly away = new Set<string>();
   readonly replies: ReplyCall[] = [];
   reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
   /** When set, models answer at once. */
@@ -183,6 +187,10 @@ export class Stage {
       dispatchTool: (call) => {
         this.dispatches.push(call);
         return this.dispatch(call);
+      },
+      awaitNodes: (report) => {
+        this.waits.push(report);
+        return Promise.resolve({ ready: report.calls.flatMap(({ callId, nodeId }) => (this.away.has(nodeId) ? [] : [callId])) });
       },
       cancelTools: (_node, callIds) => {
         this.cancelled.push(...callIds);

@@ -129,6 +129,22 @@ export async function steering(from: number, seeds: number, sum: Tally): Promise
   }
 }
 
+/** [OM2] [OM3] [OM4] Calls that wait for their machines: one crash at each border of small histories, then everything going wrong. */
+export async function offline(from: number, seeds: number, sum: Tally): Promise<void> {
+  for (let seed = from; seed < from + Math.max(1, Math.round(seeds / 12)); seed++) {
+    const scenario: Scenario = { seed, messages: 2, waits: true, ...(seed % 2 === 0 ? { asks: "some" } : {}) };
+    const borders = await one(scenario, sum);
+    for (let crashAt = 1; crashAt <= borders + 4; crashAt++) await one({ ...scenario, crashAt }, sum);
+  }
+  for (let seed = from; seed < from + seeds; seed++) {
+    await one(
+      { ...randomScenario(seed), messages: 8, waits: true, ...(seed % 3 === 0 ? {} : { asks: seed % 4 === 0 ? "all" : "some" }) },
+      sum,
+    );
+    await one({ seed, messages: 8, waits: true, ...(seed % 2 === 0 ? { asks: "some" } : {}) }, sum);
+  }
+}
+
 /** [P20] A jump of the wall clock ends nothing early: where nothing is slow or broken, every call and every run ends well. */
 export async function jumps(from: number, seeds: number, sum: Tally): Promise<void> {
   for (let seed = from; seed < from + seeds; seed++) {
@@ -155,6 +171,7 @@ const HUNTS = {
   floods: (sum) => floods(2, sum),
   approvals: (sum) => approvals(1, 30, sum),
   steering: (sum) => steering(1, 40, sum),
+  offline: (sum) => offline(1, 36, sum),
   random: (sum) => random(1, 600, sum),
 } as const satisfies Record<string, (sum: Tally) => Promise<void>>;
 export type HuntName = keyof typeof HUNTS;

@@ -21,6 +21,8 @@ export interface ModelPorts {
   readonly problem: (what: string) => void;
   /** Makes the same call again and again. */
   readonly stubborn: boolean;
+  /** Lets most calls wait for their machines. */
+  readonly waits: boolean;
 }
 const isUntranscribed = (message: Message): boolean =>
   message.role === "user" &&
@@ -145,7 +147,7 @@ export class FakeModel {
           : many
             ? "gsv__ReadFile"
             : random.pick(names),
-      arguments: { n: random.int(0, 9) },
+      arguments: { n: random.int(0, 9), ...this.#wait() },
     }));
     // Some messages put the model into a loop, without a random number: older seeds keep their histories.
     const asked = JSON.stringify(request.messages.findLast((message) => message.role === "user"));
@@ -164,6 +166,10 @@ export class FakeModel {
           ? `step ${this.calls}`
           : "";
     return this.#reply(text, calls, tokens);
+  }
+  #wait(): { readonly wait?: string } {
+    const { rng: random, waits } = this.#ports;
+    return waits && random.chance(0.8) ? { wait: random.pick(["20s", "90s", "5m", "soon"]) } : {};
   }
   #reply(text: string, calls: Extract<ModelOutcome, { kind: "replied" }>["calls"], tokens: number): ModelOutcome {
     const usage = { input: tokens, output: 5, total: tokens + 5, costUsd: 0.001 };

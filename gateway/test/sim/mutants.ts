@@ -425,4 +425,25 @@ export const MUTANTS: readonly Mutant[] = [
     find: '  else if (run.phase === "paused" && now >= run.deadline) limitExpired(d, run);\n',
     put: "",
   },
+  {
+    name: "[OM3] the policy is not asked when the machine is back",
+    file: machine("phase/waits"),
+    find: "if (target.ask === undefined || isAllowed) {",
+    put: "if (target.ask === undefined || call.looks >= 0) {",
+    first: "offline",
+  },
+  {
+    name: "[OM4] a report of before the last change ends a wait",
+    file: machine("phase/waits"),
+    find: "  if (earlier) settle(d, earlier.id);",
+    put: "  if (earlier && d.state.held) settle(d, earlier.id);",
+    first: "offline",
+  },
+  {
+    name: "[OM4] a call that waits keeps its hand-over",
+    file: machine("phase/waiting-calls"),
+    find: "  settle(d, dispatchEffectId(run, call));",
+    put: "  if (until < 0) settle(d, dispatchEffectId(run, call));",
+    first: "offline",
+  },
 ];

@@ -8,6 +8,7 @@ import type { State } from "../../src/session/machine/state.ts";
 import { historyProblem } from "./history.ts";
 import type { Noted, Sent } from "./sent.ts";
 import { checkSteering } from "./steering.ts";
+import { checkWaits } from "./waits.ts";
 import type { World } from "./world.ts";
 import { IDENTITY } from "./world.ts";
 
@@ -60,6 +61,7 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
   const expected = accepted.filter((messageId) => inTurn.includes(messageId));
   if (inTurn.join() !== expected.join()) bad(`the order is ${inTurn.join()}, accepted was ${expected.join()}`);
   checkSteering(world, sent, rows);
+  checkWaits({ waits: world.waits, nodes: world.nodes, problem: bad }, rows);
   for (const messageId of accepted) {
     const runId = sent.find((candidate) => candidate.messageId === messageId)?.runId;
     const stopped = rows.some((row) => row.kind === "notice" && row.notice === "aborted" && row.runId === runId);
@@ -248,7 +250,8 @@ function checkApprovals(world: World, rows: readonly LogRow[]): void {
     const result = rows.find((row) => row.kind === "toolResult" && row.callId === callId);
     const reason = result?.kind === "toolResult" ? result.reason : undefined;
     if (taken.outcome === "denied" && reason !== "approval.denied") world.problem(`${callId} was denied, and its result is ${reason}`);
-    if (taken.outcome === "allowed" && reason?.startsWith("approval.")) world.problem(`${callId} was allowed, and its result is ${reason}`);
+    if (taken.outcome === "allowed" && reason?.startsWith("approval.") && !world.waits.seen.has(callId))
+      world.problem(`${callId} was allowed, and its result is ${reason}`);
   }
 }
 

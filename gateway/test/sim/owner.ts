@@ -12,6 +12,8 @@ export interface OwnerPorts {
   /** Rejects when the session died before it answered. */
   readonly answer: (answer: ApprovalAnswer) => Promise<ApprovalTaken | undefined>;
   readonly problem: (what: string) => void;
+  /** The call waited for its machine after an answer: under another policy it is asked about once more (rule OM3). */
+  readonly hasWaited: (callId: string) => boolean;
   /** Denies everything, at once. */
   readonly stubborn: boolean;
   /** Answers nothing. */
@@ -48,7 +50,7 @@ export class Owner {
       const known = this.#codes.get(question.callId) ?? [];
       const last = known.at(-1);
       if (last !== question.code) {
-        if (last !== undefined && !this.#again.has(`${last} ${question.code}`))
+        if (last !== undefined && !this.#again.has(`${last} ${question.code}`) && !this.#ports.hasWaited(question.callId))
           this.#ports.problem(`the question about ${question.callId} had the code ${last} and has ${question.code}`);
         this.#codes.set(question.callId, [...known, question.code]);
         this.#asked(question);

@@ -7,7 +7,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TRANSITIONS } from "../../src/session/machine/transitions.ts";
-import { approvals, corners, crowded, exhaustive, floods, jumps, kept, random, steering, type Tally, tally, turnovers } from "./hunt.ts";
+import {
+  approvals,
+  corners,
+  crowded,
+  exhaustive,
+  floods,
+  jumps,
+  kept,
+  offline,
+  random,
+  steering,
+  type Tally,
+  tally,
+  turnovers,
+} from "./hunt.ts";
 
 const factor = Number(process.env["GSV_SIM_FACTOR"] ?? "1");
 /** A number of histories for this run. */
@@ -95,6 +109,13 @@ test("[P15] [K11] [K12] [S13] [AP1] [AP2] [AP3] [AP4] [AP5] calls that need the 
 test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
   const sum = tally();
   await steering(1, times(100), sum);
+  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+  count(sum);
+});
+
+test("[OM2] [OM3] [OM4] [OM5] [P6] [P12] calls that wait for their machines, with crashes, changed policies, machines that do not come back and a full index", async (t) => {
+  const sum = tally();
+  await offline(1, times(120), sum);
   t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
   count(sum);
 });

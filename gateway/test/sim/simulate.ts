@@ -35,6 +35,8 @@ export interface Scenario {
   /** The owner answers no question. */
   readonly silent?: boolean;
   readonly stepsPerRun?: number;
+  /** Machines are away for long, and most calls may wait for them. */
+  readonly waits?: boolean;
   /** Some messages are for the run under way or in its place, and some of all are of a guest. */
   readonly wishes?: boolean;
   /** The only jump of the wall clock, at this moment; without it, faults may bring one. */
@@ -87,6 +89,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     stubborn = false,
     silent = false,
     stepsPerRun,
+    waits = false,
   } = scenario;
   const world = new World({
     seed,
@@ -100,6 +103,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     stubborn,
     silent,
     ...(stepsPerRun === undefined ? {} : { stepsPerRun }),
+    waits,
   });
   const busyMs = silences ? 5 * BUSY_MS : BUSY_MS;
   const { rng, time } = world;
@@ -269,6 +273,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     if (crashRate > 0) for (let count = rng.int(0, 2); count > 0; count--) plan(() => world.kill());
   }
   planPolicies(world, scenario, plan);
+  if (waits) planAbsences(world, scenario, plan);
   for (const { ms, work } of ownerActs(world, scenario, busyMs))
     at(ms, () =>
       insist(
@@ -280,8 +285,8 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   let deadline = Number.POSITIVE_INFINITY;
   time.after(busyMs + 1, () => {
     world.faulty = false;
-    for (const node of world.nodes) node.connect();
-    deadline = time.now + CALM_MS + askedMs(scenario);
+    comeBack(world, scenario);
+    deadline = time.now + CALM_MS + askedMs(scenario) + waitedMs(scenario);
   });
 
   const atRest = (): boolean => {
@@ -357,6 +362,23 @@ function ownerActs(world: World, { actions, seed }: Scenario, busyMs: number): r
 function planPolicies(world: World, { asks }: Scenario, plan: (work: () => void) => void): void {
   if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.changePolicy());
 }
+/** The first machine is away again and again. */
+function planAbsences({ nodes, rng, time }: World, scenario: Scenario, plan: (work: () => void) => void): void {
+  const [first, second] = nodes;
+  if (isGone(scenario)) second?.drop();
+  for (let count = rng.int(1, 3); count > 0; count--)
+    plan(() => {
+      first?.drop();
+      time.after(rng.pick([2_000, 30_000, 80_000, 150_000, 400_000]), () => first?.connect());
+    });
+}
+function comeBack({ nodes }: World, scenario: Scenario): void {
+  for (const [index, node] of nodes.entries()) if (index === 0 || !isGone(scenario)) node.connect();
+}
+/** The second machine does not come back before each wait for it is over. */
+const isGone = ({ waits, seed }: Scenario): boolean => waits === true && seed % 3 === 0;
+/** Each step of a run may wait as long as the model asks at most. */
+const waitedMs = ({ waits, messages }: Scenario): number => (waits ? messages * 5 * 300_000 : 0);
 const askedMs = ({ asks, stepsPerRun, messages }: Scenario): number =>
   asks === undefined && stepsPerRun === undefined ? 0 : messages * ASKED_MS;
 

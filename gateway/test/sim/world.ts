@@ -22,6 +22,7 @@ import { Owner } from "./owner.ts";
 import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
 import { VirtualTime } from "./time.ts";
+import { FakeWaits } from "./waits.ts";
 import { historyProblem } from "./history.ts";
 
 export interface WorldOptions {
@@ -46,6 +47,8 @@ export interface WorldOptions {
   readonly silent?: boolean;
   /** Of one run, without what its owner allows. */
   readonly stepsPerRun?: number;
+  /** Machines are away for long, and calls may wait for them. */
+  readonly waits?: boolean;
 }
 /** The session's incarnation ended while a caller waited for it. */
 class Died extends Error {}
@@ -78,6 +81,8 @@ export class World {
   /** Rises when the policy changes, or what is connected. */
   policy = 0;
   readonly ledger: FakeLedger;
+  /** The gateway's index of calls that wait for machines. */
+  readonly waits = new FakeWaits();
   readonly results = new Map<string, string>();
   /** What one faithful client got, in order, doubles included. */
   readonly received: SessionNews[] = [];
@@ -121,6 +126,7 @@ export class World {
         throw new Died();
       },
       problem: (what) => this.problem(what),
+      hasWaited: (callId) => this.waits.seen.has(callId),
       stubborn: options.stubborn ?? false,
       silent: options.silent ?? false,
     });
@@ -131,6 +137,7 @@ export class World {
       ...(options.window === undefined ? {} : { window: options.window }),
       border: () => this.border(),
       stubborn: options.stubborn ?? false,
+      waits: options.waits ?? false,
       problem: (what) => this.problem(what),
     });
   }
@@ -358,9 +365,20 @@ export class World {
       dispatchTool: (dispatch) =>
         remote(() => {
           const target = node(dispatch.nodeId);
+          if ("wait" in dispatch.args) this.problem(`the machine got the argument of the gateway: ${dispatch.callId}`);
           if (!target?.online) return "offline" as const;
           target.dispatch(dispatch);
           return "sent" as const;
+        }),
+      awaitNodes: (report) =>
+        remote(() => {
+          this.waits.report(report);
+          const isReady = (nodeId: string): boolean => node(nodeId)?.online === true;
+          const full = this.faulty && report.calls.length > 0 && this.rng.chance(0.05);
+          return {
+            ready: report.calls.flatMap(({ callId, nodeId }) => (isReady(nodeId) ? [callId] : [])),
+            ...(full ? { full: true as const } : {}),
+          };
         }),
       cancelTools: (nodeId, callIds) => remote(() => node(nodeId)?.cancel(callIds)),
       configGet: () => remote(() => ({ ok: true as const, value: {} })),
@@ -475,8 +493,12 @@ export class World {
   }
   context(): RunContext {
     const { idleMinutes } = this.#options;
-    const entry = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolEntry =>
-      machineEntry(nodeId, tool, idempotent ? { idempotent } : {}, ledger);
+    const isAway = (nodeId: string): boolean =>
+      this.#options.waits === true && this.nodes.some(({ id, online }) => id === nodeId && !online);
+    const entry = (nodeId: string, tool: string, ledger: boolean, idempotent: boolean): ToolEntry => ({
+      ...machineEntry(nodeId, tool, idempotent ? { idempotent } : {}, ledger),
+      ...(isAway(nodeId) ? { isAway: true as const } : {}),
+    });
     const config: RunContext["config"] = {
       model: { provider: "sim", id: "sim", fallbacks: [] },
       timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
@@ -487,7 +509,7 @@ export class World {
       toolApproval: { defaultDecision: "allow", ...(this.#options.asks === undefined ? {} : this.#toolApproval()) },
     };
     return {
-      version: `v${this.policy}`,
+      version: `v${this.policy}${this.nodes.map(({ id }) => (isAway(id) ? `-${id}` : "")).join("")}`,
       config: { ...config, model: { ...config.model, fallbacks: [{ provider: "sim", id: "second" }] } },
       agent: { id: asAgentId(IDENTITY.agentId) },
       tools: [

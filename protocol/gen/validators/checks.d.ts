@@ -199,6 +199,7 @@ import type {
   LogsGetResult,
   LogsResultParams,
   LogsResultResult,
+  MachineWait,
   Media,
   MediaKind,
   MediaUploaded,
@@ -230,6 +231,7 @@ import type {
   NodeLedger,
   NodeRuntime,
   NodeSandbox,
+  NodeWait,
   NodesListResult,
   Notification,
   NotificationKind,
@@ -624,6 +626,7 @@ export function checkLogsGetParams(value: unknown): value is LogsGetParams;
 export function checkLogsGetResult(value: unknown): value is LogsGetResult;
 export function checkLogsResultParams(value: unknown): value is LogsResultParams;
 export function checkLogsResultResult(value: unknown): value is LogsResultResult;
+export function checkMachineWait(value: unknown): value is MachineWait;
 export function checkMedia(value: unknown): value is Media;
 export function checkMediaKind(value: unknown): value is MediaKind;
 export function checkMediaUploaded(value: unknown): value is MediaUploaded;
@@ -655,6 +658,7 @@ export function checkNodeId(value: unknown): value is NodeId;
 export function checkNodeLedger(value: unknown): value is NodeLedger;
 export function checkNodeRuntime(value: unknown): value is NodeRuntime;
 export function checkNodeSandbox(value: unknown): value is NodeSandbox;
+export function checkNodeWait(value: unknown): value is NodeWait;
 export function checkNodesListResult(value: unknown): value is NodesListResult;
 export function checkNotification(value: unknown): value is Notification;
 export function checkNotificationKind(value: unknown): value is NotificationKind;

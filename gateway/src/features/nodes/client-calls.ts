@@ -173,7 +173,7 @@ export class ClientCalls {
 
   #follow(record: ClientCall, ruling: Ruling): void {
     if (ruling.type === "close") this.#end(record, closingAnswer(ruling.closing));
-    else if (ruling.type !== "unchanged") this.#ports.store.put({ ...record, call: ruling.call });
+    else if (ruling.type === "continue" || ruling.type === "hand_over") this.#ports.store.put({ ...record, call: ruling.call });
   }
   /** Answers the present waiter, once: the row is the right to answer. */
   #end({ call }: ClientCall, answer: Result<unknown>): void {

@@ -11,6 +11,7 @@ import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
+import type { WaitAnswer, WaitReport } from "../../ports/waits.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
 import { hideTokens } from "../../calls/secrets.ts";
 import { runningProcess } from "../../calls/processes.ts";
@@ -29,6 +30,8 @@ import { SessionCalls } from "./session-calls.ts";
 import { TOOL_FRAME_RULES, toolMethods } from "./tool-methods.ts";
 import { NODE_TOOLS } from "./tools.ts";
 import { NodeUndos, undoMethods } from "./undo.ts";
+import { WaitStore } from "./wait-store.ts";
+import { NodeWaits } from "./waits.ts";
 
 export interface NodePorts
   extends SessionsPort,
@@ -46,6 +49,7 @@ export interface NodePorts
 /** What sessions may call. */
 export interface NodesRpc {
   dispatch(call: ToolDispatch): Promise<DispatchOutcome>;
+  awaitNodes(report: WaitReport): Promise<WaitAnswer>;
   cancel(nodeId: string, callIds: readonly string[], reason: string): void;
   logs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
 }
@@ -69,7 +73,15 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
     const processes = new ProcessStore(database);
     const dispatch = new NodeDispatch({ connections, now, arm });
     const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
-    const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background });
+    const waitStore = new WaitStore(database);
+    const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background, waits: waitStore });
+    const waits = new NodeWaits({
+      store: waitStore,
+      now,
+      isOnline: (nodeId) => connections.isOnline(nodeId),
+      exists: (nodeId) => nodes.exists(nodeId),
+      arrival: (nodeId) => links.arrival(nodeId),
+    });
     /** What a session may use of machines. Invalid session keys get no tools. */
     const access = (named: NamedSession | undefined): ToolAccess =>
       named === undefined
@@ -109,12 +121,13 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         nodeUndo: { ask: (nodeId, request) => undos.ask(nodeId, request) },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),
+          awaitNodes: (report) => waits.report(report),
           cancel: (nodeId, callIds, reason) => dispatch.cancel(nodeId, callIds, reason),
           logs: (nodeId, lines) => logs.read(nodeId, lines),
         },
       },
       methods: {
-        ...nodeMethods({ connections, nodes, processes, hide, links, sessions, ask }),
+        ...nodeMethods({ connections, nodes, processes, hide, links, sessions, ask, waits }),
         ...logMethods(logs, hide),
         ...undoMethods(calls),
         ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
@@ -133,6 +146,9 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       contextVersion() {
         const online = connections.nodes().map((node) => node.conn);
         return `${nodes.version()}/${online.sort().join(",")}/${links.returning().join(",")}`;
+      },
+      sessionGone({ key }) {
+        waitStore.forget(key);
       },
       connectProblem: ({ mode, id }, { tools, nodeRuntime }) => (mode === "node" ? nodeProblem(id, tools ?? [], nodeRuntime) : undefined),
       connected(connection, { client, tools, nodeRuntime, ledger }, replaced) {

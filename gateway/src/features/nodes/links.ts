@@ -2,17 +2,19 @@
  * Machines that connect and disconnect (gateway rules G3, G6): tells the sessions with calls there, the client calls, and clients with
  * the `presence` event. Decides nothing about a call: sessions and client-calls.ts ask calls/rules.ts.
  */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asNodeId, type LedgerCall, type NodeEntry } from "../../../../protocol/gen/types.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { NodeChange } from "../../ports/session.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
-import { machineEntries, ToolRegistry } from "../../tools/registry.ts";
+import { awayEntries, machineEntries, ToolRegistry } from "../../tools/registry.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 import { MAX_WAITING, type Nodes } from "./store.ts";
 import { ReturningNodes } from "./returning.ts";
+import type { WaitStore } from "./wait-store.ts";
 
 export interface NodeLinkPorts {
   readonly connections: Connections;
@@ -20,6 +22,8 @@ export interface NodeLinkPorts {
   readonly sessions: SessionDirectory;
   readonly calls: Pick<ClientCalls, "linkReplaced" | "nodeConnected" | "nodeDisconnected">;
   readonly dispatch: Pick<NodeDispatch, "remember">;
+  /** Calls of sessions that wait for machines. */
+  readonly waits: Pick<WaitStore, "sessionsFor">;
   readonly ask: AskSession;
   readonly now: () => number;
   readonly background: (what: string, work: Promise<unknown>) => void;
@@ -95,7 +99,7 @@ export class NodeLinks {
       this.#tellActive({ nodeId, online: true }, new Set(waiting));
     }
     this.#returning.settle(nodeId);
-    const refs = new Set(waiting);
+    const refs = new Set([...waiting, ...this.#waitingRefs(nodeId)]);
     for (const { callId } of ledger ?? []) {
       const owner = ownerOf(callId);
       if (owner?.kind === "session" && refs.size < MAX_WAITING) refs.add(owner.ref);
@@ -110,6 +114,15 @@ export class NodeLinks {
     }
     this.#ports.calls.nodeConnected(nodeId, ledger);
     this.#ports.connections.broadcast("presence", { nodeId: asNodeId(nodeId), online: true });
+  }
+
+  /** Refs of the sessions with calls that wait for the machine. */
+  #waitingRefs(nodeId: string): readonly string[] {
+    return this.#ports.waits.sessionsFor(nodeId).flatMap((key) => this.#ports.sessions.find(key)?.ref ?? []);
+  }
+  /** The machine is known no more: what waits for it ends. */
+  forgotten(nodeId: string): void {
+    for (const key of this.#ports.waits.sessionsFor(nodeId)) this.#tellKey(key, { nodeId, online: true, calls: [] });
   }
 
   /** A newer link is about to take the place of this one. What no ledger holds counts as on a link that broke (T4, G3). */
@@ -158,9 +171,13 @@ export class NodeLinks {
   tools(): readonly ToolEntry[] {
     return this.#toolsOf(this.#ports.connections.nodes().map((node) => node.principal.id));
   }
-  /** With the tools of returning machines: a call to one of them waits for it. */
+  /** With the tools of returning machines, for which a call waits a moment, and of machines that are away, for which it waits when it may (OM1). */
   callable(): readonly ToolEntry[] {
-    return this.#toolsOf([...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()]);
+    const here = [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
+    const { nodes, now } = this.#ports;
+    const away = nodes.seenSince(now() - LIMITS.nodeOfferMs).filter((nodeId) => !here.includes(nodeId));
+    const offers = away.slice(0, LIMITS.nodesOffered).flatMap((nodeId) => nodes.offer(nodeId) ?? []);
+    return new ToolRegistry(this.#toolsOf(here), awayEntries(offers)).entries;
   }
   #toolsOf(nodeIds: readonly string[]): readonly ToolEntry[] {
     return new ToolRegistry(machineEntries(nodeIds.flatMap((nodeId) => this.#ports.nodes.offer(nodeId) ?? []))).entries;

@@ -126,4 +126,13 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE nodes ADD COLUMN silent_at INTEGER");
     },
   },
+  {
+    name: "calls of sessions that wait for machines",
+    up: (sql) => {
+      // `until`: the end of the last wait. `calls`: JSON.
+      sql.exec(`CREATE TABLE node_waits(
+        session_key TEXT PRIMARY KEY, revision INTEGER NOT NULL, until INTEGER NOT NULL, calls TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

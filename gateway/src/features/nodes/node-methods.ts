@@ -8,6 +8,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import type { NodeLinks } from "./links.ts";
 import type { ProcessStore } from "./process-store.ts";
 import type { Nodes } from "./store.ts";
+import type { NodeWaits } from "./waits.ts";
 
 export interface NodeMethodPorts extends SessionsPort {
   readonly connections: Connections;
@@ -16,11 +17,12 @@ export interface NodeMethodPorts extends SessionsPort {
   /** A text without stored secrets and tokens. */
   readonly hide: (text: string) => string;
   readonly links: NodeLinks;
+  readonly waits: NodeWaits;
 }
 
-export const nodeMethods = ({ connections, nodes, processes, hide, links, sessions, ask }: NodeMethodPorts): Handlers => ({
+export const nodeMethods = ({ connections, nodes, processes, hide, links, sessions, ask, waits }: NodeMethodPorts): Handlers => ({
   "nodes.list": () => {
-    const list = [...links.known()];
+    const list = waits.shown(links.known());
     return succeed({ nodes: list, count: list.length });
   },
   "node.forget": (_caller, { nodeId, force }) => {
@@ -29,7 +31,9 @@ export const nodeMethods = ({ connections, nodes, processes, hide, links, sessio
     if (node !== undefined && force !== true) return fail("node.online");
     const reason = "the node was forgotten";
     if (node !== undefined && connections.close(node.socket, 1000, reason) !== undefined) links.went(node, reason);
-    return succeed({ ok: true, nodeId, removed: nodes.forget(nodeId), disconnected: node !== undefined });
+    const removed = nodes.forget(nodeId);
+    links.forgotten(nodeId);
+    return succeed({ ok: true, nodeId, removed, disconnected: node !== undefined });
   },
   "node.exec.event": async ({ connection, now }, params) => {
     const nodeId = connection.principal.id;

@@ -151,6 +151,12 @@ export class Nodes {
     return this.#forgotten;
   }
 
+  /** Machines that were seen since then, the last ones first. */
+  seenSince(since: number): readonly string[] {
+    return all<{ id: string }>(this.#db.sql, "SELECT id FROM nodes WHERE last_seen_at >= ? ORDER BY last_seen_at DESC, id", since).map(
+      ({ id }) => id,
+    );
+  }
   exists(nodeId: string): boolean {
     return one(this.#db.sql, "SELECT 1 AS there FROM nodes WHERE id = ?", nodeId) !== undefined;
   }

@@ -6,6 +6,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
@@ -18,6 +19,8 @@ import type { Beats } from "./beats.ts";
 import { type JobRun, nounOf } from "./job.ts";
 import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
+import { NeedStore } from "./need-store.ts";
+import { nextReport } from "./needs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
 import type { Runner } from "./runner.ts";
 import { CRON_TOOLS } from "./tools.ts";
@@ -28,6 +31,7 @@ export type SchedulePorts = SessionsPort &
   ChannelsOutPort &
   ApprovalsPort &
   NotifyPort &
+  NodesPort &
   SpendPort &
   Pick<LookPorts, "bucket"> &
   Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;
@@ -42,12 +46,13 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
   tools: CRON_TOOLS,
   create(ports) {
     const store = new JobStore(ports.database);
+    const needs = new NeedStore(ports.database);
     const rows = new BeatRows(store, ports.config);
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
     const load = (): Promise<Work> => {
       loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun, whatComes }) => {
-        const runner = new Runner({ ...ports, store, engine: cronLines });
+        const runner = new Runner({ ...ports, store, needs, engine: cronLines });
         return {
           jobs: new Jobs({ ...ports, store, engine: cronLines }),
           beats: new Beats({ ...ports, store, rows, runner }),
@@ -79,7 +84,17 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
         },
       },
       methods: { ...scheduleMethods(store, load, () => ports.stopped() !== undefined), ...beatMethods(ports.config, load) },
-      alarms: [{ name: "schedule", next, run: async () => (await load()).runner.run() }],
+      connected({ principal }) {
+        if (principal.mode === "node") store.lookAtWaiting(principal.id, ports.now());
+      },
+      alarms: [
+        { name: "schedule", next, run: async () => (await load()).runner.run() },
+        {
+          name: "machines_missing",
+          next: () => nextReport(needs.open(), () => ports.nodes.list()),
+          run: async () => (await load()).runner.reportMissing(),
+        },
+      ],
     };
   },
 };

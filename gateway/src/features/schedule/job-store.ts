@@ -271,6 +271,10 @@ export class JobStore {
       limit,
     ).map(runOf);
   }
+  /** A machine is connected: runs that waited for it are looked at now. */
+  lookAtWaiting(nodeId: string, now: number): void {
+    for (const { id, body } of this.allOpen()) if (body.waiting?.includes(nodeId)) this.change(id, { checkAt: now });
+  }
   nextCheck(): number | undefined {
     return (
       one<{ at: number | null }>(this.#db.sql, "SELECT min(check_at) AS at FROM cron_runs WHERE check_at IS NOT NULL")?.at ?? undefined

@@ -60,6 +60,10 @@ export interface RunBody {
   readonly given?: Given;
   /** Codes of the run's questions that the owner was told of. */
   readonly asked?: readonly string[];
+  /** The machines that the run waits for, as the last look has found. None: it goes on. */
+  readonly waiting?: readonly string[];
+  /** The owner was told that the run waits. */
+  readonly toldWaiting?: true;
 }
 /** One time of a job. */
 export interface JobRun {

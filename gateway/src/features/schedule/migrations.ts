@@ -17,4 +17,12 @@ export const SCHEDULE_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX cron_runs_check ON cron_runs(check_at) WHERE check_at IS NOT NULL");
     },
   },
+  {
+    name: "machines that jobs need",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE cron_needs(
+        node TEXT PRIMARY KEY, job TEXT NOT NULL, needed_at INTEGER NOT NULL, reported INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

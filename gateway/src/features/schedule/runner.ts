@@ -3,6 +3,7 @@
  * first, and every step can be made again: messages, notes and deliveries have ids that are made from the row. Only what is subscribed to
  * is in memory, and the next look subscribes again.
  */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Directives } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -21,6 +22,7 @@ import { look, type LookPorts, readFile } from "./beat-look.ts";
 import { Delivery, type DeliveryPorts, type Final } from "./delivery.ts";
 import { type Job, type JobRun, lineOfJob, nounOf, type RunBody } from "./job.ts";
 import { type JobStore, STOPPED } from "./job-store.ts";
+import { Missing, type MissingPorts } from "./missing.ts";
 import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
@@ -48,6 +50,7 @@ export interface RunnerPorts
   extends StopPort,
     DeliveryPorts,
     LookPorts,
+    Pick<MissingPorts, "needs" | "nodes">,
     Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "scrub" | "subscriptions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
@@ -58,12 +61,16 @@ type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
 export class Runner {
   readonly #ports: RunnerPorts;
   readonly #delivery: Delivery;
+  readonly #missing: Missing;
   /** Runs whose end is noticed at once. */
   readonly #followed = new Map<string, Sink>();
+  /** Runs that have ended since the last look at them. */
+  readonly #ended = new Set<string>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
     this.#delivery = new Delivery(ports);
+    this.#missing = new Missing(ports, this.#delivery);
   }
 
   /** Never fails for one job's sake. */
@@ -71,6 +78,11 @@ export class Runner {
     this.#takeDue();
     await this.#advance();
     this.#ports.arm();
+  }
+
+  /** Reports the machines that jobs need and that have been away for a day. */
+  reportMissing(): void {
+    this.#missing.report();
   }
 
   // ---------------------------------------------------------------- times that came
@@ -107,7 +119,8 @@ export class Runner {
   async #advance(): Promise<void> {
     const { store, now } = this.#ports;
     const open = store.allOpen();
-    const begun = open.filter(({ status }) => status === "running");
+    // A run that waits for a machine takes no slot.
+    const begun = open.filter(({ status, body }) => status === "running" && (body.waiting ?? []).length === 0);
     let slots = AT_ONCE - begun.length;
     let woken = WOKEN_AT_ONCE - begun.filter(({ body }) => body.given !== undefined).length;
     const work: Promise<void>[] = [];
@@ -176,6 +189,7 @@ export class Runner {
       ...(job.body.beat === undefined ? {} : { heartbeat: true as const }),
       ...(given === undefined ? {} : { hook: given.hook }),
       budget: { ...BUDGET, ms: 1000 * ((spec.mode === "task" ? spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S) },
+      ...(spec.mode === "task" ? { waitMs: spec.waitSeconds === undefined ? LIMITS.nodeWaitJobMs : 1000 * spec.waitSeconds } : {}),
     };
     const sent = await ask(named.key, (session) =>
       session.send({
@@ -231,6 +245,7 @@ export class Runner {
         if (ended) {
           subscriptions.remove(sessionKey, sink);
           this.#followed.delete(runId);
+          this.#ended.add(runId);
         }
         if (store.change(id, { checkAt: now() })) arm();
       },
@@ -242,13 +257,15 @@ export class Runner {
     const { store, now, ask } = this.#ports;
     const { sessionKey, runId, startedAt = now() } = run.body;
     if (sessionKey === undefined || runId === undefined) return this.#end(run, "error", { error: "The run was lost." });
+    this.#ended.delete(runId);
     const end = await ask(sessionKey, (session) => session.runEnd(runId));
     switch (end.state) {
       case "running":
       case "queued": {
         const job = store.find(run.jobId);
         const seconds = (job?.body.spec.mode === "task" ? job.body.spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S;
-        if (now() - startedAt > 1000 * seconds + WAITS_MS) {
+        const waitedMs = end.state === "running" ? end.waitedMs : 0;
+        if (now() - startedAt - waitedMs > 1000 * seconds + WAITS_MS) {
           await ask(sessionKey, (session) => session.abort(runId));
           return this.#end(run, "error", {
             error: `The run had not ended ${Math.round((now() - startedAt) / 60_000)} minutes after it began, so it was ended.`,
@@ -256,7 +273,12 @@ export class Runner {
         }
         this.#follow(sessionKey, runId, run.id);
         const asked = job === undefined ? [] : await this.#delivery.tellQuestions(job, run, sessionKey, runId);
-        store.change(run.id, { checkAt: now() + LOOK_MS, ...(asked.length === 0 ? {} : { body: { asked } }) });
+        const machines = end.state === "running" ? (end.machines ?? []) : [];
+        const { body, nextMs = LOOK_MS } = job === undefined ? { body: {} } : this.#missing.looked(job, run, machines);
+        store.change(run.id, {
+          checkAt: now() + (this.#ended.delete(runId) ? 0 : nextMs),
+          body: { ...body, ...(asked.length === 0 ? {} : { asked }) },
+        });
         return;
       }
       case "unknown":

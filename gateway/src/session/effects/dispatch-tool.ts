@@ -12,6 +12,7 @@ import type { LogRow } from "../machine/log.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import { isForeign, taintMark } from "../../ports/taint.ts";
+import { withoutWait } from "../../calls/wait.ts";
 import { mayUse } from "../../tools/registry.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
@@ -81,7 +82,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     ...(effect.rule === undefined ? {} : { rule: effect.rule }),
     ...(effect.sandbox === undefined ? {} : { sandbox: effect.sandbox }),
   };
-  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args: block.arguments, timeoutMs, ...decided, ...origin };
+  const args = effect.withoutWait ? withoutWait(block.arguments) : block.arguments;
+  const dispatch = { callId, sessionKey: state.identity.key, nodeId, tool, args, timeoutMs, ...decided, ...origin };
   if (!effect.repeatable) {
     // From here on the end of this incarnation leaves an unknown outcome.
     if (!ports.commit({ type: "ToolSent", effectId: effect.id, callId })) return "done";

@@ -59,6 +59,7 @@ describe("DispatchTool", () => {
       secretValues: none,
       publish: none,
       approvals: none,
+      awaitNodes: none,
       cancelTools: none,
       configGet: none,
       sessionsList: none,

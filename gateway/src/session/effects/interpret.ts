@@ -12,6 +12,7 @@ import type { SessionStore } from "../store/session-store.ts";
 import type { Waits } from "../waits.ts";
 import { appendMemory } from "./append-memory.ts";
 import { archive } from "./archive.ts";
+import { awaitNodes, type AwaitPorts } from "./await-nodes.ts";
 import type { ModelCaller } from "./call-model.ts";
 import { cancelTool } from "./cancel-tool.ts";
 import { deleteMedia } from "./delete-media.ts";
@@ -32,6 +33,7 @@ export interface InterpretPorts {
   readonly spend: SpendGate;
   readonly waits: Waits;
   readonly sha256: (text: string) => Promise<string>;
+  readonly lookedDecision: AwaitPorts["decide"];
   readonly deliver: (effect: EffectOf<"Deliver">, flight: Flight) => Promise<FlightEnd>;
   readonly apply: (event: EventBody) => Applied;
   readonly wall: () => number;
@@ -71,6 +73,8 @@ export function interpreter(ports: InterpretPorts): StartEffect {
         });
       case "CancelTool":
         return cancelTool(effect, flight, { gateway: parts.gateway, commit });
+      case "AwaitNodes":
+        return awaitNodes(effect, flight, { state, gateway: parts.gateway, decide: ports.lookedDecision, commit });
       case "ReportApprovals":
         return reportApprovals(effect, flight, {
           state,

@@ -2,7 +2,7 @@
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { moreText } from "../../calls/limit-question.ts";
 import { shownOf, visible } from "../../calls/shown-call.ts";
-import type { AwaitingCall } from "../../calls/open-call.ts";
+import type { AwaitingCall, OpenCall } from "../../calls/open-call.ts";
 import type { ApprovalReport, WaitingQuestion } from "../../ports/approvals.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { EffectOf } from "../machine/effect.ts";
@@ -105,7 +105,7 @@ async function question(
   };
 }
 /** The arguments of one call of an answer. */
-export function argumentsOf(row: LogRow | undefined, { index }: Pick<AwaitingCall, "index">): Readonly<Record<string, unknown>> {
+export function argumentsOf(row: LogRow | undefined, { index }: Pick<OpenCall, "index">): Readonly<Record<string, unknown>> {
   const block = row?.kind === "assistant" ? row.message.content.filter((content) => content.type === "toolCall")[index] : undefined;
   if (!block) throw new Error("the arguments of a call that waits are not in the log");
   return block.arguments;

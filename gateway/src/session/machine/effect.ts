@@ -35,6 +35,8 @@ export interface DispatchTool {
   readonly sandbox?: SandboxProfile;
   /** May be handed over any number of times. Else a ToolSent must be committed first, and only once. */
   readonly repeatable: boolean;
+  /** The machine does not get the argument `wait`, which is for the gateway. */
+  readonly withoutWait?: true;
   /** The state of the file that the owner has seen, which the call may change. */
   readonly expect?: string;
 }
@@ -105,6 +107,15 @@ export interface ReportApprovals {
   /** Rises with each report: the gateway drops an older one. */
   readonly revision: number;
 }
+/**
+ * Tell the gateway which calls of the session wait for machines, and ask the policy about those whose machine is back. Open as long as a
+ * call waits. Ends in NodesLooked, or, when none waits, in EffectDone.
+ */
+export interface AwaitNodes {
+  readonly type: "AwaitNodes";
+  readonly id: string;
+  readonly revision: number;
+}
 export type Effect =
   | CallModel
   | DispatchTool
@@ -116,5 +127,6 @@ export type Effect =
   | DeleteMedia
   | Reply
   | StoreResult
-  | ReportApprovals;
+  | ReportApprovals
+  | AwaitNodes;
 export type EffectOf<T extends Effect["type"]> = Extract<Effect, { readonly type: T }>;

@@ -68,6 +68,12 @@ export type CallTarget =
       readonly idempotent: boolean;
       readonly timeoutMs: number;
       readonly deadlineMs: number;
+      /** How long the call may wait for the machine. Absent: not at all. */
+      readonly waitMs?: number;
+      /** The arguments have `wait`, which the machine does not get. */
+      readonly withoutWait?: true;
+      /** The machine is not connected: the call waits, and is decided when it is back. */
+      readonly isAway?: true;
     }
   | {
       readonly kind: "none";
@@ -89,6 +95,11 @@ export interface PresentDecision {
   readonly target: CallTarget;
   readonly binding: Binding;
   readonly args: Readonly<Record<string, unknown>>;
+}
+/** A call that waits for its machine, and what becomes of it. `present` absent: the gateway keeps no more calls that wait. */
+export interface LookedCall {
+  readonly callId: string;
+  readonly present?: PresentDecision;
 }
 export type EventBody =
   /** A message arrives. `bytes` is its size in the queue. */
@@ -190,6 +201,8 @@ export type EventBody =
   | { readonly type: "ToolOffline"; readonly effectId: string; readonly callId: string; readonly first: boolean }
   /** Handing over the call failed in a way that does not tell whether the node got it. */
   | { readonly type: "ToolUncertain"; readonly effectId: string; readonly callId: string }
+  /** Calls that waited for machines which are connected now, with the decision of the policy. `full`: the gateway keeps no more of them. */
+  | { readonly type: "NodesLooked"; readonly effectId: string; readonly calls: readonly LookedCall[] }
   /** `calls` absent: the node keeps no ledger. */
   | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly LedgerEntry[] }
   | { readonly type: "Delivered"; readonly upto: number }

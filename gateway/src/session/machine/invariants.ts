@@ -2,7 +2,7 @@
  * The invariants after every commit. Checked inside the transaction: a step that breaks one is rolled back, because a wrong state would
  * stay. Pure; reports violations, never repairs.
  */
-import { isRepeatable, type OpenCall } from "../../calls/open-call.ts";
+import { isAwaitingNode, isHeldBack, isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { Step } from "./draft.ts";
 import type { Effect, EffectOf } from "./effect.ts";
 import { CLOSED_CALLS, LIMITS, OUTBOX_EFFECTS } from "./limits.ts";
@@ -79,8 +79,17 @@ export function checkState(state: State): void {
     const codes = run.calls.flatMap((call) => (call.status === "awaiting_approval" ? [call.approval.code] : []));
     must(new Set(codes).size === codes.length, () => "two questions have the same code");
     must(codes.length <= LIMITS.approvalsOpen, () => `${codes.length} questions are open`);
-    must(codes.length > 0 === (run.waitingSince !== undefined), () => `${codes.length} questions, and the wait is not counted`);
+    const heldBack = run.calls.filter(isHeldBack).length;
+    must(heldBack > 0 === (run.waitingSince !== undefined), () => `${heldBack} calls are held back, and the wait is not counted`);
+    for (const call of run.calls.filter(isAwaitingNode))
+      must(call.target.kind === "node", () => `the call ${call.callId} waits for a machine that it does not have`);
   }
+  const reports = ofType(outbox, "AwaitNodes");
+  must(reports.length <= 1, () => "more than one report of calls that wait for machines");
+  must(
+    reports.length === 1 || run.phase !== "acting" || !run.calls.some(isAwaitingNode),
+    () => "a call waits for its machine without a report",
+  );
   if (run.phase === "paused") {
     must(Number.isFinite(run.deadline), () => "paused without a deadline");
     must(!(state.questions ?? []).some(({ code }) => code === run.question.code), () => "the question of a paused run has ended");
@@ -102,7 +111,7 @@ export function checkState(state: State): void {
   must(state.closed.length <= CLOSED_CALLS, () => "too many closed calls are remembered");
 }
 /** Whether the call must have an open effect: until its only hand-over, or, for a repeatable call, as long as the call is open. */
-const hasDispatch = (call: OpenCall): boolean => call.status !== "awaiting_approval" && (call.status === "planned" || isRepeatable(call));
+const hasDispatch = (call: OpenCall): boolean => !isHeldBack(call) && (call.status === "planned" || isRepeatable(call));
 
 /** Each call has exactly one result before the next assistant message, and no user message comes between. */
 function checkRows(before: State, step: Step): void {

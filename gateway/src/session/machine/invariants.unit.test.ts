@@ -174,8 +174,8 @@ describe("a state", () => {
       ),
       `${LIMITS.approvalsOpen + 1} questions are open`,
     ],
-    ["a wait that is not counted", withoutWait(asking), "2 questions, and the wait is not counted"],
-    ["a wait without a question", actingWith({ waitingSince: 0 }), "0 questions, and the wait is not counted"],
+    ["a wait that is not counted", withoutWait(asking), "2 calls are held back, and the wait is not counted"],
+    ["a wait without a question", actingWith({ waitingSince: 0 }), "0 calls are held back, and the wait is not counted"],
     ["idle while messages wait", { ...idle, queue: { count: 1, bytes: 5 } }, "idle while 1 messages wait"],
     ["held while messages wait", { ...idle, held: true, queue: { count: 1, bytes: 5 } }, "none"],
     [

@@ -14,6 +14,7 @@ import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
 import { limitExpired } from "./phase/limit.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
+import { nodesLooked, reportWaits } from "./phase/waits.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, isRunning, modelEffectId, type State } from "./state.ts";
 
@@ -23,6 +24,7 @@ export function reduce(state: State, event: Event): Step {
   const d = startDraft(state, event);
   handle(d, event);
   startWaiting(d);
+  reportWaits(d);
   return finishDraft(d);
 }
 
@@ -46,6 +48,8 @@ function handle(d: Draft, event: Event): void {
       return toolOffline(d, event);
     case "ToolUncertain":
       return toolUncertain(d, event);
+    case "NodesLooked":
+      return nodesLooked(d, event);
     case "NodeChanged":
       return nodeChanged(d, event);
     case "ApprovalAnswered":
@@ -120,6 +124,7 @@ function effectDone(d: Draft, event: EventOf<"EffectDone">): void {
       return settle(d, effect.id);
     case "CancelTool":
     case "ReportApprovals":
+    case "AwaitNodes":
     case "DeleteMedia":
     case "Reply":
       return settle(d, effect.id);

@@ -11,6 +11,7 @@
  *   paused    -- ApprovalAnswered, allowed -->   thinking
  *   paused    -- denied, deadline, message -->   idle | thinking
  *   acting    -- ApprovalAnswered -->            acting       (the call is handed over, asked again or closed)
+ *   acting    -- NodesLooked -->                 acting       (a call that waited for its machine: the same)
  *   acting    -- last ToolResult or deadline --> thinking     (step + 1)
  *   thinking  -- ContextFull, overflow -->       archiving    (the run waits behind it, in `resume`)
  *   idle      -- Reset, Compact -->              archiving
@@ -89,7 +90,7 @@ export interface RunCore {
   readonly files?: readonly MediaBlock[];
   /** Absent: no call was made yet. */
   readonly repeats?: Repeats;
-  /** How long calls of the run waited for the owner: not counted as the run's time. */
+  /** How long calls of the run waited for the owner or their machines: not counted as the run's time. */
   readonly waitedMs?: number;
   /** How often each call was denied, by its `argsHash`. The newest `DENIED_CALLS` of them. */
   readonly denied?: readonly { readonly argsHash: string; readonly times: number }[];
@@ -120,7 +121,7 @@ export interface Acting extends RunCore {
   /** How often the call at this index was repeated, for calls whose result says so. */
   readonly repeated?: Readonly<Record<number, number>>;
   readonly deadline: number;
-  /** Since when at least one call has been waiting for the owner. */
+  /** Since when at least one call has been waiting for the owner or for its machine. */
   readonly waitingSince?: number;
 }
 /** The run has used up a limit and waits for the owner's word. Nothing is under way; `waitingSince` is on the session's clock. */
@@ -269,7 +270,7 @@ export interface RunningProcess {
 }
 
 /** Raised when earlier programs can no longer read the state. */
-export const STATE_VERSION = 5;
+export const STATE_VERSION = 6;
 
 export interface State {
   readonly v: typeof STATE_VERSION;
@@ -314,6 +315,8 @@ export interface State {
   readonly questions?: readonly EndedQuestion[];
   /** Of the last report of questions to the gateway. */
   readonly approvalRevision?: number;
+  /** Of the last report of calls that wait for machines. */
+  readonly waitRevision?: number;
   /** GSV is stopped: messages wait, and nothing starts. */
   readonly held?: true;
   /** A compaction that waits for the end of the run. */
@@ -421,6 +424,7 @@ export const replyName = (ref: string, ordinal: number): string => `${ref}/r${or
 export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
 export const cancelEffectId = (count: number): string => `cancel/${count}`;
 export const approvalsEffectId = (revision: number): string => `approvals/${revision}`;
+export const waitsEffectId = (revision: number): string => `waits/${revision}`;
 export const storeEffectId = (callId: string): string => `store/${callId}`;
 /** Rule G1. Unique in the gateway, because `ref` is. */
 export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, index: number): string =>

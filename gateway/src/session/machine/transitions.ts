@@ -74,6 +74,16 @@ export const TRANSITIONS = {
   lateResultDropped: { from: ANY, on: ["ToolResult"] },
   callsCancelledOnNode: { from: ANY, on: ["NodeChanged"] },
 
+  // Calls that wait for machines.
+  callsWait: { from: ["acting"], on: ["ModelReplied"] },
+  handOverWaits: { from: ["acting"], on: ["ToolOffline"] },
+  machineLooked: { from: ["acting"], on: ["NodeChanged"] },
+  waitTold: { from: ["acting"], on: ["Tick"] },
+  waitEndsInCall: { from: ["acting"], on: ["NodesLooked"] },
+  waitEndsInQuestion: { from: ["acting"], on: ["NodesLooked"] },
+  waitEndsInDenial: { from: ["acting"], on: ["NodesLooked"] },
+  waitNotKept: { from: ["acting"], on: ["NodesLooked"] },
+
   // Approvals.
   approvalAsked: { from: ["acting"], on: ["ModelReplied"] },
   approvalAllowed: { from: ["acting"], on: ["ApprovalAnswered"] },

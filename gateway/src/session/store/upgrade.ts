@@ -8,6 +8,7 @@
  *   2 -> 3  Nothing is converted. Open calls may wait for an approval, which earlier programs would hand over again or close wrongly.
  *   3 -> 4  The conversation has a label, which earlier programs would not raise. It is read from the log as far as the log tells.
  *   4 -> 5  Nothing is converted. A run may be paused, which earlier programs do not know.
+ *   5 -> 6  Nothing is converted. Open calls may wait for their machine, which earlier programs would take for handed over.
  */
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import { NewerStateError } from "../../ports/newer-state.ts";
@@ -64,12 +65,13 @@ export interface StateV1 extends Omit<State, "v" | "identity" | "run" | "outbox"
 type StateV2 = Omit<State, "v" | "taint"> & { readonly v: 2 };
 type StateV3 = Omit<State, "v" | "taint"> & { readonly v: 3 };
 type StateV4 = Omit<State, "v"> & { readonly v: 4 };
+type StateV5 = Omit<State, "v"> & { readonly v: 5 };
 
 /** Of the message that a run began with, as its log row has it. */
 export type OriginOfRun = (runId: string) => Origin | undefined;
 
 /** Throws NewerStateError for a state that a newer program has written. */
-export function upgradeState(stored: StateV1 | StateV2 | StateV3 | StateV4 | State, originOfRun: OriginOfRun): State {
+export function upgradeState(stored: StateV1 | StateV2 | StateV3 | StateV4 | StateV5 | State, originOfRun: OriginOfRun): State {
   switch (stored.v) {
     case 1:
       return labelled(fromV1(stored, originOfRun));
@@ -77,6 +79,7 @@ export function upgradeState(stored: StateV1 | StateV2 | StateV3 | StateV4 | Sta
     case 3:
       return labelled({ ...stored, v: STATE_VERSION });
     case 4:
+    case 5:
       return { ...stored, v: STATE_VERSION };
     case STATE_VERSION:
       return stored;

@@ -249,6 +249,13 @@ describe("[P21] state of version 1", () => {
   });
 });
 
+test("[P21] state of version 5 is that of the present one, which may have calls that wait for machines", () => {
+  const present = read(stored("acting, nothing handed over"));
+  const old = read({ parts: { session: JSON.stringify({ ...present, v: 5 }) } });
+  assert.deepEqual(old, present);
+  checkState(old);
+});
+
 test("[P21] state of a newer version is refused with a sentence", () => {
   const { parts } = stored("idle");
   for (const v of [STATE_VERSION + 1, 99]) {

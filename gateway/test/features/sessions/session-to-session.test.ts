@@ -82,7 +82,7 @@ describe("[W21] the answer", () => {
     });
   });
   it("a late answer leaves the run running; an answer without an event is looked up", async () => {
-    let end: RunEnd = { state: "running" };
+    let end: RunEnd = { state: "running", waitedMs: 0 };
     sessions({ runEnd: async () => end });
     expect(await port().sendToSession(message({ waitMs: 5 }))).toMatchObject({ ok: true, value: { status: "running" } });
     end = { state: "final", text: "just now" };

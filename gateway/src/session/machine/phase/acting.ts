@@ -1,5 +1,5 @@
 /** The phase `acting`, with open calls: results, nodes that disconnect and return, deadlines. A call ends exactly once. Pure. */
-import { nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
+import { isHeldBack, nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
 import {
   expired,
   handingOver,
@@ -33,17 +33,18 @@ import { endQuestion, isAwaiting } from "./questions.ts";
 import type { TransitionName } from "../transitions.ts";
 import { heardResult } from "./labels.ts";
 import { nextStep } from "./limit.ts";
+import { lookAgain, tellWaits, waitInstead } from "./waiting-calls.ts";
 
 /** The run with other calls; when none is left, the next step. */
-function withCalls(d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]): void {
+export function withCalls(d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]): void {
   take(d, name);
   const counted = countWaiting(run, calls, d.at.now);
   if (calls.length === 0) return nextStep(d, "lastCallClosed", { ...counted, calls, progressAt: d.at.now });
   d.state.run = { ...counted, calls, deadline: callsDeadline(calls) };
 }
-/** The time in which at least one call waits for the owner is not the run's. */
+/** The time in which at least one call waits for the owner or for its machine is not the run's. */
 function countWaiting({ waitingSince, ...run }: Acting, calls: readonly OpenCall[], now: number): Acting {
-  if (calls.some(isAwaiting)) return { ...run, waitingSince: waitingSince ?? now };
+  if (calls.some(isHeldBack)) return { ...run, waitingSince: waitingSince ?? now };
   return waitingSince === undefined ? run : { ...run, waitedMs: (run.waitedMs ?? 0) + now - waitingSince };
 }
 /** The owner answered the question about a call. */
@@ -164,7 +165,7 @@ function openCall(d: Draft, callId: string, effectId: string): { readonly run: A
   const { run } = d.state;
   if (run.phase !== "acting") return undefined;
   const call = run.calls.find((open) => open.callId === callId);
-  return call && !isAwaiting(call) && dispatchEffectId(run, call) === effectId ? { run, call } : undefined;
+  return call && !isHeldBack(call) && dispatchEffectId(run, call) === effectId ? { run, call } : undefined;
 }
 /** Applies `rule` to the run's calls. Returns the calls that are still open, and whether anything changed. */
 function carryOut(
@@ -182,6 +183,8 @@ function carryOut(
     }
     changed = true;
     if (ruling.type === "close") closeCall(d, run, call, ruling.closing);
+    else if (ruling.type === "wait") calls.push(waitInstead(d, run, call, ruling.until));
+    else if (ruling.type === "look") calls.push(lookAgain(call));
     else calls.push(ruling.call);
     if (ruling.type === "hand_over") dispatchAgain(d, run, call, ruling.call);
   }
@@ -214,7 +217,13 @@ export function toolOffline(d: Draft, event: EventOf<"ToolOffline">): void {
     found.run,
     only(found.call, (call) => nodeOffline(call, event, d.at.now)),
   );
-  if (changed) withCalls(d, "handOverOffline", found.run, calls);
+  if (changed)
+    withCalls(
+      d,
+      calls.some((call) => call.callId === event.callId && isHeldBack(call)) ? "handOverWaits" : "handOverOffline",
+      found.run,
+      calls,
+    );
 }
 /** The node may or may not have the call. It may still report within the grace. */
 export function toolUncertain(d: Draft, event: EventOf<"ToolUncertain">): void {
@@ -240,6 +249,7 @@ export function nodeChanged(d: Draft, event: EventOf<"NodeChanged">): void {
     return online ? nodeConnected(call, ledger, now) : nodeDisconnected(call, now);
   });
   if (online && changed) status(d, run.runId, run.step, `${nodeId} is back.`);
+  if (calls.some((call, index) => call !== run.calls[index] && isHeldBack(call))) take(d, "machineLooked");
   const waiting = calls.filter((call) => nodeOf(call) === nodeId && call.status === "in_grace");
   if (!online && waiting.length > 0)
     status(
@@ -283,19 +293,24 @@ function cancelStopped(d: Draft, nodeId: string): void {
 /** Calls whose time is over (G5), or whose node did not come back in time (G3). */
 export function actingTick(d: Draft, run: Acting): void {
   const { now } = d.at;
-  const over = run.calls.filter((call) => expired(call, now) !== undefined);
+  const told = tellWaits(d, run);
+  const over = told.calls.filter((call) => expired(call, now) !== undefined);
+  if (over.length === 0) {
+    d.state.run = { ...told, deadline: callsDeadline(told.calls) };
+    return;
+  }
   cancelOnNodes(
     d,
-    over.filter((call) => !isAwaiting(call)),
+    over.filter((call) => !isHeldBack(call)),
     "The call took too long.",
   );
   const unanswered = over.filter(isAwaiting);
   for (const call of unanswered) endQuestion(d, call, { ended: "expired" });
-  const { calls } = carryOut(d, run, (call) => {
+  const { calls } = carryOut(d, told, (call) => {
     const closing = expired(call, now);
     return closing ? { type: "close", closing } : { type: "unchanged" };
   });
-  closedAsDenied(d, "callsExpired", run, unanswered, calls, withCalls);
+  closedAsDenied(d, "callsExpired", told, unanswered, calls, withCalls);
 }
 
 /** The object died, and with it the native calls that ran in it (P8). */

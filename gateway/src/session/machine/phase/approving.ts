@@ -29,7 +29,8 @@ export const targetOf = (resolved: Possible): ToolTarget =>
 export function planOf(callId: string, index: number, name: string, resolved: Possible): CallPlan {
   const { idempotent, deadlineMs, taint } = resolved;
   const ledger = resolved.kind === "node" && resolved.ledger;
-  return { callId, index, name, target: targetOf(resolved), ledger, idempotent, deadlineMs, ...(taint ? { taint } : {}) };
+  const wait = resolved.kind === "node" && resolved.waitMs !== undefined ? { waitMs: resolved.waitMs } : {};
+  return { callId, index, name, target: targetOf(resolved), ledger, idempotent, deadlineMs, ...wait, ...(taint ? { taint } : {}) };
 }
 /** The effect that hands the call over. `seq`: the row with its arguments. */
 export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, call: OpenCall, resolved: Possible): DispatchTool {
@@ -47,6 +48,7 @@ export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, 
     ...(rule === undefined ? {} : { rule }),
     repeatable: isRepeatable(call),
     ...(resolved.kind === "node" && resolved.sandbox !== undefined ? { sandbox: resolved.sandbox } : {}),
+    ...(resolved.kind === "node" && resolved.withoutWait ? { withoutWait: true } : {}),
     ...(resolved.kind === "native" && resolved.expect !== undefined ? { expect: resolved.expect } : {}),
   };
 }
@@ -117,8 +119,10 @@ function allow(
   const granted = choice === undefined || approval.offer === undefined ? {} : { choice };
   d.answer = told(endQuestion(d, call, { ended: "allowed", by, ...granted }));
   // From the present target: a machine may have come back with other abilities since the question was asked.
-  const planned = planCall(planOf(call.callId, call.index, call.name, target), d.at.now);
-  open(d, dispatchOf(run, run.assistantSeq, planned, { ...target, rule: `approval:${approval.code}` }));
+  const { code, hash, policy } = approval;
+  const plan = planOf(call.callId, call.index, call.name, target);
+  const planned = planCall(plan.waitMs === undefined ? plan : { ...plan, allowed: { code, hash, policy } }, d.at.now);
+  open(d, dispatchOf(run, run.assistantSeq, planned, { ...target, rule: `approval:${code}` }));
   done(d, "approvalAllowed", run, instead(run, call, planned));
 }
 /** What was asked is no longer what would be done, so the answer is void. */

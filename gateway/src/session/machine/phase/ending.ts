@@ -1,9 +1,9 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { enoughMore, RUN_LIMITS, type RunLimit } from "../../../ports/spend.ts";
-import { cancelled, withdrawn } from "../../../calls/closings.ts";
+import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";
 import { limitAdvice } from "../../../calls/limit-question.ts";
-import { type Closing, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
+import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
 import { CANCEL_CALLS, CLOSED_CALLS, LIMITS } from "../limits.ts";
@@ -117,12 +117,12 @@ function closeEffects(d: Draft, run: ActiveRun, why: string): number {
   if (run.phase === "paused") return 0;
   cancelOnNodes(
     d,
-    run.calls.filter((call) => !isAwaiting(call)),
+    run.calls.filter((call) => !isHeldBack(call)),
     why,
   );
   for (const call of run.calls) {
     if (isAwaiting(call)) endQuestion(d, call, { ended: "withdrawn" });
-    closeCall(d, run, call, isAwaiting(call) ? withdrawn(why) : cancelled(why));
+    closeCall(d, run, call, isAwaiting(call) ? withdrawn(why) : isAwaitingNode(call) ? waitEnded(call, why) : cancelled(why));
   }
   return run.calls.length;
 }

@@ -1,5 +1,5 @@
 /** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
-import { awaitApproval, type OpenCall, planCall } from "../../../calls/open-call.ts";
+import { awaitApproval, isAwaitingNode, isHeldBack, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { SpendSum } from "../../../ports/spend.ts";
@@ -27,6 +27,7 @@ import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
 import { nextStep, usedUp } from "./limit.ts";
 import { runBase, sameStep, think } from "./steps.ts";
+import { beginWait } from "./waiting-calls.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
 function current(d: Draft, effectId: string): Thinking | undefined {
@@ -130,6 +131,10 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     const count = counts[index] ?? 0;
     if (count >= NOTED_REPEATS) repeated[index] = count;
     const plan = planOf(callId, index, call.name, resolved);
+    if (resolved.kind === "node" && resolved.isAway && plan.waitMs !== undefined) {
+      openCalls.push(beginWait(d, run, plan, d.at.now + plan.waitMs));
+      continue;
+    }
     if (resolved.ask !== undefined && call.binding !== undefined) {
       openCalls.push(awaitApproval(plan, newQuestion(d, callId, resolved.ask, call.binding, openCalls), d.at.now));
       continue;
@@ -152,9 +157,10 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     calls: openCalls,
     ...(Object.keys(repeated).length === 0 ? {} : { repeated }),
     deadline: callsDeadline(openCalls),
-    ...(asked.length === 0 ? {} : { waitingSince: d.at.now }),
+    ...(openCalls.some(isHeldBack) ? { waitingSince: d.at.now } : {}),
   };
   d.state.run = acting;
+  if (openCalls.some(isAwaitingNode)) take(d, "callsWait");
   if (asked.length > 0) take(d, "approvalAsked");
   for (const call of asked) announce(d, acting, call, calls[call.index]?.arguments ?? {});
 }
@@ -188,7 +194,8 @@ function stopRepeating(d: Draft, run: Thinking, calls: readonly ReplyCall[], cou
     message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended. Say what it should do instead, or use another model (\`/model\`).`,
   });
 }
-const needsAnswer = ({ target }: ReplyCall): boolean => target.kind !== "none" && target.ask !== undefined;
+const needsAnswer = ({ target }: ReplyCall): boolean =>
+  target.kind !== "none" && target.ask !== undefined && !(target.kind === "node" && target.isAway);
 function tooManyQuestions(d: Draft, run: Thinking, calls: readonly ReplyCall[]): void {
   const most = `more than ${LIMITS.approvalsOpen} approvals`;
   for (const [index, call] of calls.entries())

@@ -1,0 +1,211 @@
+/** Tasks whose machine is not connected, with the real gateway, its alarms and real sessions. Only the model, the machine and the clock are made up. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
+import type { NodeEntry } from "../../../../protocol/gen/types.ts";
+import { says } from "../../session/support.ts";
+import { client, eventually, FAR, node, type Peer } from "../../support/gateway.ts";
+import * as support from "./support.ts";
+import { alarm, asked, HOUR, jobStage, task } from "./support.ts";
+
+const stage = jobStage();
+let tests = 0;
+/** Of this test: a run that still waits at the end of a test is met by no other. */
+let id = "";
+beforeEach(() => {
+  id = `report${++tests}`;
+});
+const add = (more: Parameters<typeof task>[0] = {}) => support.add(stage, task({ id, ...more }));
+const MINUTE = 60_000;
+const pass = (ms: number): void => support.pass(stage, ms);
+const notes = () => support.shownIn(stage);
+const listed = async (): Promise<NodeEntry | undefined> => (await stage.peer.ok<ResultOf<"nodes.list">>("nodes.list")).nodes[0];
+
+/** `lap` was connected, and has left. */
+async function leave(lap: Peer): Promise<void> {
+  lap.socket.close(1000, "bye");
+  await eventually(async () => expect((await listed())?.online).toBe(false));
+}
+async function away(): Promise<void> {
+  await stage.peer.ok("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
+  await leave(await node("lap"));
+  stage.answer = (request) =>
+    request.messages.at(-1)?.role === "toolResult"
+      ? says(`the machine says ${asked(request).includes("file.txt") ? "file.txt" : "nothing"}`)
+      : says("", [{ name: "lap__Bash", arguments: { command: "ls" } }]);
+}
+/** The run of the job waits for the machine. */
+async function waits(jobs = [id], ms = HOUR): Promise<void> {
+  pass(ms);
+  await eventually(async () => {
+    await alarm();
+    expect((await listed())?.waiting?.map(({ sessionKey }) => sessionKey)).toEqual(jobs.map((id) => `agent:main:cron:${id}`));
+  });
+}
+/** The machine runs the call that it gets. */
+async function runs(lap: Peer, times = 1): Promise<void> {
+  await eventually(() => expect(lap.events("tool.invoke")).toHaveLength(times));
+  for (const { payload } of lap.events("tool.invoke")) {
+    const { callId } = payload as { callId: string };
+    await lap.ok("tool.result", { callId, outcome: "ok", result: "file.txt" });
+  }
+}
+/** A run of the job has ended well. */
+async function done(job = id): Promise<void> {
+  pass(20_000);
+  await eventually(async () => {
+    await alarm();
+    expect((await support.runs(stage, job)).map(({ status }) => status)).toContain("ok");
+  });
+}
+const waitNotes = async (): Promise<readonly string[]> => (await notes()).filter((text) => text.includes("waits for lap"));
+const dayNotes = async (): Promise<readonly string[]> => (await notes()).filter((text) => text.includes("for a day"));
+
+describe("a task whose machine is away", () => {
+  it("[OM1] [OM2] [OM3] [SC8] waits for 2 hours, runs once when the machine is back, and its answer is delivered", async () => {
+    await away();
+    await add();
+    await waits();
+    const [wait] = (await listed())?.waiting ?? [];
+    expect(wait).toMatchObject({ tool: "lap__Bash", until: (wait?.since ?? 0) + 2 * HOUR });
+    pass(90 * MINUTE);
+    await runs(await node("lap"));
+    await done();
+    expect((await notes()).filter((text) => text.includes("the machine says file.txt"))).toHaveLength(1);
+    expect((await listed())?.waiting).toBeUndefined();
+  });
+  it("[OM4] [OM5] [P12] [P16] gateway and sessions are killed while it waits: one call, one answer", async () => {
+    await away();
+    await add();
+    await waits();
+    await abortAllDurableObjects();
+    stage.peer = await client();
+    const lap = await node("lap");
+    await runs(lap);
+    await done();
+    await abortAllDurableObjects();
+    stage.peer = await client();
+    await alarm();
+    expect(lap.events("tool.invoke")).toHaveLength(1);
+    expect((await notes()).filter((text) => text.includes("the machine says file.txt"))).toHaveLength(1);
+  });
+  it("[OM3] what the owner has forbidden meanwhile does not run", async () => {
+    await away();
+    await add();
+    await waits();
+    await stage.peer.ok("config.set", { path: "toolApproval.rules", value: [{ id: "no", tool: "lap__*", decision: "deny" }] });
+    const lap = await node("lap");
+    await done();
+    expect((await notes()).filter((text) => text.includes("the machine says nothing"))).toHaveLength(1);
+    expect(lap.events("tool.invoke")).toEqual([]);
+  });
+  it("[OM1] waits as long as the job says; 0: not at all", async () => {
+    await away();
+    await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 0 } });
+    pass(HOUR);
+    await support.becomes(stage, "ok", id);
+    expect(asked(stage.calls[1])).toContain("is not connected");
+    await add({ id: `${id}s`, spec: { mode: "task", message: "Write the report.", waitSeconds: 600 } });
+    await waits([`${id}s`]);
+    const [wait] = (await listed())?.waiting ?? [];
+    expect((wait?.until ?? 0) - (wait?.since ?? 0)).toBe(600_000);
+  });
+  it("[OM1] [SC8] a reminder in the main conversation does not wait, so that it holds up no message", async () => {
+    await away();
+    await add({ schedule: { kind: "at", atMs: FAR + HOUR }, spec: { mode: "systemEvent", text: "Look." } });
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(stage.calls).toHaveLength(2);
+    });
+    expect(asked(stage.calls[1])).toContain("make the call again with `wait`");
+  });
+  it("[OM6] [NT2] the owner is told once, after a minute, in the conversation that the job writes to", async () => {
+    await away();
+    await add();
+    await waits();
+    expect(await waitNotes()).toEqual([]);
+    pass(MINUTE + 1_000);
+    await eventually(async () => {
+      await alarm();
+      expect(await waitNotes()).toHaveLength(1);
+    });
+    expect((await waitNotes())[0]).toMatch(
+      /^The job "Report" waits for lap, which is not connected, for 1 h \d+ min more\. Start `gsv node` on lap\. To end the run: `gsv stop agent:main:cron:report\d+`\.$/,
+    );
+    pass(10 * MINUTE);
+    await alarm();
+    expect(await waitNotes()).toHaveLength(1);
+  });
+  it("[OM7] [SC5] [SC6] waiting runs take no slot and have their time: a fifth job runs, and the others go on after an hour and a half", async () => {
+    await away();
+    const others = ["a", "b", "c", "d"].map((name) => `${id}${name}`);
+    for (const job of others) await add({ id: job });
+    await waits(others);
+    pass(20_000);
+    await alarm();
+    const { answer } = stage;
+    stage.answer = () => says("the fifth");
+    await add({ id: `${id}e`, schedule: { kind: "at", atMs: stage.now + 60_000 } });
+    pass(61_000);
+    await eventually(async () => {
+      await alarm();
+      expect(await notes()).toContainEqual(expect.stringContaining("the fifth"));
+    });
+    stage.answer = answer;
+    pass(88 * MINUTE);
+    await alarm();
+    const lap = await node("lap");
+    await runs(lap, 4);
+    for (const job of others) await done(job);
+  });
+});
+
+describe("[OM8] a machine that a job needs and that is away for a day", () => {
+  async function missesItsMachine(): Promise<void> {
+    await waits();
+    await stage.peer.ok("session.get", { sessionKey: `agent:main:cron:${id}` });
+  }
+  it("is reported once, until it was back and is away again", async () => {
+    await away();
+    await add({ schedule: { kind: "every", everyMs: 240 * HOUR, anchorMs: FAR + HOUR } });
+    await missesItsMachine();
+    expect(await dayNotes()).toEqual([]);
+    pass(22 * HOUR);
+    await alarm();
+    expect(await dayNotes()).toEqual([]);
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(await dayNotes()).toHaveLength(1);
+    });
+    expect((await dayNotes())[0]).toBe(
+      `lap has not been connected for a day, and the job "Report" needs it. Start \`gsv node\` on lap, or let the job pause: \`gsv cron pause ${id}\`.`,
+    );
+    pass(24 * HOUR);
+    await alarm();
+    await abortAllDurableObjects();
+    stage.peer = await client();
+    await alarm();
+    expect(await dayNotes()).toHaveLength(1);
+  });
+  it("is not reported when it was back meanwhile, or when the job is gone", async () => {
+    await away();
+    await add({ schedule: { kind: "every", everyMs: 240 * HOUR, anchorMs: FAR + HOUR } });
+    await missesItsMachine();
+    const lap = await node("lap");
+    await runs(lap);
+    await done();
+    await leave(lap);
+    pass(48 * HOUR);
+    await alarm();
+    expect(await dayNotes()).toEqual([]);
+    await stage.peer.ok("cron.run", { id });
+    await waits([id], 0);
+    await stage.peer.ok("cron.remove", { id });
+    pass(48 * HOUR);
+    await alarm();
+    await alarm();
+    expect(await dayNotes()).toEqual([]);
+  });
+});
