@@ -56,6 +56,11 @@ export interface ChannelsOutPort {
     /** The owner's own direct conversation that was active last, as gsv__Message names it. */
     lastOwn(): string | undefined;
     /**
+     * When someone wrote last to this agent on a channel, outside the owner's own conversations; `since` when no one has after it.
+     * Undefined: there is no such channel.
+     */
+    lastFromOthers(channel: string, agentId: string, since: number): number | undefined;
+    /**
      * A notification to a direct chat of the owner; refused for every other place. It is no part of a conversation, and once per
      * `callId`.
      */

@@ -10,16 +10,18 @@ import { readLength } from "./words.ts";
 export type Condition = { readonly text: string } & (
   | { readonly kind: "every"; readonly ms: number; readonly at?: number }
   | { readonly kind: "file_changed"; readonly path: string }
+  | { readonly kind: "unread"; readonly channel: string }
 );
 export type Instructions =
   | { readonly kind: "empty" }
   /** Without conditions, each beat asks the model. */
   | { readonly kind: "tasks"; readonly conditions: readonly Condition[] }
   | { readonly kind: "wrong"; readonly problem: string };
-/** By the text of a condition: when it was true the last time, or the state of its file. */
+/** By the text of a condition: when it was true the last time, the state of its file, or the last message that was seen. */
 export type Marks = Readonly<Record<string, number | string>>;
 
 const MAX_CONDITIONS = 20;
+const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 const DAY_MS = 86_400_000;
 
@@ -35,7 +37,7 @@ export function readInstructions(text: string): Instructions {
     if (condition === undefined)
       return {
         kind: "wrong",
-        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\` and \`file_changed: notes/inbox.md\`.`,
+        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\`, \`file_changed: notes/inbox.md\` and \`unread: whatsapp\`.`,
       };
     conditions.push(condition);
   }
@@ -48,6 +50,10 @@ function conditionOf(text: string): Condition | undefined {
   const value = given?.replace(/^(["'])(.*)\1$/, "$2").trim();
   if (value === undefined || value === "") return undefined;
   if (name === "file_changed") return { kind: "file_changed", path: value, text: `file_changed: ${value}` };
+  if (name === "unread") {
+    const channel = value.toLowerCase();
+    return CHANNEL.test(channel) ? { kind: "unread", channel, text: `unread: ${channel}` } : undefined;
+  }
   if (name !== "every") return undefined;
   const [, length = "", hour, minute] = /^(.+?)(?:\s+at\s+(\d{1,2}):(\d{2}))?$/.exec(value) ?? [];
   const ms = readLength(length);
@@ -58,11 +64,26 @@ function conditionOf(text: string): Condition | undefined {
   return Number(hour) > 23 || Number(minute) > 59 || ms % DAY_MS !== 0 ? undefined : { ...written, at };
 }
 
-/** What is true now, and the marks for the next beat. `states`: of the files that conditions name, by path. */
+/** From when on messages count for a condition. What was written before the first look is not new. */
+export function unreadSince(text: string, marks: Marks, now: number): number {
+  const mark = Object.hasOwn(marks, text) ? marks[text] : undefined;
+  return typeof mark === "number" ? Math.min(mark, now) : now;
+}
+/** What is true now, and the marks for the next beat. `states`: of the files that conditions name, by path; `wrote`: the last message, by channel. */
 export function check(
   conditions: readonly Condition[],
   marks: Marks,
-  { now, tz, states }: { readonly now: number; readonly tz: string; readonly states: ReadonlyMap<string, string> },
+  {
+    now,
+    tz,
+    states,
+    wrote = new Map(),
+  }: {
+    readonly now: number;
+    readonly tz: string;
+    readonly states: ReadonlyMap<string, string>;
+    readonly wrote?: ReadonlyMap<string, number>;
+  },
 ): { readonly due: readonly string[]; readonly marks: Marks } {
   const due: string[] = [];
   const next: Record<string, number | string> = {};
@@ -74,6 +95,13 @@ export function check(
       // What the file was before it was first looked at is no change.
       if (mark !== undefined && mark !== state) due.push(text);
       next[text] = state;
+      continue;
+    }
+    if (condition.kind === "unread") {
+      const from = unreadSince(text, marks, now);
+      const at = wrote.get(condition.channel) ?? from;
+      if (at > from) due.push(text);
+      next[text] = Math.max(at, from);
       continue;
     }
     const since = typeof mark === "number" && mark <= now ? mark : undefined;

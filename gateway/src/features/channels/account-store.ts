@@ -51,6 +51,17 @@ export class Channels {
   settle(key: string, outcome: ChannelInboundOutcome): void {
     run(this.#db.sql, "UPDATE channel_inbox SET outcome = ? WHERE key = ?", JSON.stringify(outcome), key);
   }
+  /** Conversations in which a person wrote on this channel after a moment, with the time of the last message. */
+  wroteSince(channel: string, at: number): readonly { readonly session: string; readonly at: number }[] {
+    const prefix = `${channel}/`;
+    return all(
+      this.#db.sql,
+      "SELECT session, max(at) AS at FROM channel_inbox WHERE at > ? AND substr(key, 1, ?) = ? AND session <> '' GROUP BY session",
+      at,
+      prefix.length,
+      prefix,
+    );
+  }
   /** Deletes expired rows, in one bounded step. True: there may be more. */
   prune(now: number): boolean {
     const { sql } = this.#db;

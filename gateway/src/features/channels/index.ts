@@ -80,6 +80,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
         channelsOut: {
           message: (input) => hub.outgoing.message(input),
           lastOwn: () => hub.outgoing.lastOwn(),
+          lastFromOthers: (channel, agentId, since) => hub.outgoing.lastFromOthers(channel, agentId, since),
           notify: (input) => hub.outgoing.notify(input),
           problemOf: (target) => hub.outgoing.problemOf(target),
         },

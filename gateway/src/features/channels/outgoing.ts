@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
+import type { Channels } from "./account-store.ts";
 import { withoutHeads } from "./envelope.ts";
 import { mayAddress, nextWord } from "./targets.ts";
 import { type Target, targetName } from "../../tools/message-target.ts";
@@ -28,6 +29,7 @@ export interface OutgoingPorts {
   readonly now: () => number;
   readonly config: Config;
   readonly sessions: SessionDirectory;
+  readonly channels: Pick<Channels, "wroteSince">;
   readonly pairings: Pairings;
   readonly peers: Peers;
   readonly audit: Audit;
@@ -92,6 +94,19 @@ export class Outgoing {
     const { peers } = this.#ports;
     const record = peers.direct(MAX_PEERS).find((each) => this.#allowed(each, each) && this.#whose(each) === "yours");
     return record && targetName(record);
+  }
+  /**
+   * When someone wrote last to this agent on a channel, outside the owner's own conversations, after a moment; that moment when no one has.
+   * Undefined: there is no such channel.
+   */
+  lastFromOthers(channel: string, agentId: string, since: number): number | undefined {
+    const { channels, config, names, sessions } = this.#ports;
+    if (!names().includes(channel)) return undefined;
+    const times = channels.wroteSince(channel, since).flatMap(({ session, at }) => {
+      const named = canonicalKey(session, config.mainKey());
+      return named.ok && named.address.agentId === agentId && !sessions.isOwners(named) ? [at] : [];
+    });
+    return Math.max(since, ...times);
   }
   /** The owner's own direct conversations, as gsv__Message names them (rule PO16). Read again only after a change of what they follow from. */
   own(): readonly string[] {

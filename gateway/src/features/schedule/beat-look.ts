@@ -1,20 +1,21 @@
 /**
- * Looks whether a heartbeat has something to do, before any model is asked (rules HB3, HB4, HB7). Reads files of the agent's workspace,
- * and changes nothing.
+ * Looks whether a heartbeat has something to do, before any model is asked (rules HB3, HB4, HB7). Reads files of the agent's workspace
+ * and when others wrote, and changes nothing.
  */
 import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
 import { isWithin } from "../../schedule/beat.ts";
-import { check, type Condition, type Instructions, type Marks, readInstructions } from "../../schedule/precheck.ts";
+import { check, type Condition, type Instructions, type Marks, readInstructions, unreadSince } from "../../schedule/precheck.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
 import type { BeatBody } from "./job.ts";
 
-export interface LookPorts extends SessionsPort, SpendPort, Pick<KernelPorts, "config" | "now"> {
+export interface LookPorts extends SessionsPort, SpendPort, ChannelsOutPort, Pick<KernelPorts, "config" | "now"> {
   readonly bucket: Pick<Bucket, "get" | "head">;
 }
 export type Look =
@@ -41,7 +42,16 @@ export async function look(ports: LookPorts, agentId: string, sessionKey: string
   if (instructions.kind === "wrong") return skip("wrong", instructions.problem);
   const { conditions } = instructions;
   const states = await statesOf(ports, agentId, conditions);
-  const found = check(conditions, beat.marks, { now: now(), tz: hours?.tz ?? config.effective().userTimezone, states });
+  const at = now();
+  const wrote = new Map<string, number>();
+  for (const condition of conditions) {
+    if (condition.kind !== "unread") continue;
+    const { channel, text } = condition;
+    const last = ports.channelsOut.lastFromOthers(channel, agentId, unreadSince(text, beat.marks, at));
+    if (last === undefined) return skip("wrong", `\`${text}\` in HEARTBEAT.md names a channel that this gateway does not have.`);
+    wrote.set(channel, last);
+  }
+  const found = check(conditions, beat.marks, { now: at, tz: hours?.tz ?? config.effective().userTimezone, states, wrote });
   if (!byHand && conditions.length > 0 && found.due.length === 0)
     return skip("not_due", "No condition of HEARTBEAT.md is true.", found.marks);
   if (sessions.find(sessionKey) !== undefined && (await ask(sessionKey, (session) => session.resume())).busy)

@@ -9,7 +9,7 @@ import { sessionPort } from "../../../src/platform/stubs.ts";
 import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
 import { says, value } from "../../session/support.ts";
-import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
+import { channelEntrypoint, client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import { add, alarm, annAndBobWrite, asked, HOUR, hold, inside, jobStage, pass, shownIn, useWhatsapp } from "./support.ts";
 
 const stage = jobStage();
@@ -145,12 +145,59 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     expect(asked(calls[1])).toContain("True now: file_changed: notes/in.md.");
     expect(await status()).toMatchObject({ runs: 2, skipped: { not_due: 12 } });
   });
+  it("unread: a message of someone else on the channel wakes it once, one of the owner's own does not", async () => {
+    const sent = useWhatsapp();
+    await annAndBobWrite(stage, sent);
+    await instructions("---\nunread: whatsapp\n---\n- look who has written");
+    await on();
+    const writes = async (id: string, message: string): Promise<void> => {
+      sent.length = 0;
+      stage.answer = () => says("well");
+      pass(stage, 1_000);
+      await channelEntrypoint("whatsapp").inbound({
+        account: { channel: "whatsapp", accountId: "default" },
+        inbound: {
+          peer: { kind: "dm", id },
+          sender: { id },
+          message: { id: message, text: "hello again", timestamp: stage.now },
+          receivedAt: stage.now,
+        },
+      });
+      await eventually(() => expect(sent).toHaveLength(1));
+    };
+    const beat = async (wanted: string): Promise<void> => {
+      await idle();
+      calls.length = 0;
+      stage.answer = () => says("HEARTBEAT_OK");
+      const before = (await newest())?.id;
+      pass(stage, HALF);
+      await eventually(async () => {
+        await alarm();
+        const row = await newest();
+        expect(row?.id).not.toBe(before);
+        expect(row?.status).toBe(wanted);
+      });
+      expect(calls).toHaveLength(wanted === "ok" ? 1 : 0);
+    };
+    // What was written before the first look is not new.
+    await beat("skipped");
+    await writes("ann", "m-2");
+    await beat("skipped");
+    await writes("bob", "m-3");
+    await beat("ok");
+    expect(asked(calls[0])).toContain("True now: unread: whatsapp.");
+    await beat("skipped");
+    expect(await status()).toMatchObject({ lastSkip: "not_due" });
+    await instructions("---\nunread: fax\n---\n- look");
+    await beat("skipped");
+    expect(await status()).toMatchObject({ lastSkip: "wrong", lastReason: expect.stringContaining("`unread: fax`") });
+  });
   it("a line that is no condition is shown, and no model is called", async () => {
-    await instructions("---\nunread: whatsapp\n---\n- look");
+    await instructions("---\nread: whatsapp\n---\n- look");
     await on();
     pass(stage, HALF);
     await becomes("skipped");
-    expect(await status()).toMatchObject({ problem: expect.stringContaining("unread: whatsapp"), skipped: { wrong: 1 } });
+    expect(await status()).toMatchObject({ problem: expect.stringContaining("`read: whatsapp`"), skipped: { wrong: 1 } });
     expect(calls).toEqual([]);
   });
 });
