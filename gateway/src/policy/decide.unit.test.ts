@@ -228,6 +228,17 @@ describe("[PO16] a message to the owner", () => {
     assert.equal(found(to({ to: OWN[0] }), "auto", { ownPlaces: [] }), "ask");
     assert.equal(found(to({ to: OWN[0] }), "auto", { isOwners: false, policy: policyOf({ mode: "auto" }, engine) }), "ask");
   });
+  test("[SC11] a job that sends its answers to another place asks like a message to that place", () => {
+    const job = (args: Record<string, unknown>): PolicyCall => native("gsv__Cron", "control", { action: "add", ...args });
+    assert.equal(found(job({})), "allow");
+    for (const place of OWN) assert.equal(found(job({ to: place })), "allow");
+    for (const place of ["test/default/dm/anna", "test/default/group/me", "test/other/dm/me", "somewhere", "", [OWN[0]], null]) {
+      assert.equal(found(job({ to: place })), "ask", JSON.stringify(place));
+      assert.equal(found(job({ action: "update", to: place })), "ask", JSON.stringify(place));
+    }
+    const asked = decide(job({ to: "test/default/dm/anna" }), { policy: policyOf(undefined, engine), mode: "auto", isOwners: true, ownPlaces: OWN });
+    assert(asked.verdict === "ask" && /a job that sends its answers to others/.test(asked.why));
+  });
   test("a rule of the owner comes first", () => {
     const rules = policyOf({ rules: [rule("deny", "gsv__Message")] }, engine);
     assert.equal(found(to({ to: OWN[0] }), "auto", { policy: rules }), "deny");

@@ -36,11 +36,19 @@ const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
  */
 function isToOwner({ target, name, args }: PolicyCall, ownPlaces: readonly string[]): boolean {
   if (target.kind !== "native" || name !== MESSAGE || PARTS.some((part) => Object.hasOwn(args, part))) return false;
-  const to = Object.hasOwn(args, "to") ? args["to"] : undefined;
+  return isOwnPlace(placeIn(args), ownPlaces);
+}
+const placeIn = (args: PolicyCall["args"]): unknown => (Object.hasOwn(args, "to") ? args["to"] : undefined);
+function isOwnPlace(to: unknown, ownPlaces: readonly string[]): boolean {
   const place = typeof to === "string" ? parseTarget(to) : undefined;
   if (place?.accountId === undefined || place.peer.kind !== "dm") return false;
   return ownPlaces.includes(targetName({ ...place, accountId: place.accountId }));
 }
+/** A job that is asked for without a place answers where it was asked for. */
+const isJobForOwner = ({ args }: PolicyCall, ownPlaces: readonly string[]): boolean => {
+  const to = placeIn(args);
+  return to === undefined || isOwnPlace(to, ownPlaces);
+};
 const MESSAGE = "gsv__Message";
 const PARTS = ["channel", "account", "peerKind", "peerId"] as const;
 
@@ -91,8 +99,8 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
       return ask("It sends data to others.");
     case "control":
       // The owner can ask for a job in words; a run that has read other people's texts is asked about before the mode decides.
-      if (mode === "auto" && isOwners && isOfJobs(call)) return ALLOW;
-      return ask(controlText(call));
+      if (mode !== "auto" || !isOwners || !isOfJobs(call)) return ask(controlText(call));
+      return isJobForOwner(call, ownPlaces) ? ALLOW : ask("It makes a job that sends its answers to others.");
   }
 }
 
