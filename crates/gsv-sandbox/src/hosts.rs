@@ -192,7 +192,8 @@ impl Hosts {
     }
 
     /// Whether an address that a host stands for may be connected to: one that `reach` admits, or that the owner has listed itself.
-    pub fn admits(&self, reach: Reach, address: SocketAddr) -> bool {
+    /// `is_own`: it is an address of this machine, which may be a public one.
+    pub fn admits(&self, reach: Reach, address: SocketAddr, is_own: bool) -> bool {
         let (host, port) = (Host::Address(address.ip()), address.port());
         let is_listed = || {
             self.listed.iter().any(|rule| {
@@ -202,16 +203,16 @@ impl Hosts {
                 })
             })
         };
-        reach.admits(address.ip()) || is_listed()
+        reach.admits(address.ip(), is_own) || is_listed()
     }
 }
 
 impl Reach {
-    fn admits(self, address: IpAddr) -> bool {
+    fn admits(self, address: IpAddr, is_own: bool) -> bool {
         match self {
             Self::Any => true,
             Self::Loopback => address.is_loopback(),
-            Self::Public => is_public(address),
+            Self::Public => !is_own && is_public(address),
         }
     }
 }
@@ -224,19 +225,23 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The special-purpose registry of IANA (RFC 6890 and its successors).
+/// Tells Azure's machines their keys and certificates, under a public number. That of other clouds is a private or link-local one.
+const AZURE: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
+/// The special-purpose registry of IANA (RFC 6890 and its successors), and a metadata service outside of it.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    !(matches!(a, 0 | 10 | 127 | 224..)
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 169 && b == 254)
-        || (a == 172 && (16..32).contains(&b))
-        || (a == 192 && b == 168)
-        || (a == 192 && b == 0 && matches!(c, 0 | 2))
-        || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && matches!(b, 18 | 19))
-        || (a == 198 && b == 51 && c == 100)
-        || (a == 203 && b == 0 && c == 113))
+    address != AZURE
+        && !(matches!(a, 0 | 10 | 127 | 224..)
+            || (a == 100 && (64..128).contains(&b))
+            || (a == 169 && b == 254)
+            || (a == 172 && (16..32).contains(&b))
+            || (a == 192 && b == 168)
+            || (a == 192 && b == 0 && matches!(c, 0 | 2))
+            || (a == 192 && b == 88 && c == 99)
+            || (a == 198 && matches!(b, 18 | 19))
+            || (a == 198 && b == 51 && c == 100)
+            || (a == 203 && b == 0 && c == 113))
 }
 
 /// Only global unicast (`2000::/3`) is public; addresses that carry an IPv4 address are as public as that one.
@@ -347,13 +352,22 @@ mod tests {
     #[test]
     fn sb15_an_address_that_is_not_public_is_used_only_when_it_is_listed_itself() {
         let hosts = hosts(&["10.1.2.3:8080", "intranet.example"], &["a.org"]);
-        let admits = |reach, address: &str| hosts.admits(reach, address.parse().unwrap());
+        let admits = |reach, address: &str| hosts.admits(reach, address.parse().unwrap(), false);
         assert!(admits(Reach::Public, "10.1.2.3:8080"));
         assert!(!admits(Reach::Public, "10.1.2.3:80"));
         assert!(!admits(Reach::Public, "10.1.2.4:8080"));
         assert!(!admits(Reach::Loopback, "169.254.169.254:80"));
         assert!(admits(Reach::Loopback, "127.0.0.1:80") && admits(Reach::Loopback, "[::1]:80"));
         assert!(!admits(Reach::Public, "127.0.0.1:80"));
+    }
+
+    #[test]
+    fn sb15_a_public_address_of_this_machine_is_used_only_when_it_is_listed_itself() {
+        let hosts = hosts(&["8.8.4.4:8080", "intranet.example"], &["a.org"]);
+        let admits = |address: &str, is_own| hosts.admits(Reach::Public, address.parse().unwrap(), is_own);
+        assert!(admits("8.8.8.8:80", false) && !admits("8.8.8.8:80", true));
+        assert!(!admits("[2606:4700::1111]:80", true));
+        assert!(admits("8.8.4.4:8080", true) && !admits("8.8.4.4:80", true));
     }
 
     #[test]
@@ -364,6 +378,10 @@ mod tests {
             "0.0.0.0",
             "10.0.0.1",
             "100.64.0.1",
+            "168.63.129.16",
+            "::ffff:168.63.129.16",
+            "64:ff9b::a83f:8110",
+            "2002:a83f:8110::",
             "169.254.169.254",
             "172.16.0.1",
             "172.31.255.255",
@@ -394,13 +412,14 @@ mod tests {
             "100::1",
             "3fff::1",
         ] {
-            assert!(!Reach::Public.admits(address.parse().unwrap()), "{address}");
-            assert!(Reach::Any.admits(address.parse().unwrap()), "{address}");
+            assert!(!Reach::Public.admits(address.parse().unwrap(), false), "{address}");
+            assert!(Reach::Any.admits(address.parse().unwrap(), true), "{address}");
         }
         for address in [
             "8.8.8.8",
             "1.1.1.1",
             "100.128.0.1",
+            "168.63.129.15",
             "172.32.0.1",
             "192.0.1.1",
             "223.255.255.255",
@@ -410,7 +429,7 @@ mod tests {
             "2002:808:808::1",
             "2001:4860:4860::8888",
         ] {
-            assert!(Reach::Public.admits(address.parse().unwrap()), "{address}");
+            assert!(Reach::Public.admits(address.parse().unwrap(), false), "{address}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -52,7 +52,7 @@ impl Door {
         let found = found
             .map_err(|_| failed(format!("{destination} was not found in time.")))?
             .map_err(|error| failed(format!("{destination} was not found: {error}.")))?;
-        let usable = usable(&self.hosts, reach, &found);
+        let usable = usable(&self.hosts, reach, &found, is_of_this_machine);
         if usable.is_empty() {
             return Err(not_public(destination, &found));
         }
@@ -101,9 +101,16 @@ async fn addresses(destination: &Destination) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// The addresses of a host that may be connected to.
-fn usable(hosts: &Hosts, reach: Reach, found: &[SocketAddr]) -> Vec<SocketAddr> {
-    let usable = found.iter().filter(|address| hosts.admits(reach, **address));
+fn usable(hosts: &Hosts, reach: Reach, found: &[SocketAddr], is_own: impl Fn(IpAddr) -> bool) -> Vec<SocketAddr> {
+    let usable = found
+        .iter()
+        .filter(|address| hosts.admits(reach, **address, is_own(address.ip())));
     usable.copied().take(ADDRESSES).collect()
+}
+
+/// Whether this machine has the address: only then can a socket have it. Programs of this machine answer there behind its firewall.
+fn is_of_this_machine(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn not_public(destination: &Destination, found: &[SocketAddr]) -> Refusal {
@@ -133,13 +140,25 @@ mod tests {
         ];
         let found: Vec<SocketAddr> = found.iter().map(|text| text.parse().unwrap()).collect();
         let none = Hosts::default();
-        assert_eq!(usable(&none, Reach::Public, &found), ["8.8.8.8:80".parse().unwrap()]);
-        assert!(usable(&none, Reach::Public, found.get(..1).unwrap()).is_empty());
+        let usable = |hosts: &Hosts, found: &[SocketAddr]| usable(hosts, Reach::Public, found, |_| false);
+        assert_eq!(usable(&none, &found), ["8.8.8.8:80".parse().unwrap()]);
+        assert!(usable(&none, found.get(..1).unwrap()).is_empty());
         let hosts = Hosts {
             listed: vec![HostRule::parse("127.0.0.1:80").unwrap()],
             asked: vec![],
         };
-        assert_eq!(usable(&hosts, Reach::Public, &found), found.get(..2).unwrap());
+        assert_eq!(usable(&hosts, &found), found.get(..2).unwrap());
+    }
+
+    #[test]
+    fn sb15_a_public_address_of_this_machine_is_not_used() {
+        let found: Vec<SocketAddr> = ["8.8.8.8:80", "8.8.4.4:80"].map(|text| text.parse().unwrap()).into();
+        let is_own = |address: IpAddr| address == found.first().unwrap().ip();
+        let usable = usable(&Hosts::default(), Reach::Public, &found, is_own);
+        assert_eq!(usable, found.get(1..).unwrap());
+        for (address, wanted) in [("127.0.0.1", true), ("127.9.9.9", true), ("203.0.113.77", false)] {
+            assert_eq!(is_of_this_machine(address.parse().unwrap()), wanted, "{address}");
+        }
     }
 
     #[test]
