@@ -236,7 +236,12 @@ describe("[PO16] a message to the owner", () => {
       assert.equal(found(job({ to: place })), "ask", JSON.stringify(place));
       assert.equal(found(job({ action: "update", to: place })), "ask", JSON.stringify(place));
     }
-    const asked = decide(job({ to: "test/default/dm/anna" }), { policy: policyOf(undefined, engine), mode: "auto", isOwners: true, ownPlaces: OWN });
+    const asked = decide(job({ to: "test/default/dm/anna" }), {
+      policy: policyOf(undefined, engine),
+      mode: "auto",
+      isOwners: true,
+      ownPlaces: OWN,
+    });
     assert(asked.verdict === "ask" && /a job that sends its answers to others/.test(asked.why));
   });
   test("a rule of the owner comes first", () => {
