@@ -15,12 +15,11 @@ mod limits;
 #[path = "bash/supervisor.rs"]
 mod supervisor;
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use common::{Lab, PATIENCE, is_running, tier, until};
+use common::{Lab, is_running, tier, until};
 use gsv_sandbox::Tier;
-use gsv_tools::{CallContext, Cancel, Progress, Supervisor};
+use gsv_tools::{CallContext, Cancel, Progress};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -305,50 +304,6 @@ async fn p6_2_live_output_is_sent_at_most_every_50_ms() {
     }
     assert_eq!(chunks.concat(), done["output"].as_str().unwrap());
     assert!(chunks.len() as u128 <= most, "{} parts, at most {most}", chunks.len());
-}
-
-/// A supervisor that goes on after its command, until it can open the pipe that its first argument names.
-const ENDLESS: &str = r#"
-pipe=$1; shift 4
-mkfifo "$pipe"
-setsid sh -c 'echo $$; read -r go; exec "$@" >/dev/null 2>&1' sh "$@"
-read -r end <"$pipe"
-"#;
-
-#[tokio::test]
-async fn p14_a_command_that_can_not_be_ended_is_listed_as_such() {
-    // Nothing about it depends on the sandbox, and it takes seconds.
-    if tier().is_some() {
-        return;
-    }
-    let lab = Lab::with(|config| {
-        config.supervisor = Supervisor::Program {
-            program: "/bin/sh".into(),
-            args: ["-c", ENDLESS, "sh"]
-                .map(OsString::from)
-                .into_iter()
-                .chain([config.workspace.join("pipe").into()])
-                .collect(),
-            limits: None,
-        };
-    });
-    let call = json!({"command": "sleep 300", "background": true});
-    let started = lab.call_with("Bash", call, CallContext::new("e")).await.unwrap();
-    assert_eq!(started["status"], "running");
-    let kill = json!({"action": "kill", "sessionId": "e"});
-    assert_eq!(lab.reason("Process", kill).await, "tool.failed");
-    let becomes = async |field: &str, value: &str| {
-        let list = || lab.ok("Process", json!({"action": "list"}));
-        let change = async { while list().await["sessions"][0][field] != value {} };
-        tokio::time::timeout(PATIENCE, change)
-            .await
-            .expect("it does not become so");
-    };
-    becomes("note", "it did not end when it was killed").await;
-    becomes("status", "running").await;
-    std::fs::write(lab.ws("pipe"), "end\n").unwrap();
-    // Nothing has said how it ended.
-    becomes("status", "unknown").await;
 }
 
 #[tokio::test]

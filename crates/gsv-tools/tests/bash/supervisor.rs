@@ -1,10 +1,13 @@
 //! The program that supervises a command, called as a node does.
 
+use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::common::is_running;
+use super::common::{Lab, PATIENCE, is_running, tier};
+use gsv_tools::{CallContext, Supervisor};
+use serde_json::json;
 use tempfile::TempDir;
 
 const HELPER: &str = env!("CARGO_BIN_EXE_gsv-tools-helper");
@@ -87,7 +90,7 @@ fn f20_an_orphan_of_a_command_stays_below_its_supervisor() {
     let mut pid = String::new();
     child.stdout.take().unwrap().read_to_string(&mut pid).unwrap();
     assert!(is_running(&pid));
-    let deadline = std::time::Instant::now() + super::common::PATIENCE;
+    let deadline = std::time::Instant::now() + PATIENCE;
     let orphan = || std::fs::read_to_string(dir.path().join("orphan")).unwrap_or_default();
     let parent = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", orphan().trim())).unwrap_or_default();
@@ -101,4 +104,48 @@ fn f20_an_orphan_of_a_command_stays_below_its_supervisor() {
     std::fs::write(dir.path().join("go"), "").unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(found, Some(child.id().to_string()));
+}
+
+/// A supervisor that goes on after its command, until it can open the pipe that its first argument names.
+const ENDLESS: &str = r#"
+pipe=$1; shift 4
+mkfifo "$pipe"
+setsid sh -c 'echo $$; read -r go; exec "$@" >/dev/null 2>&1' sh "$@"
+read -r end <"$pipe"
+"#;
+
+#[tokio::test]
+async fn p14_a_command_that_can_not_be_ended_is_listed_as_such() {
+    // Nothing about it depends on the sandbox, and it takes seconds.
+    if tier().is_some() {
+        return;
+    }
+    let lab = Lab::with(|config| {
+        config.supervisor = Supervisor::Program {
+            program: "/bin/sh".into(),
+            args: ["-c", ENDLESS, "sh"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([config.workspace.join("pipe").into()])
+                .collect(),
+            limits: None,
+        };
+    });
+    let call = json!({"command": "sleep 300", "background": true});
+    let started = lab.call_with("Bash", call, CallContext::new("e")).await.unwrap();
+    assert_eq!(started["status"], "running");
+    let kill = json!({"action": "kill", "sessionId": "e"});
+    assert_eq!(lab.reason("Process", kill).await, "tool.failed");
+    let becomes = async |field: &str, value: &str| {
+        let list = || lab.ok("Process", json!({"action": "list"}));
+        let change = async { while list().await["sessions"][0][field] != value {} };
+        tokio::time::timeout(PATIENCE, change)
+            .await
+            .expect("it does not become so");
+    };
+    becomes("note", "it did not end when it was killed").await;
+    becomes("status", "running").await;
+    std::fs::write(lab.ws("pipe"), "end\n").unwrap();
+    // Nothing has said how it ended.
+    becomes("status", "unknown").await;
 }
