@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn node(more: Value) -> NodeEntry {
+    fn node(more: &Value) -> NodeEntry {
         let mut entry = json!({
             "nodeId": "lap", "online": false, "hostCapabilities": [], "toolCapabilities": {}, "tools": ["Bash"]
         });
@@ -87,14 +87,14 @@ mod tests {
     fn om9_a_machine_that_is_away_says_how_many_calls_wait_for_it_and_until_when() {
         let wait =
             |until: u64| json!({"sessionKey": "agent:main:main", "tool": "lap__Bash", "since": 0, "until": until});
-        assert_eq!(offline_words(&node(json!({}))), "offline");
+        assert_eq!(offline_words(&node(&json!({}))), "offline");
         let at = |until: u64| clock(until);
         assert_eq!(
-            offline_words(&node(json!({"waiting": [wait(3_600_000)]}))),
+            offline_words(&node(&json!({"waiting": [wait(3_600_000)]}))),
             format!("offline, 1 call waits until {}", at(3_600_000))
         );
         assert_eq!(
-            offline_words(&node(json!({"waiting": [wait(7_200_000), wait(3_600_000)]}))),
+            offline_words(&node(&json!({"waiting": [wait(7_200_000), wait(3_600_000)]}))),
             format!("offline, 2 calls wait until {}", at(7_200_000))
         );
     }
