@@ -4,6 +4,10 @@
 use super::command_limits::CommandLimits;
 use super::meta::Ending;
 
+/// Folders whose files a sandbox keeps in memory, each in a file system of its own.
+#[cfg(target_os = "linux")]
+const MEMORY: [&str; 3] = ["/dev", "/run", "/var/tmp"];
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     memory_bytes: u64,
@@ -63,19 +67,52 @@ pub(super) fn excess(root: u32, limits: &CommandLimits) -> Option<Ending> {
     for pid in &pids {
         all.add(read(*pid, "status").map_or_else(Usage::default, |text| of_status(&text)));
     }
-    if all.excess(limits)? == Ending::Processes {
+    if all.processes > limits.processes {
         return Some(Ending::Processes);
     }
+    let files = in_files(&pids);
+    all.memory_bytes = all.memory_bytes.saturating_add(files);
+    all.excess(limits)?;
     // Exact numbers take longer, so they are read only when it matters.
     let exact = pids.iter().filter_map(|pid| {
         let shares = read(*pid, "smaps_rollup").and_then(|text| shares_of(&text));
         shares.or_else(|| Some(of_status(&read(*pid, "status")?).memory_bytes))
     });
     let exact = Usage {
-        memory_bytes: exact.fold(0, u64::saturating_add),
+        memory_bytes: exact.fold(files, u64::saturating_add),
         ..all
     };
     exact.excess(limits)
+}
+
+/// What the files that the sandbox keeps in memory use. A process that has opened none of them may be the one that wrote them, so the
+/// file systems are asked; what it has mapped of them counts twice. All processes of a command have the same ones; a process that does not let itself be looked into is passed over.
+#[cfg(target_os = "linux")]
+fn in_files(pids: &[u32]) -> u64 {
+    let of_folder = |pid: &u32, folder: &str| {
+        let inside = format!("/proc/{pid}/root{folder}");
+        let is_own = device(&inside)? != device(folder).unwrap_or_default();
+        is_own.then(|| in_memory(&inside)).flatten()
+    };
+    pids.iter()
+        .map(|pid| MEMORY.iter().filter_map(|folder| of_folder(pid, folder)).sum::<u64>())
+        .find(|bytes| *bytes > 0)
+        .unwrap_or_default()
+}
+
+#[cfg(target_os = "linux")]
+fn device(path: &str) -> Option<u64> {
+    Some(rustix::fs::stat(path).ok()?.st_dev)
+}
+
+/// `None`: the file system is not in memory.
+#[cfg(target_os = "linux")]
+fn in_memory(path: &str) -> Option<u64> {
+    const TMPFS: u64 = 0x0102_1994;
+    let found = rustix::fs::statfs(path).ok()?;
+    let used = found.f_blocks.checked_sub(found.f_bfree)?;
+    (u64::try_from(found.f_type).ok()? == TMPFS)
+        .then(|| used.saturating_mul(u64::try_from(found.f_bsize).unwrap_or_default()))
 }
 
 #[cfg(not(target_os = "linux"))]

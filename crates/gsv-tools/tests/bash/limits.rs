@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::common::{Lab, until};
+use super::common::{Lab, tier, until};
+use gsv_sandbox::Tier;
 use gsv_tools::{CommandLimits, Supervisor};
 use serde_json::{Value, json};
 
@@ -70,6 +71,36 @@ async fn sb19_a_command_that_takes_too_much_memory_is_ended() {
     let lab = lab();
     dies(&lab, HOG, "limit.memory: ").await;
     dies(&lab, &format!("setsid sh -c '{HOG}' & sleep 60"), "limit.memory: ").await;
+}
+
+#[tokio::test]
+async fn sb19_files_that_the_sandbox_keeps_in_memory_count() {
+    if tier() != Some(Tier::Bubblewrap) {
+        return;
+    }
+    let lab = lab();
+    let fill = |folder: &str, bytes: u32| format!("head -c {bytes} /dev/zero >{folder}/x");
+    for folder in ["/dev/shm", "/dev", "/run", "/var/tmp"] {
+        dies(
+            &lab,
+            &format!("{}; sleep 60", fill(folder, 100_000_000)),
+            "limit.memory: ",
+        )
+        .await;
+    }
+    let both = format!("{}; {}", fill("/run", 40_000_000), fill("/dev/shm", 40_000_000));
+    dies(&lab, &format!("{both}; sleep 60"), "limit.memory: ").await;
+    let some = format!(
+        "{}; {}; sleep 0.5",
+        fill("/run", 10_000_000),
+        fill("/dev/shm", 10_000_000)
+    );
+    let ended = lab.ok("Bash", json!({"command": some})).await;
+    assert_eq!(
+        (&ended["status"], ended.get("note")),
+        (&json!("completed"), None),
+        "{ended}"
+    );
 }
 
 #[tokio::test]
