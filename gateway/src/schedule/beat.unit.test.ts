@@ -134,6 +134,10 @@ describe("[HB3] [HB4] what HEARTBEAT.md asks for", () => {
       "look",
       "every:",
       "file_changed:",
+      // To read a long length takes the square of the time.
+      `every: ${"1".repeat(60_000)}`,
+      `every: 1h${" ".repeat(60_000)}x`,
+      `file_changed: ${"a".repeat(1_000)}`,
     ]) {
       const read = readInstructions(`---\n${line}\n---\n- look`);
       assert.ok(read.kind === "wrong" && read.problem.includes(line.trim().slice(0, 5)), line);

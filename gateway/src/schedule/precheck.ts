@@ -21,6 +21,7 @@ export type Instructions =
 export type Marks = Readonly<Record<string, number | string>>;
 
 const MAX_CONDITIONS = 20;
+const MAX_CONDITION_CHARS = 1_000;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 const DAY_MS = 86_400_000;
@@ -46,6 +47,7 @@ export function readInstructions(text: string): Instructions {
   return { kind: "tasks", conditions };
 }
 function conditionOf(text: string): Condition | undefined {
+  if (text.length > MAX_CONDITION_CHARS) return undefined;
   const [, name, given] = /^(\w+):\s*(.+)$/.exec(text) ?? [];
   const value = given?.replace(/^(["'])(.*)\1$/, "$2").trim();
   if (value === undefined || value === "") return undefined;

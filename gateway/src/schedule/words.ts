@@ -16,8 +16,11 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
 ];
 const NUMBERS: Readonly<Record<string, string>> = { a: "1", an: "1", one: "1", two: "2", three: "3", half: "0.5" };
 
+/** What is longer is no length: to look for parts takes the square of the time. */
+const MAX_LENGTH_CHARS = 128;
 /** `2h30m`, `90 minutes`, `1 day 2 hours`. Undefined: it is no length. */
 export function readLength(text: string): number | undefined {
+  if (text.length > MAX_LENGTH_CHARS) return undefined;
   const said = text.trim().toLowerCase();
   const parts = [...said.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)\s*(?:,|and\b)?\s*/g)];
   if (parts.length === 0 || parts.map(([whole]) => whole).join("") !== said) return undefined;
@@ -57,7 +60,7 @@ export function readTime(text: string, now: number, tz: string): number | undefi
   return exactTime(said, tz) ?? relativeTime(words, now) ?? dayAndClock(words, now, tz);
 }
 function exactTime(said: string, tz: string): number | undefined {
-  const match = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,3})?)?\s*(Z|[+-]\d{2}:?\d{2})?$/i.exec(said);
+  const match = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,3})?)?\s*(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)?$/i.exec(said);
   if (match === null) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0] = match.slice(1, 6).map(Number);
   const [second, zone] = [Number(match[6] ?? "0"), match[7]];

@@ -28,6 +28,9 @@ describe("[SC9] times in words", () => {
     ["noon", "2026-11-22T11:00:00Z"],
     ["midnight", "2026-11-22T23:00:00Z"],
     ["12am", "2026-11-22T23:00:00Z"],
+    ["2026-11-23T09:00+14:00", "2026-11-22T19:00:00Z"],
+    ["2026-11-23T09:00+15:00", undefined],
+    ["2026-11-23T09:00-05:60", undefined],
     ["12pm", "2026-11-22T11:00:00Z"],
     ["friday 17:30", "2026-11-27T16:30:00Z"],
     ["on fri at noon", "2026-11-27T11:00:00Z"],
@@ -74,6 +77,8 @@ describe("[SC9] times in words", () => {
       ["30", undefined],
       ["30m!", undefined],
       ["-5m", undefined],
+      ["1h".repeat(64), 64 * 3_600_000],
+      ["1h".repeat(65), undefined],
     ] as const)
       assert.equal(readLength(words), ms, words);
   });
