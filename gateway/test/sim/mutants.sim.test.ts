@@ -37,7 +37,7 @@ interface Verdict {
   readonly ok: boolean;
   readonly error?: string;
 }
-const HUNT_MS = 240_000;
+const HUNT_MS = 600_000;
 /** Runs until a promise is broken. A hunt that reaches its time limit proves nothing, so it fails. */
 function hunt(home: string, { first }: Mutant): Promise<Verdict> {
   return new Promise((resolve, reject) => {
