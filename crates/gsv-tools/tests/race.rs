@@ -4,7 +4,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can't go on has failed"
+    clippy::print_stdout,
+    reason = "a test that can't go on has failed; a slow lane says what it has tried"
 )]
 
 mod common;
