@@ -114,6 +114,8 @@ export function dueAt(call: OpenCall): number {
   if (call.status === "in_grace") return Math.min(call.deadline, call.graceUntil);
   return call.status === "awaiting_node" && call.told === undefined ? Math.min(call.deadline, tellAt(call)) : call.deadline;
 }
+/** When the first of the calls is due; never called without one. */
+export const callsDeadline = (calls: readonly OpenCall[]): number => Math.min(...calls.map(dueAt));
 
 /** The call waits for the owner's word. `code` and the times are of the question. */
 export function awaitApproval(

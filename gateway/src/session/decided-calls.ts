@@ -17,7 +17,8 @@ import { isForeign, type Taint, taintMark } from "../ports/taint.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
-import { callIdOf, type RunCore, type State } from "./machine/state.ts";
+import { callIdOf } from "./machine/ids.ts";
+import type { RunCore, State } from "./machine/state.ts";
 import { modeAt } from "./mode.ts";
 import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
 

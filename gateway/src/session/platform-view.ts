@@ -4,7 +4,8 @@
  */
 import type { GatewayPort } from "../ports/gateway.ts";
 import { isReplyOpen } from "./effects/reply.ts";
-import { activeRun, replyName, type State } from "./machine/state.ts";
+import { replyName } from "./machine/ids.ts";
+import { activeRun, type State } from "./machine/state.ts";
 import type { Delta } from "./publisher.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 

@@ -1,6 +1,7 @@
 /** Computes when a session must wake next, and whether its deadline has passed. Times are ms on the session's clock. PURE. */
 import { LIMITS } from "./machine/limits.ts";
-import { archiveEffectId, modelEffectId, type Run } from "./machine/state.ts";
+import { archiveEffectId, modelEffectId } from "./machine/ids.ts";
+import type { Run } from "./machine/state.ts";
 
 /** The effects that the pump is running. */
 export interface UnderWay {

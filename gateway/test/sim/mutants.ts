@@ -212,7 +212,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[K27] two compactions share the place of what was learnt",
-    file: machine("state"),
+    file: machine("ids"),
     find: "memoryEffectId = (ordinal: number)",
     put: "memoryEffectId = (ordinal: number, _same = (ordinal = 1))",
   },

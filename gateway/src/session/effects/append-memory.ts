@@ -2,7 +2,8 @@
 import type { MemoryFiles } from "../../ports/memory.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import { MEMORY_QUARANTINE, memoryPath, type State } from "../machine/state.ts";
+import { MEMORY_QUARANTINE, memoryPath } from "../machine/ids.ts";
+import type { State } from "../machine/state.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 export interface AppendPorts {

@@ -8,7 +8,8 @@ import type { GsvError, Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { MessageRow } from "../machine/log.ts";
-import { archiveEffectId, type State } from "../machine/state.ts";
+import { archiveEffectId } from "../machine/ids.ts";
+import type { State } from "../machine/state.ts";
 import { summaryMessage } from "../view.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 

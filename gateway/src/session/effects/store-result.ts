@@ -2,7 +2,8 @@
 import type { Result } from "../../ports/result.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import { resultPath, type State } from "../machine/state.ts";
+import { resultPath } from "../machine/ids.ts";
+import type { State } from "../machine/state.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
 /** Files of an agent. Writing the same again is harmless. */

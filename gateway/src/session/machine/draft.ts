@@ -7,7 +7,8 @@ import { addSum, NO_REPORT, type SpendSum } from "../../ports/spend.ts";
 import type { Answer, ArchiveEnd, Event, EventBody, Stamp } from "./event.ts";
 import type { Effect } from "./effect.ts";
 import { hasEvent, isMessageRow, type LogRow, type MessageRow, type NoticeRow, seqSpan, type UserRow } from "./log.ts";
-import { deliverEffectId, type QueuedMessage, type State } from "./state.ts";
+import { deliverEffectId } from "./ids.ts";
+import type { QueuedMessage, State } from "./state.ts";
 import { type TransitionName, transitionOf } from "./transitions.ts";
 
 export type QueueOp =

@@ -8,7 +8,8 @@ import type { Effect, EffectOf } from "./effect.ts";
 import { CLOSED_CALLS, LIMITS, OUTBOX_EFFECTS } from "./limits.ts";
 import { hasEvent, isMessageRow, type LogRow, seqSpan } from "./log.ts";
 import { isAbove, OWNER } from "../../ports/taint.ts";
-import { archiveEffectId, dispatchEffectId, modelEffectId, type State } from "./state.ts";
+import { archiveEffectId, dispatchEffectId, modelEffectId } from "./ids.ts";
+import type { State } from "./state.ts";
 
 export class InvariantError extends Error {
   override readonly name = "InvariantError";

@@ -16,7 +16,8 @@ import { limitExpired } from "./phase/limit.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
-import { archiveEffectId, isRunning, modelEffectId, type State } from "./state.ts";
+import { archiveEffectId, modelEffectId } from "./ids.ts";
+import { isRunning, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
 

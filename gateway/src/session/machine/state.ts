@@ -33,7 +33,7 @@ import type { GsvError } from "../../ports/result.ts";
 import type { Approval } from "../../calls/approval.ts";
 import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
-import { dueAt, type OpenCall } from "../../calls/open-call.ts";
+import type { OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
 import type { Repeats } from "./repeats.ts";
 
@@ -391,23 +391,6 @@ export const newborn = ({ identity, sessionId, wall }: Birth): State => ({
   compactions: 0,
 });
 
-// ---------------------------------------------------------------- names that derive from the state
-
-export const modelEffectId = (run: Pick<Thinking, "ordinal" | "step" | "attempt">): string =>
-  `r${run.ordinal}/t${run.step}/m${run.attempt}`;
-export const dispatchEffectId = (run: Pick<RunCore, "ordinal" | "step">, call: Pick<OpenCall, "index" | "dispatch">): string =>
-  `r${run.ordinal}/t${run.step}/d${call.index}.${call.dispatch}`;
-/** Of the one effect that an archive has open. */
-export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt" | "stage">): string =>
-  `${run.stage === "archive" ? "a" : "s"}${run.ordinal}/${run.attempt}`;
-/** When the first of the calls is due; never called without one. */
-export const callsDeadline = (calls: readonly OpenCall[]): number => Math.min(...calls.map(dueAt));
-export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
-/** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
-/** Where memories wait for the owner. */
-export const MEMORY_QUARANTINE = "memory/quarantine/";
-export const memoryPath = (date: string): string => `memory/${date}.md`;
-export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
 /** The phase for clients, which know neither archives with a waiting run nor paused runs; a run with a question is `acting` for them. */
 export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archiving" => {
   if (run.phase === "paused") return "acting";
@@ -419,30 +402,3 @@ export const activeRun = (run: Run): ActiveRun | WaitingRun | undefined => {
   if (isRunning(run)) return run;
   return run.phase === "archiving" ? run.resume : undefined;
 };
-/** One per run, because a run ends exactly once. */
-export const replyName = (ref: string, ordinal: number): string => `${ref}/r${ordinal}`;
-export const deliverEffectId = (upto: number): string => `deliver/${upto}`;
-export const cancelEffectId = (count: number): string => `cancel/${count}`;
-export const approvalsEffectId = (revision: number): string => `approvals/${revision}`;
-export const waitsEffectId = (revision: number): string => `waits/${revision}`;
-export const storeEffectId = (callId: string): string => `store/${callId}`;
-/** Rule G1. Unique in the gateway, because `ref` is. */
-export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, index: number): string =>
-  `${ref}/r${run.ordinal}/${run.step}/${index}`;
-/** The id that providers see; every one of them takes these characters. */
-export const providerCallId = (run: Pick<RunCore, "ordinal" | "step">, index: number): string => `call_${run.ordinal}_${run.step}_${index}`;
-/** Of a question about a run's limit, before this model call. */
-export const limitCallId = (ref: string, run: Pick<WaitingRun, "ordinal" | "step" | "attempt">): string =>
-  `${ref}/r${run.ordinal}/${run.step}/limit${run.attempt}`;
-/** Where the full text of a long result is kept, under the agent's folder (G4). */
-export const resultPath = (callId: string): string => `results/${callId.replaceAll("/", "-")}.txt`;
-
-/** True for a call id that this session made at some time. */
-export function isOwnCallId(state: Pick<State, "identity" | "runCount">, callId: string): boolean {
-  const parts = callId.split("/");
-  if (parts.length !== 4 || parts[0] !== state.identity.ref) return false;
-  const ordinal = /^r([1-9][0-9]{0,14})$/.exec(parts[1] ?? "");
-  return (
-    ordinal !== null && Number(ordinal[1]) <= state.runCount && /^[0-9]{1,9}$/.test(parts[2] ?? "") && /^[0-9]{1,9}$/.test(parts[3] ?? "")
-  );
-}

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Bench } from "../../../test/session/machine-bench.ts";
-import { activeRun, archiveEffectId, isOwnCallId, shownState } from "./state.ts";
+import { archiveEffectId, isOwnCallId } from "./ids.ts";
+import { activeRun, shownState } from "./state.ts";
 
 test("[G1] a call id is a session's own when it names the session and a run that has begun", () => {
   const state = { identity: { ref: "ref0000000" }, runCount: 2 } as unknown as Parameters<typeof isOwnCallId>[0];

@@ -23,9 +23,9 @@ import { PROCESSES } from "../machine/limits.ts";
 import { textOf } from "../../ports/messages.ts";
 import { NATIVE_PREFIX } from "../../tools/registry.ts";
 import type { DispatchTool, Effect } from "../machine/effect.ts";
+import { archiveEffectId } from "../machine/ids.ts";
 import {
   type Acting,
-  archiveEffectId,
   type Archiving,
   type ClosedCall,
   type Idle,

@@ -1,5 +1,5 @@
 /** The phase `acting`, with open calls: results, nodes that disconnect and return, deadlines. A call ends exactly once. Pure. */
-import { isHeldBack, nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
+import { callsDeadline, isHeldBack, nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
 import {
   expired,
   handingOver,
@@ -15,16 +15,8 @@ import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messa
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES, PROCESSES } from "../limits.ts";
-import {
-  type Acting,
-  callsDeadline,
-  type ClosedCall,
-  dispatchEffectId,
-  isOwnCallId,
-  providerCallId,
-  resultPath,
-  storeEffectId,
-} from "../state.ts";
+import { dispatchEffectId, isOwnCallId, providerCallId, resultPath, storeEffectId } from "../ids.ts";
+import type { Acting, ClosedCall } from "../state.ts";
 import { repeatNote } from "../repeats.ts";
 import { cutMiddle, fitImages, jsonBytes } from "../text.ts";
 import { approvalAnswered, closedAsDenied } from "./approving.ts";

@@ -2,7 +2,8 @@
 import { backoffMs, withJitter } from "../../../../../protocol/runtime/backoff.ts";
 import { type Draft, open, status, take } from "../draft.ts";
 import { LIMITS } from "../limits.ts";
-import { type ArchiveIntent, archiveEffectId, type Archiving, type CutPlan, type Thinking } from "../state.ts";
+import { archiveEffectId } from "../ids.ts";
+import type { ArchiveIntent, Archiving, CutPlan, Thinking } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { freshStart } from "./turnover.ts";
 

@@ -7,18 +7,8 @@ import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from 
 import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
 import { CANCEL_CALLS, CLOSED_CALLS, LIMITS } from "../limits.ts";
-import {
-  type Acting,
-  type ActiveRun,
-  cancelEffectId,
-  dispatchEffectId,
-  type IncomingMessage,
-  modelEffectId,
-  providerCallId,
-  replyName,
-  type RunCore,
-  type Shortage,
-} from "../state.ts";
+import { cancelEffectId, dispatchEffectId, modelEffectId, providerCallId, replyName } from "../ids.ts";
+import type { Acting, ActiveRun, IncomingMessage, RunCore, Shortage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { asked, endQuestion, isAwaiting } from "./questions.ts";
 import { openReply } from "./replies.ts";

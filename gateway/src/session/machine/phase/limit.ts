@@ -8,16 +8,8 @@ import type { MoreOffer } from "../../../ports/spend.ts";
 import { type Draft, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LIMITS } from "../limits.ts";
-import {
-  type Acting,
-  type Extra,
-  limitCallId,
-  type Paused,
-  type RunCore,
-  type Shortage,
-  type Thinking,
-  type WaitingRun,
-} from "../state.ts";
+import { limitCallId } from "../ids.ts";
+import type { Acting, Extra, Paused, RunCore, Shortage, Thinking, WaitingRun } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget } from "./ending.ts";
 import { ask, asked, endQuestion, newQuestion } from "./questions.ts";

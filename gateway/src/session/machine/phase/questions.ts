@@ -4,7 +4,8 @@ import { questionText } from "../../../calls/shown-call.ts";
 import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";
 import { type Draft, appendNotice, open, settle } from "../draft.ts";
 import { ENDED_QUESTIONS, LIMITS } from "../limits.ts";
-import { approvalsEffectId, type EndedQuestion, type Paused, type Run, type RunCore } from "../state.ts";
+import { approvalsEffectId } from "../ids.ts";
+import type { EndedQuestion, Paused, Run, RunCore } from "../state.ts";
 import { openReply } from "./replies.ts";
 
 /** The codes of the questions that wait. */

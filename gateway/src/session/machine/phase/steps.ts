@@ -1,7 +1,8 @@
 /** Starts the model calls of a run: another attempt at a step, or the next step after the last result. PURE. */
 import { type Draft, open, take } from "../draft.ts";
 import { LIMITS } from "../limits.ts";
-import { modelEffectId, type RunCore, type Thinking, type WaitingRun } from "../state.ts";
+import { modelEffectId } from "../ids.ts";
+import type { RunCore, Thinking, WaitingRun } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 
 export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;

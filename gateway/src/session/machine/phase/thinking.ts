@@ -1,5 +1,5 @@
 /** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
-import { awaitApproval, isAwaitingNode, isHeldBack, type OpenCall, planCall } from "../../../calls/open-call.ts";
+import { callsDeadline, awaitApproval, isAwaitingNode, isHeldBack, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { SpendSum } from "../../../ports/spend.ts";
@@ -9,16 +9,8 @@ import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
 import type { CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
-import {
-  type Acting,
-  type ActiveRun,
-  callIdOf,
-  callsDeadline,
-  modelEffectId,
-  providerCallId,
-  type Thinking,
-  type WaitingRun,
-} from "../state.ts";
+import { callIdOf, modelEffectId, providerCallId } from "../ids.ts";
+import type { Acting, ActiveRun, Thinking, WaitingRun } from "../state.ts";
 import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
 import { saysNothing } from "../../../prompt/heartbeat.ts";
 import { dispatchOf, planOf } from "./approving.ts";

@@ -4,17 +4,8 @@
  */
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
-import {
-  type Archiving,
-  mediaEffectId,
-  MEMORY_QUARANTINE,
-  memoryEffectId,
-  memoryPath,
-  NO_USAGE,
-  type Summary,
-  type Thinking,
-  type WaitingRun,
-} from "../state.ts";
+import { mediaEffectId, MEMORY_QUARANTINE, memoryEffectId, memoryPath } from "../ids.ts";
+import { type Archiving, NO_USAGE, type Summary, type Thinking, type WaitingRun } from "../state.ts";
 import { counted, head } from "../text.ts";
 import { isForeign, taintText } from "../../../ports/taint.ts";
 import type { TransitionName } from "../transitions.ts";

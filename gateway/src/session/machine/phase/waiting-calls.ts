@@ -3,7 +3,8 @@ import { awaitNode, type CallPlan, isAwaitingNode, nodeOf, type OpenCall, tellAt
 import { durationText } from "../../../calls/wait.ts";
 import { isForeign } from "../../../ports/taint.ts";
 import { type Draft, appendNotice, settle, status, take } from "../draft.ts";
-import { type Acting, dispatchEffectId, type RunCore } from "../state.ts";
+import { dispatchEffectId } from "../ids.ts";
+import type { Acting, RunCore } from "../state.ts";
 import { openReply } from "./replies.ts";
 
 /** Until `until` at most, on the session's clock. */

@@ -7,7 +7,8 @@ import { awaitApproval, isAwaitingNode, type OpenCall, planCall, sameTarget, typ
 import { type Draft, open, settle } from "../draft.ts";
 import type { EventOf, LookedCall, PresentDecision } from "../event.ts";
 import { LIMITS } from "../limits.ts";
-import { type Acting, type Run, waitsEffectId } from "../state.ts";
+import { waitsEffectId } from "../ids.ts";
+import type { Acting, Run } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { withCalls } from "./acting.ts";
 import { dispatchOf, planOf, targetOf } from "./approving.ts";
