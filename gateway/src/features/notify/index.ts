@@ -2,10 +2,9 @@
  * What the owner should know (gateway/spec/notifications.md). Two parts: `notifyFeature` takes notifications and stands before the
  * features that tell something; `notificationsFeature` tells them, and needs channels and machines.
  */
+import { afterTimeout } from "../../../../protocol/runtime/within.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
-import { isHeld, quietHours } from "../../notify/places.ts";
-import { quietUntil } from "../../notify/quiet.ts";
 import type { NotifyPort, NotifyRowsPort } from "../../ports/notify.ts";
 import { succeed } from "../../ports/result.ts";
 import { Desktops } from "./desktops.ts";
@@ -61,34 +60,19 @@ export const notifyFeature: FeatureDefinition<TakerPorts, NotifyPort & NotifyRow
   },
 };
 
-/** Rows that are looked at for the next deadline. */
-const LOOKED_AT = 100;
-
 export const notificationsFeature: FeatureDefinition<NotificationsPorts, object> = {
   name: "notifications",
   create(ports) {
-    const { arm, background, config, connections, notifyRows, now } = ports;
+    const { arm, background, connections, notifyRows } = ports;
     const desktops = new Desktops({ connections, nodes: ports.nodes, after: ports.after });
-    const teller = new Teller({ ...ports, desktops });
-    const next = (): number | undefined => {
-      const rows = notifyRows.waiting(LOOKED_AT);
-      if (rows.length === 0) return undefined;
-      const at = now();
-      const settings = config.effective();
-      const hours = quietHours(settings);
-      const quiet = rows.some(({ dueAt }) => dueAt <= at) && hours.ok ? quietUntil(hours.value, at) : undefined;
-      const times = rows.map(({ kind, dueAt, body }) =>
-        dueAt > at || quiet === undefined || body.now || !isHeld(settings, kind) ? dueAt : Math.max(dueAt, quiet),
-      );
-      return Math.min(...times);
-    };
+    const teller = new Teller({ ...ports, desktops, timer: afterTimeout });
     notifyRows.onTaken(() => {
       // After the transaction of the caller. The alarm stands for what is killed here.
       background(
         "tell_notification",
-        Promise.resolve().then(async () => {
+        Promise.resolve().then(() => {
           arm();
-          await teller.run();
+          teller.start();
         }),
       );
     });
@@ -100,7 +84,7 @@ export const notificationsFeature: FeatureDefinition<NotificationsPorts, object>
           succeed(desktops.answered(principal.id, showId, problem) ? { ok: true } : { ok: true, dropped: true }),
       },
       gone: ({ principal }) => desktops.gone(principal.id),
-      alarms: [{ name: "notifications", next, run: () => teller.run() }],
+      alarms: [{ name: "notifications", next: () => teller.next(), run: () => teller.start() }],
     };
   },
 };

@@ -62,8 +62,10 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
     "notifications.test": async (_caller, { kind = "job" }) => {
       const key = `test:${ids.name(12)}`;
       const id = notify.tell({ kind, key, cause: key, text: TEST_TEXT, now: true });
-      await teller.run();
-      const row = id === undefined ? undefined : notifyRows.find(id);
+      if (id === undefined) return fail("internal");
+      teller.start();
+      await teller.ended(id);
+      const row = notifyRows.find(id);
       return row === undefined ? fail("internal") : succeed({ notification: shown(row) });
     },
   };

@@ -1,8 +1,9 @@
 /**
  * Tells notifications at their time (rules NT3-NT7). What is told has an id that is made from the row, so that it can be sent again, and
- * a desktop is noted before it is asked. One that cannot be told now waits; no other waits for it.
+ * a desktop is noted before it is asked. Each notification is told on its own: no other, and no alarm, waits for a place that is slow.
  */
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 import { verbatim } from "../../calls/shown-call.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { digestText, firstLine } from "../../notify/digest.ts";
@@ -17,13 +18,18 @@ import type { Desktops } from "./desktops.ts";
 import type { NotificationsPorts } from "./ports.ts";
 
 export interface TellerPorts extends NotificationsPorts {
-  readonly desktops: Desktops;
+  readonly desktops: Pick<Desktops, "able" | "show">;
+  readonly timer: After;
 }
-/** Told in one look; the alarm comes again at once when there are more. */
+/** Told at the same time. */
 const AT_ONCE = 20;
 const LOOKED_AT = 100;
 const RETRY_MIN_MS = 2_000;
 const RETRY_MAX_MS = 300_000;
+/** A channel or a conversation that has not answered by then is asked again later. */
+const ANSWER_MS = 30_000;
+/** The alarm looks this often at notifications that are being told: it tells them again after the instance has been killed. */
+const LOOK_AGAIN_MS = 60_000;
 const DESKTOP = "desktop/";
 const MAIN_WAY = "main";
 const DESKTOP_CHARS = 240;
@@ -35,41 +41,70 @@ const HELD_MS = 60_000;
 
 export class Teller {
   readonly #ports: TellerPorts;
-  #running: Promise<void> | undefined;
-  #again = false;
+  /** What is being told, with its end and the time of the alarm's next look. Memory only: the rows wait until they have been told. */
+  readonly #telling = new Map<number, { readonly ended: Promise<void>; lookAt: number }>();
 
   constructor(ports: TellerPorts) {
     this.#ports = ports;
   }
 
-  /** Tells what is due. Calls that come meanwhile are served by one more look. */
-  run(): Promise<void> {
-    if (this.#running !== undefined) {
-      this.#again = true;
-      return this.#running;
+  /** Starts to tell what is due. */
+  start(): void {
+    const { background, now } = this.#ports;
+    const lookAt = now() + LOOK_AGAIN_MS;
+    for (const telling of this.#telling.values()) if (telling.lookAt <= now()) telling.lookAt = lookAt;
+    for (const row of this.#due()) {
+      const ended = Promise.resolve()
+        .then(() => this.#tellOrWait(row))
+        .finally(() => this.#ended(row.id));
+      this.#telling.set(row.id, { ended, lookAt });
+      background("tell_notification", ended);
     }
-    this.#running = this.#looks().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
   }
-  async #looks(): Promise<void> {
-    do {
-      this.#again = false;
-      await Promise.all(this.#due().map((row) => this.#tellOrWait(row)));
-    } while (this.#again);
+  #ended(id: number): void {
+    const wasFull = this.#telling.size >= AT_ONCE;
+    this.#telling.delete(id);
+    if (wasFull) this.start();
     this.#ports.arm();
+  }
+  /** Resolves when the notification is not being told any more. */
+  async ended(id: number): Promise<void> {
+    await this.#telling.get(id)?.ended;
+  }
+
+  /** When the alarm must look next. */
+  next(): number | undefined {
+    const { notifyRows, now } = this.#ports;
+    const at = now();
+    const isFull = this.#telling.size >= AT_ONCE;
+    const rows = notifyRows.waiting(LOOKED_AT);
+    const quiet = rows.some(({ dueAt }) => dueAt <= at) ? this.#quietUntil(at) : undefined;
+    const times = rows.flatMap((row) => {
+      const { id, dueAt } = row;
+      const lookAt = this.#telling.get(id)?.lookAt;
+      if (lookAt !== undefined) return [lookAt];
+      if (isFull) return [];
+      return [quiet !== undefined && dueAt <= at && this.#mayBeHeld(row) ? quiet : dueAt];
+    });
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+  #quietUntil(at: number): number | undefined {
+    const hours = quietHours(this.#ports.config.effective());
+    return hours.ok ? quietUntil(hours.value, at) : undefined;
+  }
+  /** Quiet hours hold it back. */
+  #mayBeHeld({ kind, body }: NotificationRow): boolean {
+    return body.now !== true && isHeld(this.#ports.config.effective(), kind);
   }
 
   #due(): readonly NotificationRow[] {
     const { notifyRows, config, now } = this.#ports;
     const at = now();
     const settings = config.effective();
-    const hours = quietHours(settings);
-    const isQuiet = hours.ok && quietUntil(hours.value, at) !== undefined;
+    const isQuiet = this.#quietUntil(at) !== undefined;
     const due = notifyRows
       .waiting(LOOKED_AT)
-      .filter(({ dueAt, kind, body }) => dueAt <= at && (!isQuiet || body.now === true || !isHeld(settings, kind)));
+      .filter((row) => row.dueAt <= at && !this.#telling.has(row.id) && !(isQuiet && this.#mayBeHeld(row)));
     // What was held back for the same place is told together.
     const groups = Map.groupBy(due, (row) => {
       const { id, kind, agentId, createdAt, body } = row;
@@ -79,7 +114,7 @@ export class Teller {
       const about = waysOf(place).length > 1 ? (body.about ?? "") : "";
       return JSON.stringify([place, agentId, body.inSession ?? "", body.toldSession ?? "", about]);
     });
-    return [...groups.values()].slice(0, AT_ONCE).flatMap(([first, ...others]) => {
+    return [...groups.values()].slice(0, AT_ONCE - this.#telling.size).flatMap(([first, ...others]) => {
       if (first === undefined) return [];
       if (others.length > 0)
         notifyRows.merge(
@@ -156,7 +191,7 @@ export class Teller {
       const message = { callId: `notify/${id}/${failures.length}`, target: place, text: verbatim(text) };
       notifyRows.asked(id, way);
       const sending = channelsOut.notify({ ...message, ...(question === undefined ? {} : { question }) });
-      const sent = await sending.catch((error: unknown) => {
+      const sent = await this.#answer(sending).catch((error: unknown) => {
         // It may have the message: it gets the same one again, a few times.
         if (tries < MAX_TRIES) throw error;
         return failure("channel.failed", `The channel ${place.channel} does not answer.`);
@@ -193,9 +228,14 @@ export class Teller {
       const identity = sessions.takeUp(main, now());
       // Others of its cause do not join a text that may be in the conversation already.
       notifyRows.asked(id, MAIN_WAY);
-      await ask(main.key, (session) => session.note({ identity, key, text }));
+      await this.#answer(ask(main.key, (session) => session.note({ identity, key, text })));
     }
     return named === undefined ? MAIN_WAY : named.key;
+  }
+  #answer<T>(answer: Promise<T>): Promise<T> {
+    return within(this.#ports.timer, ANSWER_MS, answer, () => {
+      throw new Error("there is no answer");
+    });
   }
   #owners(key: string): NamedSession | undefined {
     const { config, sessions } = this.#ports;

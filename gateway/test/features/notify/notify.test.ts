@@ -264,6 +264,33 @@ describe("[NT7] a gateway that is killed", () => {
   });
 });
 
+test("[NT6] a channel that does not answer holds up neither another notification nor the alarm", async () => {
+  const sent = useWhatsapp();
+  await annAndBobWrite(stage, sent);
+  const real = vi.mocked(parts.channel).getMockImplementation();
+  let asks = 0;
+  vi.spyOn(parts, "channel").mockImplementation((env, name) => {
+    const service = real?.(env, name);
+    const send = (): Promise<never> => {
+      asks++;
+      return new Promise(() => undefined);
+    };
+    return service && { ...service, send };
+  });
+  await set("job", "last");
+  stage.peer.ask("notifications.test", { kind: "job" });
+  await eventually(() => expect(asks).toBe(1));
+  await fails();
+  await eventually(async () => {
+    await alarm();
+    expect(await told()).toHaveLength(1);
+  });
+  pass(stage, 2 * MINUTE);
+  await alarm();
+  expect(asks).toBe(1);
+  expect((await listed()).waiting).toBe(1);
+});
+
 describe("[NT8] a desktop", () => {
   test("of the machine that connected last shows the first line, and a machine that can't is not asked", async () => {
     useWhatsapp();
