@@ -24,7 +24,7 @@ export const notifyFeature: FeatureDefinition<TakerPorts, NotifyPort & NotifyRow
   name: "notify",
   migrations: NOTIFY_MIGRATIONS,
   create({ config, database, now, scrub }) {
-    const store = new NotifyStore(database);
+    const store = new NotifyStore(database, scrub);
     let wake: (id: number) => void = () => undefined;
     return {
       offers: {
@@ -42,7 +42,7 @@ export const notifyFeature: FeatureDefinition<TakerPorts, NotifyPort & NotifyRow
             const row = store.find(Number(id));
             if (row === undefined) return true;
             // The report may come before the telling has ended.
-            store.failed(row.id, row.toldIn ?? row.body.asked ?? "last", scrub(error));
+            store.failed(row.id, row.toldIn ?? row.body.asked ?? "last", error);
             if (row.state === "told") {
               store.again(row.id, now());
               wake(row.id);

@@ -34,9 +34,12 @@ type Rows = Omit<NotifyRowsPort["notifyRows"], "onTaken">;
 
 export class NotifyStore implements Rows {
   readonly #db: Database;
+  /** Masks stored secrets. */
+  readonly #scrub: (text: string) => string;
 
-  constructor(db: Database) {
+  constructor(db: Database, scrub: (text: string) => string) {
     this.#db = db;
+    this.#scrub = scrub;
   }
 
   /** Undefined: the key is known. */
@@ -92,11 +95,13 @@ export class NotifyStore implements Rows {
   }
   #bound(): void {
     const { sql } = this.#db;
-    run(
+    const over = all<{ id: number }>(
       sql,
-      "UPDATE notifications SET state = 'dropped' WHERE id IN (SELECT id FROM notifications WHERE state = 'waiting' ORDER BY id DESC LIMIT -1 OFFSET ?)",
+      "SELECT id FROM notifications WHERE state = 'waiting' ORDER BY id DESC LIMIT -1 OFFSET ?",
       MAX_WAITING,
     );
+    // What waits with one that is dropped is never told either.
+    for (const { id } of over) run(sql, "UPDATE notifications SET state = 'dropped' WHERE id = ? OR with_id = ?", id, id);
     run(
       sql,
       `DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE state <> 'waiting'
@@ -139,7 +144,7 @@ export class NotifyStore implements Rows {
   failed(id: number, way: string, why: string): void {
     const { failures = [] } = this.#bodyOf(id);
     const isKnown = failures.some((failure) => failure.way === way);
-    const more = isKnown || failures.length >= MAX_FAILURES ? failures : [...failures, { way, why: why.slice(0, MAX_WHY) }];
+    const more = isKnown || failures.length >= MAX_FAILURES ? failures : [...failures, { way, why: this.#scrub(why).slice(0, MAX_WHY) }];
     this.#write(id, { ...this.#bodyOf(id), failures: more });
   }
   asked(id: number, way: string | undefined): void {

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { Notification, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
+import { NotifyStore } from "../../../src/features/notify/store.ts";
 import { channelEntrypoint, client, eventually, gateway, node, type Peer } from "../../support/gateway.ts";
 import { alarm, annAndBobWrite, HOUR, jobStage, pass, shownIn, useWhatsapp } from "../schedule/support.ts";
 
@@ -98,6 +99,42 @@ describe("[NT1][NT2][NT3] a cause", () => {
       storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM notifications").one(),
     );
     expect(rows.n).toBe(52);
+  });
+});
+
+describe("[NT9] what is kept has a bound", () => {
+  const rows = (work: (store: NotifyStore) => void): Promise<Readonly<Record<string, number>>> =>
+    runInDurableObject(gateway(), (_gateway, { storage }) => {
+      work(new NotifyStore(storage, (text) => text));
+      const counts = storage.sql
+        .exec<{ state: string; n: number }>("SELECT state, count(*) AS n FROM notifications GROUP BY state")
+        .toArray();
+      return Object.fromEntries(counts.map(({ state, n }) => [state, n]));
+    });
+  const add = (store: NotifyStore, key: string, cause: string) =>
+    store.add({ kind: "job", key, cause, text: "It failed.", agentId: "main" }, stage.now);
+
+  test("of 100 causes that wait, a further one takes the place of the oldest, with all that waits with it", async () => {
+    const counts = await rows((store) => {
+      expect(add(store, "with", "c0")).toBeDefined();
+      expect(add(store, "oldest", "c0")).toBeDefined();
+      for (let n = 1; n <= 100; n++) add(store, `k${n}`, `c${n}`);
+      expect(store.list(200, Number.MAX_SAFE_INTEGER, undefined).flatMap(({ key, state }) => (state === "dropped" ? [key] : []))).toEqual([
+        "oldest",
+        "with",
+      ]);
+    });
+    expect(counts).toEqual({ waiting: 100, dropped: 2 });
+  });
+  test("500 of those that have ended", async () => {
+    const counts = await rows((store) => {
+      for (let n = 0; n <= 501; n++) {
+        const id = add(store, `k${n}`, `c${n}`);
+        if (n < 501) store.end(id ?? 0, "told", stage.now, "main");
+      }
+      expect(store.find(1)).toBeUndefined();
+    });
+    expect(counts).toEqual({ told: 500, waiting: 1 });
   });
 });
 
@@ -341,7 +378,7 @@ describe("[NT8] a desktop", () => {
     expect(shows(able)).toHaveLength(1);
     expect(await told()).toHaveLength(1);
   });
-  test("[NT10] gets no stored secret", async () => {
+  test("[NT8] gets no stored secret, and what it answers is kept without one", async () => {
     useWhatsapp();
     await stage.peer.ok("config.set", { path: "apiKeys.openai", value: "sk-canary-1234567890abcdef" });
     const able = await node("able", undefined, DESKTOP);
@@ -349,6 +386,8 @@ describe("[NT8] a desktop", () => {
     await fails("whatsapp", "the key sk-canary-1234567890abcdef is wrong");
     await asked(able, 1);
     expect(JSON.stringify(shows(able))).not.toContain("canary");
+    await able.ok("notify.shown", { showId: shows(able)[0]?.showId, problem: "sk-canary-1234567890abcdef is no display" });
+    expect((await becomes("told")).failures).toHaveLength(1);
     expect(JSON.stringify(await listed())).not.toContain("canary");
   });
 });
