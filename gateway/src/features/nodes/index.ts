@@ -142,10 +142,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         // A run that a restart interrupted keeps its tools; the prompt says which machines are not back.
         return machinesFor(access(named), { tools: links.callable(), nodes: links.known() });
       },
-      // A node that connects, leaves or returns has another connection; nothing else changes what it offers.
+      // A node that connects, leaves or returns has another connection. One that is away is offered for some days.
       contextVersion() {
         const online = connections.nodes().map((node) => node.conn);
-        return `${nodes.version()}/${online.sort().join(",")}/${links.returning().join(",")}`;
+        return `${nodes.version()}/${online.sort().join(",")}/${links.returning().join(",")}/${links.away().join(",")}`;
       },
       sessionGone({ key }) {
         waitStore.forget(key);

@@ -173,11 +173,18 @@ export class NodeLinks {
   }
   /** With the tools of returning machines, for which a call waits a moment, and of machines that are away, for which it waits when it may (OM1). */
   callable(): readonly ToolEntry[] {
-    const here = [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
+    const offers = this.away().flatMap((nodeId) => this.#ports.nodes.offer(nodeId) ?? []);
+    return new ToolRegistry(this.#toolsOf(this.#here()), awayEntries(offers)).entries;
+  }
+  /** Machines that are not connected and whose tools are offered, the last seen ones first. */
+  away(): readonly string[] {
     const { nodes, now } = this.#ports;
-    const away = nodes.seenSince(now() - LIMITS.nodeOfferMs).filter((nodeId) => !here.includes(nodeId));
-    const offers = away.slice(0, LIMITS.nodesOffered).flatMap((nodeId) => nodes.offer(nodeId) ?? []);
-    return new ToolRegistry(this.#toolsOf(here), awayEntries(offers)).entries;
+    const here = this.#here();
+    const seen = nodes.seenSince(now() - LIMITS.nodeOfferMs).filter((nodeId) => !here.includes(nodeId));
+    return seen.slice(0, LIMITS.nodesOffered);
+  }
+  #here(): readonly string[] {
+    return [...this.#ports.connections.nodes().map((node) => node.principal.id), ...this.#returning.ids()];
   }
   #toolsOf(nodeIds: readonly string[]): readonly ToolEntry[] {
     return new ToolRegistry(machineEntries(nodeIds.flatMap((nodeId) => this.#ports.nodes.offer(nodeId) ?? []))).entries;

@@ -1,13 +1,13 @@
 /**
- * Calls of sessions that wait for machines, as the sessions last reported them (rule OM5). An index: the session is the truth, and asks
- * again every few minutes.
+ * Calls of sessions that wait for machines, as the sessions last reported them (rule OM5). An index: the session has the calls, and
+ * reports them again every few minutes.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { WaitingForNode, WaitReport } from "../../ports/waits.ts";
 
 /** A row whose session never reported the end of its waits is removed after this time. */
-const FORGOTTEN_MS = 3_600_000;
+const RETENTION_MS = 3_600_000;
 type Row = { session_key: string; calls: string };
 
 export class WaitStore {
@@ -20,7 +20,7 @@ export class WaitStore {
   /** Takes all waits of a session. False: too many sessions wait, and this one is not kept. */
   report({ sessionKey, revision, calls }: WaitReport, now: number): boolean {
     const { sql } = this.#db;
-    run(sql, "DELETE FROM node_waits WHERE until < ?", now - FORGOTTEN_MS);
+    run(sql, "DELETE FROM node_waits WHERE until < ?", now - RETENTION_MS);
     const known = one<{ revision: number }>(sql, "SELECT revision FROM node_waits WHERE session_key = ?", sessionKey);
     // An older report that was long on its way.
     if (known !== undefined && known.revision > revision) return true;

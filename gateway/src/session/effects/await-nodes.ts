@@ -1,6 +1,6 @@
 /**
  * AwaitNodes: tells the gateway which calls of the session wait for machines, and asks the policy about those whose machine is back (rules
- * OM3, OM5). Asked again every few minutes, so that a word of the gateway that was lost only delays a call.
+ * OM3, OM5). Asked again every few minutes, so that a lost message of the gateway only delays a call.
  */
 import { isAwaitingNode, nodeOf, type WaitingCall } from "../../calls/open-call.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";

@@ -89,6 +89,40 @@ describe("a task whose machine is away", () => {
     expect(lap.events("tool.invoke")).toHaveLength(1);
     expect((await notes()).filter((text) => text.includes("the machine says file.txt"))).toHaveLength(1);
   });
+  it("[OM3] a machine that is forgotten meanwhile ends the wait at once", async () => {
+    await away();
+    await add();
+    await waits();
+    await stage.peer.ok("node.forget", { nodeId: "lap" });
+    await done();
+    expect((await notes()).filter((text) => text.includes("the machine says nothing"))).toHaveLength(1);
+  });
+  it("[OM1] a run is offered the tools of the 4 machines that left last, and of none that left a week ago", async () => {
+    await stage.peer.ok("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
+    for (const name of ["m1", "m2", "m3", "m4", "m5"]) {
+      const machine = await node(name);
+      pass(MINUTE);
+      machine.socket.close(1000, "bye");
+      await eventually(async () => {
+        const { nodes } = await stage.peer.ok<ResultOf<"nodes.list">>("nodes.list");
+        expect(nodes.find(({ nodeId }) => nodeId === name)?.online).toBe(false);
+      });
+    }
+    await add();
+    const offered = async () => {
+      stage.calls.length = 0;
+      await stage.peer.ok("cron.run", { id });
+      await eventually(async () => {
+        await alarm();
+        expect(stage.calls).not.toEqual([]);
+      });
+      return (stage.calls[0]?.tools ?? []).flatMap(({ name }) => (name.endsWith("__Bash") ? [name] : [])).sort();
+    };
+    expect(await offered()).toEqual(["m2__Bash", "m3__Bash", "m4__Bash", "m5__Bash"]);
+    await done();
+    pass(7 * 24 * HOUR);
+    expect(await offered()).toEqual([]);
+  });
   it("[OM3] what the owner has forbidden meanwhile does not run", async () => {
     await away();
     await add();
@@ -188,6 +222,18 @@ describe("[OM8] a machine that a job needs and that is away for a day", () => {
     stage.peer = await client();
     await alarm();
     expect(await dayNotes()).toHaveLength(1);
+    const lap = await node("lap");
+    await runs(lap);
+    await done();
+    await leave(lap);
+    await stage.peer.ok("cron.run", { id });
+    await waits([id], 0);
+    expect(await dayNotes()).toHaveLength(1);
+    pass(24 * HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(await dayNotes()).toHaveLength(2);
+    });
   });
   it("is not reported when it was back meanwhile, or when the job is gone", async () => {
     await away();
