@@ -5,6 +5,7 @@
 import type { ChannelAccount, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { ChannelRef } from "../../ports/channels.ts";
 
 export interface AccountRecord {
   readonly channel: string;
@@ -125,6 +126,17 @@ export class Channels {
       ...(row.last_message_at === null ? {} : { lastMessageAt: row.last_message_at }),
       ...(row.state === null ? {} : { state: JSON.parse(row.state) as ChannelAccount }),
     }));
+  }
+
+  /** As the channel reported it last. */
+  stateOf({ channel, accountId }: ChannelRef): ChannelAccount | undefined {
+    const row = one<{ state: string | null }>(
+      this.#db.sql,
+      "SELECT state FROM channel_accounts WHERE channel = ? AND account = ?",
+      channel,
+      accountId,
+    );
+    return row?.state ? (JSON.parse(row.state) as ChannelAccount) : undefined;
   }
 
   /** A sender's messages of this day, so far. */

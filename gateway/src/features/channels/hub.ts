@@ -53,6 +53,7 @@ export class ChannelHub {
     this.watch = new ChannelWatch({
       ...ports,
       accounts: () => this.accounts(),
+      stateOf: (ref) => ports.channels.stateOf(ref),
       timeZone: () => ports.config.effective().userTimezone,
       status: (ref, state) => this.status(ref, state),
     });
@@ -139,7 +140,7 @@ export class ChannelHub {
     const { arm, channels, now, config, notify } = this.#ports;
     const { channel, accountId } = checkedRef(account);
     const { gap } = state;
-    const before = channels.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state;
+    const before = channels.stateOf({ channel, accountId });
     if (gap !== undefined && gap.until !== before?.gap?.until)
       notify.tell({
         kind: "channel",
@@ -174,8 +175,8 @@ export class ChannelHub {
     return this.#ports.channels.accounts();
   }
   /** The account was started, and has said that it is not connected. */
-  isDown({ channel, accountId }: ChannelRef): boolean {
-    const state = this.accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state;
+  isDown(ref: ChannelRef): boolean {
+    const state = this.#ports.channels.stateOf(ref);
     return state !== undefined && !state.connected;
   }
   waiting(): ReturnType<Pairings["pending"]> {

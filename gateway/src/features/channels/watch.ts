@@ -15,6 +15,7 @@ import { downText } from "./undelivered.ts";
 export interface WatchPorts {
   readonly down: DownAccounts;
   readonly accounts: () => readonly AccountRecord[];
+  readonly stateOf: (ref: ChannelRef) => ChannelAccount | undefined;
   readonly service: (channel: string) => ChannelService | undefined;
   readonly notify: NotifyPort["notify"];
   readonly timeZone: () => string;
@@ -60,9 +61,9 @@ export class ChannelWatch {
     return first === undefined ? undefined : first + WATCH_MS;
   }
   tell(at: number): void {
-    const { accounts, down, notify, timeZone } = this.#ports;
+    const { stateOf, down, notify, timeZone } = this.#ports;
     for (const { channel, accountId, since } of down.since(at - WATCH_MS)) {
-      const error = accounts().find((known) => known.channel === channel && known.accountId === accountId)?.state?.error;
+      const error = stateOf({ channel, accountId })?.error;
       notify.tell({
         kind: "channel",
         key: `down:${channel}/${accountId}:${since}`,
