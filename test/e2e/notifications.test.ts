@@ -54,7 +54,7 @@ describe("notifications on a desktop", () => {
   it("[NT5][NT13] a wrong place is refused; a place that does not work is named, and the main conversation is told instead", async () => {
     const wrong = await machine.gsv(["config", "set", "notifications.budget", "desk"]);
     assert.notEqual(wrong.code, 0);
-    assert.match(wrong.stderr, /`desk` is no place\. Places are `main`, `last`, `desktop`/);
+    assert.match(wrong.stderr, /`desk` is not a place\. Places are `main`, `last`, `desktop`/);
     await machine.ok("config", "set", "notifications.budget", "desktop");
     const tested = await machine.gsv(["notifications", "test", "--kind", "budget"]);
     assert.match(tested.stderr, /told in main; not in desktop: No connected machine can show notifications\./);
@@ -80,7 +80,7 @@ describe("notifications on a desktop", () => {
     const tested = await machine.gsv(["notifications", "test", "--kind", "budget"]);
     assert.match(tested.stderr, /told in desktop\/lap/);
     assert.deepEqual(lines(), [
-      "--app-name=GSV|--|A limit of GSV is used up|This is a test: what you should know about this is told here.|token=|",
+      "--app-name=GSV|--|A limit of GSV is used up|This is a test: notifications of this kind come here.|token=|",
     ]);
     assert.match(await machine.ok("notifications"), /budget\s+desktop\/lap\s+This is a test/);
     assert.doesNotMatch(await machine.ok("status"), /told elsewhere/);

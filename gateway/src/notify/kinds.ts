@@ -17,6 +17,6 @@ export const KINDS: Readonly<Record<NotificationKind, Kind>> = {
   undelivered: { title: "A message of GSV was not delivered", place: "main", isHeld: true, chosen: ({ undelivered }) => undelivered },
   skill: { title: "A skill of GSV changed", place: "main", isHeld: true, chosen: ({ skill }) => skill },
   guest: { title: "GSV could not answer a guest", place: "main", isHeld: true, chosen: ({ guest }) => guest },
-  machine: { title: "A machine of GSV is not heard from", place: "main", isHeld: true, chosen: ({ machine }) => machine },
+  machine: { title: "A machine of GSV is not connected", place: "main", isHeld: true, chosen: ({ machine }) => machine },
 };
 export const KIND_NAMES = Object.keys(KINDS) as readonly NotificationKind[];

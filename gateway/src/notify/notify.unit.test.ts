@@ -102,7 +102,7 @@ describe("[NT5] places", () => {
   test("a wrong setting is named with what exists", () => {
     const problems = (notifications: NonNullable<GsvConfig["notifications"]>) => notificationProblems({ notifications }).join("\n");
     assert.equal(problems({ budget: "desktop", quietHours: { start: "22:00", end: "07:00" } }), "");
-    assert.match(problems({ budget: "whatsapp" }), /^notifications\.budget: `whatsapp` is no place\. Places are `main`, `last`, /);
+    assert.match(problems({ budget: "whatsapp" }), /^notifications\.budget: `whatsapp` is not a place\. Places are `main`, `last`, /);
     assert.match(problems({ quietHours: { start: "25:00", end: "07:00" } }), /^notifications\.quietHours: .*25:00/);
     assert.match(problems({ quietHours: { start: "07:00", end: "07:00" } }), /empty/);
     assert.match(problems({ quietHours: { start: "22:00", end: "07:00", timezone: "Mars/North" } }), /no time zone/);

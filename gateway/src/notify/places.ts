@@ -58,7 +58,7 @@ export function notificationProblems(settings: Settings): readonly string[] {
     const place = chosenPlace(settings, kind);
     if (place === undefined || parsePlace(place) !== undefined) return [];
     return [
-      `notifications.${kind}: \`${place.slice(0, SHOWN_CHARS)}\` is no place. Places are \`main\`, \`last\`, \`desktop\`, \`desktop/NODE\`, \`none\`, and such as \`whatsapp/default/dm/ID\`.`,
+      `notifications.${kind}: \`${place.slice(0, SHOWN_CHARS)}\` is not a place. Places are \`main\`, \`last\`, \`desktop\`, \`desktop/NODE\`, \`none\`, and your direct chats, such as \`whatsapp/default/dm/ID\`.`,
     ];
   });
   const hours = quietHours(settings);

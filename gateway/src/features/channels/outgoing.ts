@@ -86,7 +86,7 @@ export class Outgoing {
     const found = this.#find(target);
     if (!found.ok) return found.error.message;
     const { channel, accountId, record } = found.value;
-    if (record === undefined || this.#whose(record) !== "yours") return "This is none of your own direct chats.";
+    if (record === undefined || this.#whose(record) !== "yours") return "This is not one of your own direct chats.";
     return this.#ports.isDown({ channel, accountId }) ? `The channel ${channel} is not connected.` : undefined;
   }
   /** The one of the owner's own direct conversations that was active last. */
@@ -174,7 +174,10 @@ export class Outgoing {
     if (!found.ok) return found;
     const { channel, accountId, peer, record } = found.value;
     if (record === undefined || this.#whose(record) !== "yours")
-      return fail("auth.forbidden", "Notifications go to your own direct chats only, and this is none that has written.");
+      return fail(
+        "auth.forbidden",
+        "Notifications go only to your own direct chats that have written to the agent, and this is not one of them.",
+      );
     const deliveryId = await this.#deliveryOf(callId);
     const actions = question === undefined ? {} : { actions: [...answersTo(question)] };
     const message = { deliveryId, kind: question === undefined ? ("notice" as const) : ("approval" as const), peer, text, ...actions };

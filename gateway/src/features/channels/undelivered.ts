@@ -49,7 +49,7 @@ export function downText(down: {
   const { channel, accountId, since, timeZone } = down;
   const why = cleanName(down.error, MAX_ERROR);
   const account = accountId === "default" ? "" : ` (account ${cleanName(accountId) ?? ""})`;
-  return `${channel}${account} is not connected since ${localTime(since, timeZone)} (${timeZone})${why === undefined ? "" : `: ${why}`}. It tries again by itself. Look: \`gsv channel status ${channel}\`.`;
+  return `${channel}${account} has not been connected since ${localTime(since, timeZone)} (${timeZone})${why === undefined ? "" : `: ${why}`}. It tries again by itself. Look: \`gsv channel status ${channel}\`.`;
 }
 
 /** Tells of a time from which messages of a channel may be missing, in the owner's time zone. */

@@ -23,7 +23,7 @@ export function tellSilence({ nodes, notify, timeZone }: SilencePorts, now: numb
       kind: "machine",
       key: `silent:${nodeId}:${at}`,
       cause: `silent:${nodeId}`,
-      text: `The machine ${nodeId} is not heard from since ${localTime(at, zone)} (${zone}), so its link was closed. It connects again by itself when it runs and reaches the gateway. Look there: \`gsv status\`.`,
+      text: `The machine ${nodeId} has not been heard from since ${localTime(at, zone)} (${zone}), so its link was closed. It connects again by itself when it runs and can reach the gateway. Look there: \`gsv status\`.`,
     });
     nodes.silentTold(nodeId);
   }

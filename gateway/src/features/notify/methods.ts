@@ -12,7 +12,7 @@ import type { NotificationsPorts } from "./ports.ts";
 import type { Teller } from "./teller.ts";
 
 const LISTED = 20;
-const TEST_TEXT = "This is a test: what you should know about this is told here.";
+const TEST_TEXT = "This is a test: notifications of this kind come here.";
 
 export interface MethodPorts extends NotificationsPorts {
   readonly desktops: Desktops;

@@ -202,14 +202,14 @@ describe("[NT5][NT6] a place", () => {
     }
     expect(sent).toEqual([]);
   });
-  test("`none` is no place, and a wrong one is refused with those that exist", async () => {
+  test("`none` tells nothing, and a wrong place is refused with those that exist", async () => {
     useWhatsapp();
     await set("undelivered", "none");
     await fails();
     await becomes("off");
     expect(await told()).toEqual([]);
     const refused = await stage.peer.call("config.set", { path: "notifications.budget", value: "whatsapp" });
-    expect(refused).toMatchObject({ ok: false, error: { message: expect.stringMatching(/is no place\. Places are `main`, `last`/) } });
+    expect(refused).toMatchObject({ ok: false, error: { message: expect.stringMatching(/is not a place\. Places are `main`, `last`/) } });
     expect((await stage.peer.call("config.set", { path: "notifications.bugdet", value: "main" })).ok).toBe(false);
   });
   test("[NT7] that does not take the message is replaced by the next, once, also when the report comes late or twice", async () => {
