@@ -51,6 +51,8 @@ export interface SessionDirectory {
   keysOf(agentId: string): readonly string[];
   /** Sessions of an agent that the owner's direct messages made, the last active first. */
   ownedBy(agentId: string, limit: number): readonly string[];
+  /** The conversation of an agent at the command line that was active last. */
+  atCommandLine(agentId: string): string | undefined;
   /** Whether the session is the owner's: by its name, or because the owner's direct message created it. */
   isOwners(session: NamedSession): boolean;
   /** The identity of a session that gets a message now; creates the session when it does not exist. `owned` counts only then. */

@@ -217,12 +217,12 @@ export class Teller {
     }
     return undefined;
   }
-  /** A note in the conversation that it is about when that is the owner's, else in the agent's main conversation. */
+  /** A note in the conversation that it is about when that is the owner's, else where the owner looks. */
   async #inSession({ id, key, agentId, body }: NotificationRow, text: string): Promise<string> {
     const { ask, config, notifyRows, now, sessions } = this.#ports;
     const named = body.inSession === undefined ? undefined : this.#owners(body.inSession);
     const agent = config.hasAgent(agentId) ? agentId : config.defaultAgentId();
-    const main = named ?? this.#owners(`agent:${agent}:main`);
+    const main = named ?? this.#ownersOf(agent);
     if (main === undefined) throw new Error("there is no main conversation");
     if (body.toldSession !== main.key) {
       const identity = sessions.takeUp(main, now());
@@ -230,12 +230,17 @@ export class Teller {
       notifyRows.asked(id, MAIN_WAY);
       await this.#answer(ask(main.key, (session) => session.note({ identity, key, text })));
     }
-    return named === undefined ? MAIN_WAY : named.key;
+    return named === undefined && main.address.form === "main" ? MAIN_WAY : main.key;
   }
   #answer<T>(answer: Promise<T>): Promise<T> {
     return within(this.#ports.timer, ANSWER_MS, answer, () => {
       throw new Error("there is no answer");
     });
+  }
+  /** Nothing shows the main conversation by itself, as `gsv chat` does with that of the command line. */
+  #ownersOf(agentId: string): NamedSession | undefined {
+    const key = this.#ports.sessions.atCommandLine(agentId);
+    return (key === undefined ? undefined : this.#owners(key)) ?? this.#owners(`agent:${agentId}:main`);
   }
   #owners(key: string): NamedSession | undefined {
     const { config, sessions } = this.#ports;

@@ -55,6 +55,20 @@ export class Delivery {
     return named.ok ? named : undefined;
   }
 
+  /** Where the owner sees an answer that is in the main conversation only. Without a conversation at the command line it does nothing. */
+  async noteAtCommandLine(job: Job, run: JobRun, { text }: Final): Promise<void> {
+    const key = this.#ports.sessions.atCommandLine(job.agentId);
+    const named = key === undefined ? undefined : this.#named(key);
+    if (named === undefined) return;
+    const identity = this.#ports.sessions.takeUp(named, this.#ports.now());
+    const note = {
+      identity,
+      key: `cron:${job.id}:${run.id}`,
+      text: `The heartbeat says:\n\n${text}`.slice(0, NOTE_CHARS),
+      isAnswer: true,
+    } as const;
+    await this.#ports.ask(named.key, (session) => session.note(note));
+  }
   /** `to`: a full place. Absent: the answer is a note in a conversation of the owner. */
   async sendAnswer(job: Job, run: JobRun, to: string | undefined, { text, taint }: Final): Promise<Result<unknown>> {
     if (to === undefined) {

@@ -43,10 +43,13 @@ export class Missing {
     if (known.some(({ nodeId, online }) => online && waiting.includes(nodeId))) return { body: { waiting } };
     const first = Math.min(...machines.map(({ since }) => since));
     const tellAt = first + LIMITS.nodeWaitToldMs;
-    if (run.body.toldWaiting) return { body: { waiting }, nextMs: WAITING_LOOK_MS };
-    if (now() < tellAt) return { body: { waiting }, nextMs: Math.max(1_000, tellAt - now()) };
+    // The word of its end may be lost, and a wait that is over is the end of most runs.
+    const over = Math.min(...machines.map(({ until }) => until)) - now();
+    const nextMs = Math.min(WAITING_LOOK_MS, Math.max(1_000, over + 1_000));
+    if (run.body.toldWaiting) return { body: { waiting }, nextMs };
+    if (now() < tellAt) return { body: { waiting }, nextMs: Math.min(nextMs, Math.max(1_000, tellAt - now())) };
     this.#delivery.tellAway(job, `cron/${job.id}/${run.id}/waits`, `wait:${job.id}`, waitText(job, run, machines, now()));
-    return { body: { waiting, toldWaiting: true }, nextMs: WAITING_LOOK_MS };
+    return { body: { waiting, toldWaiting: true }, nextMs };
   }
 
   /** Reports the machines that have been away for a day. */

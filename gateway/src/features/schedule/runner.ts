@@ -321,6 +321,7 @@ export class Runner {
     const text = withoutWord(end.text);
     const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
     const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
+    if (to === undefined && target === LAST && text !== "") await this.#delivery.noteAtCommandLine(job, run, { ...end, text });
     const delivered = to === undefined || text === "" ? undefined : await this.#delivery.sendAnswer(job, run, to, { ...end, text });
     if (delivered?.ok !== false) return this.#end(run, "ok", body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);

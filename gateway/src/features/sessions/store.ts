@@ -159,6 +159,17 @@ export class Sessions implements SessionDirectory {
     ).map((row) => row.key);
   }
 
+  atCommandLine(agentId: string): string | undefined {
+    this.#write();
+    const prefix = `agent:${agentId}:cli:dm`;
+    return one<{ key: string }>(
+      this.#db.sql,
+      "SELECT key FROM sessions WHERE key >= ? AND key < ? ORDER BY last_active_at DESC, key LIMIT 1",
+      `${prefix}:`,
+      `${prefix};`,
+    )?.key;
+  }
+
   isOwners({ key, address }: NamedSession): boolean {
     return isOwnersOwn(address) || this.find(key)?.owned === true;
   }

@@ -71,6 +71,18 @@ describe("[NT1][NT2][NT3] a cause", () => {
     expect(await told()).toHaveLength(2);
     expect((await listed()).waiting).toBe(0);
   });
+  test("[NT5] is told in the conversation at the command line that was active last, which the owner sees", async () => {
+    useWhatsapp();
+    for (const sessionKey of ["agent:main:cli:dm:old", "agent:main:cli:dm:main"]) {
+      pass(stage, MINUTE);
+      await stage.peer.ok("chat.send", { sessionKey, message: "hello", messageId: crypto.randomUUID(), runId: crypto.randomUUID() });
+    }
+    await fails();
+    expect(await becomes("told")).toMatchObject({ toldIn: "agent:main:cli:dm:main" });
+    const shown = (await shownIn(stage, "agent:main:cli:dm:main")).filter((text) => /could not be delivered/.test(text));
+    expect(shown).toHaveLength(1);
+    expect(await told()).toEqual([]);
+  });
   test("another cause does not wait for it, and the same report is no second notification", async () => {
     useWhatsapp();
     vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp", "discord"]);

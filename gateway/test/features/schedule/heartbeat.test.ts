@@ -263,6 +263,23 @@ describe("[HB5] [HB6] the answer of a heartbeat", () => {
       expect(read).not.toContain("HEARTBEAT_OK");
     }
   });
+  it("without a direct chat is shown at the command line, once", async () => {
+    const sessionKey = "agent:main:cli:dm:main";
+    await stage.peer.ok("chat.send", { sessionKey, message: "hello", messageId: crypto.randomUUID(), runId: crypto.randomUUID() });
+    await idle();
+    await instructions("- look at the mail");
+    await on();
+    stage.answer = () => says("The mail server is down.");
+    pass(stage, HALF);
+    await becomes("ok");
+    expect(
+      (await shownIn(stage, sessionKey)).filter((text) => /^The heartbeat says:\s+The mail server is down\.$/.test(text)),
+    ).toHaveLength(1);
+    stage.answer = () => says("HEARTBEAT_OK");
+    pass(stage, HALF);
+    await becomes("ok");
+    expect((await shownIn(stage, sessionKey)).filter((text) => text.includes("heartbeat"))).toHaveLength(1);
+  });
   it("that says something stays in the conversation and goes to the owner's last direct chat, not to who wrote later", async () => {
     const sent = useWhatsapp();
     await annAndBobWrite(stage, sent);

@@ -1,10 +1,10 @@
 /** Tasks whose machine is not connected, with the real gateway, its alarms and real sessions. Only the model, the machine and the clock are made up. */
-import { abortAllDurableObjects } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { NodeEntry } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
-import { client, eventually, FAR, node, type Peer } from "../../support/gateway.ts";
+import { client, eventually, FAR, gateway, node, type Peer } from "../../support/gateway.ts";
 import * as support from "./support.ts";
 import { alarm, asked, HOUR, jobStage, task } from "./support.ts";
 
@@ -170,6 +170,26 @@ describe("a task whose machine is away", () => {
     pass(10 * MINUTE);
     await alarm();
     expect(await waitNotes()).toHaveLength(1);
+  });
+  it("[OM7] [SC8] is looked at when the wait is over, although the word of its end is lost, and its answer is delivered then", async () => {
+    await away();
+    await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 90 } });
+    await waits();
+    const until = (await listed())?.waiting?.[0]?.until ?? 0;
+    pass(MINUTE + 1_000);
+    await eventually(async () => {
+      await alarm();
+      expect(await waitNotes()).toHaveLength(1);
+    });
+    const looks = await runInDurableObject(gateway(), (_gateway, { storage }) =>
+      storage.sql.exec<{ check_at: number }>("SELECT check_at FROM cron_runs WHERE job = ? AND check_at IS NOT NULL", id).toArray(),
+    );
+    expect(looks.map(({ check_at }) => check_at >= until && check_at <= until + 5_000)).toEqual([true]);
+    await abortAllDurableObjects();
+    stage.peer = await client();
+    pass(MINUTE);
+    await done();
+    expect((await notes()).filter((text) => text.includes("the machine says nothing"))).toHaveLength(1);
   });
   it("[OM7] [SC5] [SC6] waiting runs take no slot and have their time: a fifth job runs, and the others go on after an hour and a half", async () => {
     await away();
