@@ -105,7 +105,7 @@ fn wrong_use_exits_with_2_and_says_what_is_meant() {
 fn f7_the_help_says_that_the_workspace_does_not_confine_commands() {
     let help = Home::new().gsv(["node", "--help"]).ok().stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("commands that it runs are not confined to it"), "{help}");
+    assert!(words.contains("its commands only in a sandbox"), "{help}");
     assert!(words.contains("the workspace never confines commands"), "{help}");
 }
 

@@ -35,7 +35,7 @@ pub struct Node {
     /// Name of this machine, the prefix of its tools [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// Folder that the agent works in; commands that it runs are not confined to it unless node.toml sets a sandbox [default: `node.workspace` of the local config, else the current folder, or ~/gsv when that is your home folder]
+    /// Folder that the agent works in; its file tools stay in it, its commands only in a sandbox (`gsv node sandbox` shows yours) [default: `node.workspace` of the local config, else the current folder, or ~/gsv when that is your home folder]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// Let the file tools use files outside the workspace too; the workspace never confines commands, a sandbox does

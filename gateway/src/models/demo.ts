@@ -59,7 +59,9 @@ function outputOf(result: ToolResultMessage): string {
   const main = value["output"] ?? value["content"];
   if (typeof main !== "string") return all;
   const exit = value["exitCode"];
-  return typeof exit === "number" && exit !== 0 ? `${main}\n[exit code ${exit}]` : main;
+  if (typeof exit !== "number" || exit === 0) return main;
+  const note = value["note"];
+  return `${main}\n[exit code ${exit}]${typeof note === "string" ? `\n[The machine says: ${note}.]` : ""}`;
 }
 function report(results: readonly ToolResultMessage[]): string {
   return results

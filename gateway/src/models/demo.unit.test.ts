@@ -82,6 +82,10 @@ describe("[P4.2] demo model", () => {
       ['{"status":"completed","exitCode":0,"output":"total 0\\n"}', "total 0"],
       ['{"ok":true,"result":{"content":"# Soul"}}', "# Soul"],
       ['{"exitCode":2,"output":"no such file"}', "no such file\n[exit code 2]"],
+      [
+        '{"exitCode":56,"output":"","note":"the sandbox did not let it out"}',
+        "[exit code 56]\n[The machine says: the sandbox did not let it out.]",
+      ],
     ] as const) {
       const { text } = await ask([user("run: date"), first.message, result(given)]);
       assert.ok(text.includes(`\n${shown}\n`), text);

@@ -51,7 +51,7 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
       const until = hours.ok ? quietUntil(hours.value, now()) : undefined;
       const { start, end, timezone = settings.userTimezone } = settings.notifications?.quietHours ?? {};
       return succeed({
-        notifications: rows.slice(0, limit).map(shown),
+        notifications: rows.slice(0, limit).map((row) => shown(row, isHeld(settings, row.kind) ? until : undefined)),
         more: rows.length > limit,
         waiting: notifyRows.countWaiting(),
         places: places(),
@@ -71,7 +71,9 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
   };
 }
 
-function shown({ id, kind, cause, text, createdAt, agentId, state, dueAt, toldAt, toldIn, withId, body }: NotificationRow): Notification {
+/** `heldUntil`: the end of the quiet hours, when they hold it back. */
+function shown(row: NotificationRow, heldUntil = 0): Notification {
+  const { id, kind, cause, text, createdAt, agentId, state, dueAt, toldAt, toldIn, withId, body } = row;
   return {
     id,
     kind,
@@ -80,7 +82,7 @@ function shown({ id, kind, cause, text, createdAt, agentId, state, dueAt, toldAt
     createdAt,
     agentId: asAgentId(agentId),
     state,
-    ...(state === "waiting" ? { dueAt } : {}),
+    ...(state === "waiting" ? { dueAt: Math.max(dueAt, heldUntil) } : {}),
     ...(toldAt === undefined || state !== "told" ? {} : { toldAt }),
     ...(toldIn === undefined ? {} : { toldIn }),
     ...(withId === undefined ? {} : { with: withId }),

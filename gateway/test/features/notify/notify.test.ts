@@ -161,6 +161,7 @@ describe("[NT4] quiet hours", () => {
     await alarm();
     expect(await told()).toEqual([]);
     expect(await listed()).toMatchObject({ waiting: 2, quietUntil: stage.now + 7 * HOUR, quietHours: { start: "22:00", end: "07:00" } });
+    expect((await listed()).notifications.map(({ dueAt }) => dueAt)).toEqual([stage.now + 7 * HOUR, stage.now + 7 * HOUR]);
     expect(await stage.peer.ok("notifications.test", { kind: "approval" })).toMatchObject({ notification: { state: "told" } });
     await restart();
     pass(stage, 7 * HOUR);
