@@ -14,6 +14,7 @@ import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { parseModel } from "../../models/choose.ts";
+import { providerProblem } from "../../models/providers.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
@@ -163,12 +164,16 @@ export class Jobs {
     if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
     return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
   }
+  #modelProblem(text: string): string | undefined {
+    const model = parseModel(text);
+    return model === undefined ? `\`${text}\` is not a model.` : providerProblem(model.provider, this.#ports.config.effective());
+  }
   /** What is wrong with what a job is to do. */
   specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode !== "task") return own;
-    if (spec.model !== undefined && parseModel(spec.model) === undefined)
-      return fail("protocol.invalid_params", `\`${spec.model}\` is not a model.`, "Name it as provider/id. `gsv models` lists them.");
+    const wrong = spec.model === undefined ? undefined : this.#modelProblem(spec.model);
+    if (wrong !== undefined) return fail("protocol.invalid_params", wrong, "Name the model as provider/id. `gsv models` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
     return fail(
       "channel.unknown",

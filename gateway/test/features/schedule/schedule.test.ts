@@ -274,6 +274,9 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     expect(await bad({ agentId: "no-one" as CronAddParams["agentId"] & string })).toMatchObject({ reason: "agent.unknown" });
     expect(await bad({ spec: { mode: "task", message: "x", to: "somewhere" } })).toMatchObject({ reason: "channel.unknown" });
     expect(await bad({ spec: { mode: "task", message: "x", model: "x" } })).toMatchObject({ reason: "protocol.invalid_params" });
+    expect(await bad({ spec: { mode: "task", message: "x", model: "anthorpic/claude-x" } })).toMatchObject({
+      message: expect.stringContaining("Did you mean anthropic?"),
+    });
     expect(await stage.peer.refused("cron.update", { id: "none", patch: {} })).toMatchObject({ reason: "cron.not_found" });
     expect(await stage.peer.refused("cron.run", { id: "none" })).toMatchObject({ reason: "cron.not_found" });
     expect(calls).toHaveLength(0);
