@@ -8,7 +8,7 @@ use super::values::one_of;
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Where each kind is told is a setting: `gsv config set notifications.KIND PLACE`. Places: `main`, `last` (your last direct chat), `desktop`, `desktop/NODE`, `none`, or such as `whatsapp/default/dm/31612345678@s.whatsapp.net`. Quiet hours: `gsv config set notifications.quietHours '{\"start\":\"22:00\",\"end\":\"07:00\"}'`."
+    after_help = "Where each kind is told is a setting: `gsv config set notifications.KIND WHERE`. WHERE is `main`, `last` (your last direct chat), `desktop`, `desktop/NODE`, `none`, or such as `whatsapp/default/dm/31612345678@s.whatsapp.net`. Quiet hours: `gsv config set notifications.quietHours '{\"start\":\"22:00\",\"end\":\"07:00\"}'`."
 )]
 pub struct Notifications {
     /// Number of notifications, the newest first
