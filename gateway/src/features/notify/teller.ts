@@ -222,12 +222,14 @@ export class Teller {
     const { ask, config, notifyRows, now, sessions } = this.#ports;
     const named = body.inSession === undefined ? undefined : this.#owners(body.inSession);
     const agent = config.hasAgent(agentId) ? agentId : config.defaultAgentId();
-    const main = named ?? this.#ownersOf(agent);
+    // The same conversation when it is told again: the note's key is known there.
+    const before = body.asked === undefined ? undefined : this.#owners(body.asked);
+    const main = named ?? before ?? this.#ownersOf(agent);
     if (main === undefined) throw new Error("there is no main conversation");
     if (body.toldSession !== main.key) {
       const identity = sessions.takeUp(main, now());
       // Others of its cause do not join a text that may be in the conversation already.
-      notifyRows.asked(id, MAIN_WAY);
+      notifyRows.asked(id, main.key);
       await this.#answer(ask(main.key, (session) => session.note({ identity, key, text })));
     }
     return named === undefined && main.address.form === "main" ? MAIN_WAY : main.key;

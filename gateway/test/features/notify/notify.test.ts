@@ -288,6 +288,27 @@ describe("[NT7] a gateway that is killed", () => {
     expect(sent).toHaveLength(2);
     expect(new Set(sent.map(({ deliveryId }) => deliveryId)).size).toBe(1);
   });
+  test("says it again in the same conversation, although the owner has written in another one since", async () => {
+    useWhatsapp();
+    const writes = async (sessionKey: string) => {
+      pass(stage, MINUTE);
+      await stage.peer.ok("chat.send", { sessionKey, message: "hello", messageId: crypto.randomUUID(), runId: crypto.randomUUID() });
+    };
+    const toldThere = async (sessionKey: string) =>
+      (await shownIn(stage, sessionKey)).filter((text) => /could not be delivered/.test(text)).length;
+    await writes("agent:main:cli:dm:one");
+    await fails();
+    await becomes("told");
+    await runInDurableObject(gateway(), (_gateway, { storage }) => {
+      storage.sql.exec(
+        "UPDATE notifications SET state = 'waiting', told_at = NULL, told_in = NULL, body = json_set(body, '$.asked', 'agent:main:cli:dm:one')",
+      );
+    });
+    await writes("agent:main:cli:dm:two");
+    await restart();
+    expect(await becomes("told")).toMatchObject({ toldIn: "agent:main:cli:dm:one" });
+    expect([await toldThere("agent:main:cli:dm:one"), await toldThere("agent:main:cli:dm:two")]).toEqual([1, 0]);
+  });
   test("a channel that does not answer is asked again with the same id, three times, and then the next way is used", async () => {
     const sent = useWhatsapp();
     await annAndBobWrite(stage, sent);
