@@ -4,6 +4,8 @@
  * Then each place is searched for each secret. Each place has a control: what must be in it, so that an empty one proves nothing.
  */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Drive, ON_PURPOSE, type Place, PLACES, SECRETS, session } from "./secret-drive.ts";
 import { argumentsOf, filesOf, shown, spellings, Tap } from "./secret-suite.ts";
@@ -83,6 +85,9 @@ describe("[S5] [S17] [TH13] suite Q", { concurrency: 1 }, () => {
     places.set("arguments of processes", `${places.get("arguments of processes")}\n${argumentsOf(machine.folder)}`);
     await machine.killWorkerd();
     await node.kill("SIGKILL");
+    // The node can't end its command any more.
+    writeFileSync(join(node.workspace, "never"), "");
+    await until("the command has ended", () => argumentsOf(node.workspace) === "");
 
     const log = machine.gatewayLog();
     places.set("prompts", JSON.stringify(drive.fake.requests.map(({ body }) => body)));
