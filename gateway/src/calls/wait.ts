@@ -1,18 +1,13 @@
 /** PURE. The argument `wait` of a call of a machine's tool: how long the call may wait for the machine (OM1). */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/runtime/json-object.ts";
+import { readLength } from "../schedule/length.ts";
 
 export const WAIT = "wait";
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const PART = /(\d{1,6})(s|m|h|d)/g;
-const WHOLE = /^(?:\d{1,6}(?:s|m|h|d))+$/;
 
 /** Ms of a text such as "2h" or "1h30m"; "0" is 0. Undefined: it is none. */
-export function readWait(text: string): number | undefined {
-  const plain = text.trim().toLowerCase().replaceAll(" ", "");
-  if (plain === "0") return 0;
-  if (!WHOLE.test(plain)) return undefined;
-  return [...plain.matchAll(PART)].reduce((sum, [, count, unit = ""]) => sum + Number(count) * (UNIT_MS[unit] ?? 0), 0);
+function readWait(text: string): number | undefined {
+  return text.trim() === "0" ? 0 : readLength(text);
 }
 /** The two largest units of a time, as a person says it. */
 export function durationText(ms: number): string {

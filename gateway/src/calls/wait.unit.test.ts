@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { askedWait, durationText, readWait, withoutWait, withWait } from "./wait.ts";
+import { askedWait, durationText, withoutWait, withWait } from "./wait.ts";
 
-test("[OM1] a wait is a time with units, or 0", () => {
-  for (const [text, ms] of [
+test("[OM1] a wait is a length of at most a day, or 0", () => {
+  const waitOf = (wait: string): unknown => askedWait("lap__Bash", { wait }, {}, undefined);
+  for (const [wait, waitMs] of [
     ["2h", 7_200_000],
     ["30m", 1_800_000],
-    ["90s", 90_000],
+    ["90 seconds", 90_000],
     ["1d", 86_400_000],
     [" 1H 30M ", 5_400_000],
-    ["0", 0],
+    ["1.5h", 5_400_000],
   ] as const)
-    assert.equal(readWait(text), ms, text);
-  for (const text of ["", "2", "h", "-2h", "2w", "2h later", "1.5h", "9999999s"]) assert.equal(readWait(text), undefined, text);
+    assert.deepEqual(waitOf(wait), { ok: true, waitMs, isAsked: true, args: {} }, wait);
+  assert.deepEqual(waitOf(" 0 "), { ok: true, isAsked: true, args: {} });
+  for (const wait of ["", "2", "h", "-2h", "2w", "2h later", "9999999s"])
+    assert.match(JSON.stringify(waitOf(wait)), /is a time such as/, wait);
 });
 
 test("[OM1] the argument is the gateway's: the call's own wait comes before that of the run, and 0 means not at all", () => {

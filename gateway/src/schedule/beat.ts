@@ -6,7 +6,7 @@ import type { HeartbeatConfig } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
 import { parseTarget } from "../tools/message-target.ts";
 import { type CronLine, MAX_EVERY_MS, MIN_EVERY_MS } from "./schedule.ts";
-import { readLength } from "./words.ts";
+import { readLength } from "./length.ts";
 import { isZone, localTimeOf, momentOf } from "./zone.ts";
 
 /** Minutes of the local day. `end` may be before `start`: then the hours go over midnight. */

@@ -4,7 +4,7 @@
  */
 import { isMeaningful } from "../prompt/heartbeat.ts";
 import { momentOnDay } from "./beat.ts";
-import { readLength } from "./words.ts";
+import { readLength } from "./length.ts";
 
 /** A condition of the front matter, as it is written. */
 export type Condition = { readonly text: string } & (

@@ -2,7 +2,8 @@
 import type { CronSchedule } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
 import { type Beat, type CronEngine, type CronLine, MAX_EVERY_MS, MIN_EVERY_MS, nextTime, type Schedule } from "./schedule.ts";
-import { readLength, readTime } from "./words.ts";
+import { readLength } from "./length.ts";
+import { readTime } from "./words.ts";
 import { isZone } from "./zone.ts";
 
 export interface ReadContext {

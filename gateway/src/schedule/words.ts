@@ -1,37 +1,13 @@
 /**
- * Times in words: `in 2 hours`, `tomorrow 9am`, `friday 17:30`, `2026-11-23 09:00`, and lengths: `2h30m`. PURE. A small grammar, so that
- * a time is never guessed: what it does not know is refused.
+ * Times in words: `in 2 hours`, `tomorrow 9am`, `friday 17:30`, `2026-11-23 09:00`. PURE. A small grammar, so that a time is never
+ * guessed: what it does not know is refused.
  */
+import { readLength } from "./length.ts";
 import { type LocalTime, localTimeOf, momentOf } from "./zone.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const UNITS: readonly (readonly [RegExp, number])[] = [
-  [/^(?:s|secs?|seconds?)$/, 1_000],
-  [/^(?:m|mins?|minutes?)$/, MINUTE_MS],
-  [/^(?:h|hrs?|hours?)$/, HOUR_MS],
-  [/^(?:d|days?)$/, DAY_MS],
-  [/^(?:w|weeks?)$/, 7 * DAY_MS],
-];
 const NUMBERS: Readonly<Record<string, string>> = { a: "1", an: "1", one: "1", two: "2", three: "3", half: "0.5" };
-
-/** What is longer is no length: to look for parts takes the square of the time. */
-const MAX_LENGTH_CHARS = 128;
-/** `2h30m`, `90 minutes`, `1 day 2 hours`. Undefined: it is no length. */
-export function readLength(text: string): number | undefined {
-  if (text.length > MAX_LENGTH_CHARS) return undefined;
-  const said = text.trim().toLowerCase();
-  const parts = [...said.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)\s*(?:,|and\b)?\s*/g)];
-  if (parts.length === 0 || parts.map(([whole]) => whole).join("") !== said) return undefined;
-  let sum = 0;
-  for (const [, count = "", unit = ""] of parts) {
-    const ms = UNITS.find(([names]) => names.test(unit))?.[1];
-    if (ms === undefined) return undefined;
-    sum += Number(count) * ms;
-  }
-  return Number.isSafeInteger(Math.round(sum)) ? Math.round(sum) : undefined;
-}
 
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const dayNumber = (word: string): number => (word.length < 3 ? -1 : DAYS.findIndex((day) => day.startsWith(word)));
