@@ -63,7 +63,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     await this.#kernel.server.message(socket, message);
   }
   override webSocketClose(socket: WebSocket, code: number, reason: string): void {
-    this.#kernel.server.gone(socket, reason === "" ? `closed (${code})` : reason);
+    this.#kernel.server.gone(socket, { kind: "closed", text: reason === "" ? `closed (${code})` : reason });
     try {
       socket.close(code === 1005 || code === 1006 ? 1000 : code);
     } catch {
@@ -71,7 +71,7 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
     }
   }
   override webSocketError(socket: WebSocket): void {
-    this.#kernel.server.gone(socket, "the link broke");
+    this.#kernel.server.gone(socket, { kind: "broken", text: "the link broke" });
   }
   override async alarm(): Promise<void> {
     await this.#kernel.alarm();

@@ -8,6 +8,7 @@ import { asNodeId } from "../../../protocol/gen/types.ts";
 import { encodeFrame } from "../../../protocol/runtime/codec.ts";
 import type { Clock } from "../platform/clock.ts";
 import { randomName } from "../platform/ids.ts";
+import { DROP_CODES, type Dropped, type LinkEnd } from "./link-end.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
 import type { GsvError, Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
@@ -86,8 +87,6 @@ const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 const SILENT_MS = LIMITS.pingIntervalMs * 3;
 /** The same for one that has no calls out. */
 const IDLE_SILENT_MS = 120_000;
-/** Why a silent link was closed. */
-export const NO_LIFE = "no sign of life";
 /** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
 
@@ -108,7 +107,7 @@ export class Connections {
   /** A connection with a principal has ended. */
   onGone: (connection: Connection) => void = () => undefined;
   /** This class has closed a socket on its own, because it was dead or too slow. */
-  onDropped: (connection: Connection, reason: string) => void = () => undefined;
+  onDropped: (connection: Connection, end: LinkEnd) => void = () => undefined;
 
   constructor(host: SocketHost, clock: Clock) {
     this.#host = host;
@@ -217,8 +216,8 @@ export class Connections {
   }
 
   /** Closes a socket on the gateway's own decision. */
-  drop(connection: Connection, code: number, reason: string): void {
-    if (this.close(connection.socket, code, reason) !== undefined) this.onDropped(connection, reason);
+  drop(connection: Connection, end: Dropped): void {
+    if (this.close(connection.socket, DROP_CODES[end.kind], end.text) !== undefined) this.onDropped(connection, end);
   }
 
   // ------------------------------------------------------------ finding
@@ -267,7 +266,7 @@ export class Connections {
   node(nodeId: string): Connection | undefined {
     const connection = this.byIdentity({ mode: "node", id: asNodeId(nodeId) });
     if (connection === undefined || !this.isSilent(connection)) return connection;
-    this.drop(connection, 4008, `${NO_LIFE} for a minute`);
+    this.drop(connection, { kind: "silent", text: "no sign of life for a minute" });
     return undefined;
   }
   /** When an idle link must have shown life again; undefined for peers that never ping. */
@@ -277,7 +276,8 @@ export class Connections {
   }
   /** Closes an idle link that has been silent for too long. */
   dropIdle(connection: Connection, now: number): void {
-    if ((this.idleUntil(connection) ?? Number.POSITIVE_INFINITY) <= now) this.drop(connection, 4008, `${NO_LIFE} for two minutes`);
+    if ((this.idleUntil(connection) ?? Number.POSITIVE_INFINITY) <= now)
+      this.drop(connection, { kind: "silent", text: "no sign of life for two minutes" });
   }
   isOnline(nodeId: string): boolean {
     return this.#byIdentity.has(identity({ mode: "node", id: nodeId }));
@@ -354,13 +354,13 @@ export class Connections {
   #sendBody(connection: Connection, body: string): boolean {
     if (this.#byConn.get(connection.conn) !== connection) return false;
     if (!sendText(connection.socket, `${body},"seq":${connection.seq}}`)) {
-      this.drop(connection, 1011, "the link is broken");
+      this.drop(connection, { kind: "broken", text: "the link is broken" });
       return false;
     }
     connection.seq++;
     this.save(connection);
     if (bufferedBytes(connection.socket) > MAX_BUFFERED_BYTES) {
-      this.drop(connection, 1013, "too slow; connect again and ask for what you missed");
+      this.drop(connection, { kind: "slow", text: "too slow; connect again and ask for what you missed" });
       return false;
     }
     return true;
@@ -405,7 +405,7 @@ export class Connections {
         follows: [...connection.follows],
         calls: [...connection.calls],
       };
-      if (!remember(connection.socket, kept)) this.drop(connection, 1011, "too much to remember; connect again");
+      if (!remember(connection.socket, kept)) this.drop(connection, { kind: "broken", text: "too much to remember; connect again" });
     }
     this.#changed.clear();
   }

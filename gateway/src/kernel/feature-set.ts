@@ -7,6 +7,7 @@ import type { SpendState } from "../ports/spend.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
+import type { LinkEnd } from "./link-end.ts";
 import type { Feature, Handlers, FrameRules, RunContextSession } from "./feature.ts";
 
 export interface FeatureSet {
@@ -19,7 +20,7 @@ export interface FeatureSet {
   contextVersion(): string;
   connectProblem(principal: Principal, params: ConnectParams): string | undefined;
   connected(connection: Connection, params: ConnectParams, replaced: Connection | undefined): void;
-  gone(connection: Connection, reason: string): void;
+  gone(connection: Connection, end: LinkEnd): void;
   sessionSpent(session: DeletedSession, spent: SpendState): void;
   sessionGone(session: DeletedSession): void;
   restarted(): Promise<void>;
@@ -48,8 +49,8 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
     connected(connection, params, replaced) {
       for (const feature of features) feature.connected?.(connection, params, replaced);
     },
-    gone(connection, reason) {
-      for (const feature of features) feature.gone?.(connection, reason);
+    gone(connection, end) {
+      for (const feature of features) feature.gone?.(connection, end);
     },
     sessionSpent(session, spent) {
       for (const feature of features) feature.sessionSpent?.(session, spent);

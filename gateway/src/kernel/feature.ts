@@ -12,6 +12,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
 import type { Connection } from "./connections.ts";
+import type { LinkEnd } from "./link-end.ts";
 
 /** Who sent a request, and the id that its answer carries. */
 export interface Caller {
@@ -67,7 +68,7 @@ export interface Feature<Offer extends object = object> {
   /** After hello-ok was sent. `replaced` is the older connection of the same identity, which is closed already. */
   readonly connected?: (connection: Connection, params: ConnectParams, replaced: Connection | undefined) => void;
   /** A connection was lost or closed. */
-  readonly gone?: (connection: Connection, reason: string) => void;
+  readonly gone?: (connection: Connection, end: LinkEnd) => void;
   /** A session is being deleted, and its object is not empty yet: takes what it used. May be called again after a crash. */
   readonly sessionSpent?: (session: DeletedSession, spent: SpendState) => void;
   /** In the transaction that frees the name of a deleted session: removes the feature's rows about it. */

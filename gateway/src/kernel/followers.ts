@@ -103,7 +103,7 @@ export class Followers {
         const waiting = held.get(key);
         if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(connection.dialect, events));
         else if (waiting.length + events.length <= MAX_HELD) waiting.push(...events);
-        else this.#connections.drop(connection, 1013, "too many events wait; connect again");
+        else this.#connections.drop(connection, { kind: "slow", text: "too many events wait; connect again" });
       },
     };
     this.#bySocket.set(connection, follower);

@@ -65,7 +65,7 @@ export class Kernel {
     this.#host = host;
     const { storage, clock, log, secrets } = host;
     const connections = new Connections(host.sockets, clock);
-    connections.onDropped = (connection, reason) => this.#features.gone(connection, reason);
+    connections.onDropped = (connection, end) => this.#features.gone(connection, end);
     const subscriptions = new Subscriptions();
     const hidden = new HiddenSecrets((values) => secrets.set(values));
     const config = new Config(storage, (values) => hidden.set("config", values), host.sealing);
@@ -186,7 +186,7 @@ export class Kernel {
     const using = connections.all().filter((connection: Connection) => connection.principal.tokenId === tokenId);
     for (const connection of using) {
       connections.close(connection.socket, CLOSE.auth, reason);
-      this.#features.gone(connection, reason);
+      this.#features.gone(connection, { kind: "token", text: reason });
     }
     return using.length;
   }

@@ -6,6 +6,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Admission, HttpRefusal } from "./admission.ts";
 import { bearerToken } from "./bearer.ts";
 import type { Connection, OpenConnection } from "./connections.ts";
+import type { LinkEnd } from "./link-end.ts";
 import { dispatch, type DispatchPorts } from "./dispatcher.ts";
 import type { FeatureSet } from "./feature-set.ts";
 import { CLOSE, handshake, type HandshakePorts } from "./handshake.ts";
@@ -77,10 +78,10 @@ export class SocketServer {
   }
 
   /** The socket is gone. */
-  gone(socket: WebSocket, reason: string): void {
+  gone(socket: WebSocket, end: LinkEnd): void {
     const connection = this.#ports.connections.ended(socket);
     this.#settleHello(socket);
-    if (connection?.phase === "ready") this.#ports.features.gone(connection, reason);
+    if (connection?.phase === "ready") this.#ports.features.gone(connection, end);
   }
 
   async #greet(open: OpenConnection, message: string | ArrayBuffer): Promise<void> {

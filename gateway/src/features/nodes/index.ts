@@ -1,6 +1,5 @@
 /** Machines (nodes): which are known and connected, their tools, and the calls that clients make. A session keeps the records of its own calls. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
-import { NO_LIFE } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { ChangesPort } from "../../ports/changes.ts";
@@ -160,10 +159,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         links.came(connection, ledger?.calls, [...waiting]);
         if (ledger === undefined) ports.after(LISTENING_MS, links.listensLater(id));
       },
-      gone(connection, reason) {
+      gone(connection, { kind, text }) {
         if (connection.principal.mode !== "node") return;
-        links.went(connection, reason);
-        if (reason.startsWith(NO_LIFE) && !connections.isOnline(connection.principal.id)) nodes.silent(connection.principal.id, now());
+        links.went(connection, text);
+        if (kind === "silent" && !connections.isOnline(connection.principal.id)) nodes.silent(connection.principal.id, now());
       },
     };
   },

@@ -58,6 +58,16 @@ describe("[NT12] a machine", () => {
     await alarm();
     expect(await told("has not been heard from")).toEqual([]);
   });
+  test("that leaves by itself is not silent, whatever words it closes its link with", async () => {
+    const machine = await pinging();
+    machine.socket.close(1000, "no sign of life for two minutes");
+    await eventually(async () => expect(await online()).toBe(false));
+    for (let minute = 0; minute < 6; minute++) {
+      pass(stage, 60 * SECOND);
+      await alarm();
+    }
+    expect(await told("has not been heard from")).toEqual([]);
+  });
 });
 
 describe("[NT11] a channel", () => {
