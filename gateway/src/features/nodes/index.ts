@@ -79,6 +79,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       now,
       isOnline: (nodeId) => connections.isOnline(nodeId),
       exists: (nodeId) => nodes.exists(nodeId),
+      refOf: (sessionKey) => sessions.find(sessionKey)?.ref,
       arrival: (nodeId) => links.arrival(nodeId),
     });
     /** What a session may use of machines. Invalid session keys get no tools. */

@@ -8,6 +8,8 @@ export interface NodeWaitPorts {
   readonly now: () => number;
   readonly isOnline: (nodeId: string) => boolean;
   readonly exists: (nodeId: string) => boolean;
+  /** The ref of the session that has this name now. */
+  readonly refOf: (sessionKey: string) => string | undefined;
   /** Resolves when it is known whether a machine that is about to come back did. */
   readonly arrival: (nodeId: string) => Promise<void>;
 }
@@ -21,7 +23,10 @@ export class NodeWaits {
 
   /** Stored before the machines are looked at: one that connects in between finds the session in the index. */
   async report(report: WaitReport): Promise<WaitAnswer> {
-    const { store, now, arrival, isOnline, exists } = this.#ports;
+    const { store, now, arrival, isOnline, exists, refOf } = this.#ports;
+    // A late report of a session that was deleted meanwhile would hold up those of the next one of its name.
+    const ref = refOf(report.sessionKey);
+    if (ref === undefined || report.calls.some(({ callId }) => !callId.startsWith(`${ref}/`))) return { ready: [] };
     const isKept = store.report(report, now());
     await Promise.all([...new Set(report.calls.map(({ nodeId }) => nodeId))].map(arrival));
     const ready = report.calls.flatMap(({ callId, nodeId }) => (isOnline(nodeId) || !exists(nodeId) ? [callId] : []));

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { WaitStore } from "../../../src/features/nodes/wait-store.ts";
 import type { WaitReport } from "../../../src/ports/waits.ts";
-import { client, gateway, seed } from "../../support/gateway.ts";
+import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
 
 const HOUR = 3_600_000;
 const report = (sessionKey: string, revision: number, nodeIds: readonly string[], expiresAt = HOUR): WaitReport => ({
@@ -45,4 +45,47 @@ describe("[OM5] the index of calls that wait", () => {
       store.report(report("other", 1, []), 2 * HOUR + 1);
       expect(store.sessionsFor("box")).toEqual([]);
     }));
+});
+
+describe("[OM5] [SD1] [SD5] the waits of a session that is deleted", () => {
+  const key = "agent:main:cli:dm:gone";
+  let peer: Peer;
+  const begin = async (): Promise<string> => {
+    await peer.ok("chat.send", { sessionKey: key, message: "say hello", runId: "hello" });
+    await peer.event("chat", (payload) => payload["state"] === "final");
+    return runInDurableObject(gateway(), (_gateway, { storage }) =>
+      String(storage.sql.exec("SELECT ref FROM sessions WHERE key = ?", key).one()["ref"]),
+    );
+  };
+  /** As the session `ref` would report it. */
+  const reports = (ref: string, revision: number) =>
+    runInDurableObject(gateway(), (object, { storage }) =>
+      object
+        .awaitNodes({
+          ...report(key, revision, []),
+          calls: [{ callId: `${ref}/r1/1/0`, nodeId: "lap", tool: "lap__Bash", since: 0, expiresAt: Date.now() + HOUR }],
+        })
+        .then(() =>
+          new WaitStore(storage)
+            .waits()
+            .get(key)
+            ?.map(({ callId }) => callId),
+        ),
+    );
+  const kept = (): Promise<boolean> => runInDurableObject(gateway(), (_gateway, { storage }) => new WaitStore(storage).waits().has(key));
+
+  test("go with it, and a report of it that comes late is not kept, also when the name has a new session", async () => {
+    peer = await client();
+    const old = await begin();
+    expect(await reports(old, 7)).toEqual([`${old}/r1/1/0`]);
+    await peer.ok("session.delete", { sessionKey: key });
+    expect(await kept()).toBe(false);
+    await reports(old, 8);
+    expect(await kept()).toBe(false);
+
+    const next = await begin();
+    await reports(old, 9);
+    expect(await kept()).toBe(false);
+    expect(await reports(next, 1)).toEqual([`${next}/r1/1/0`]);
+  });
 });
