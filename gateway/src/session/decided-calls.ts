@@ -120,20 +120,15 @@ async function recordDenied(
     await audit(entry).catch((error: unknown) => failed("recording a denied call", error));
   }
 }
-/** The decision about a call that waited for its machine, which is connected now (OM3). A denial is an entry of the audit. */
-export async function lookedDecision(
+/** The denials among decisions about calls that waited for their machines (OM3). Never rejects. */
+export async function recordLooked(
   ports: DecidePorts,
   state: State,
-  context: RunContext,
-  call: WaitingCall,
-  args: Readonly<Record<string, unknown>>,
-): Promise<PresentDecision> {
-  const present = await presentDecision(ports, state, context, call, args);
-  if (state.run.phase === "acting" && present.target.kind === "none") {
-    const { name, index } = call;
-    await recordDenied(ports, state, state.run, [{ name, arguments: args, target: present.target, index }]);
-  }
-  return present;
+  decided: readonly { readonly call: WaitingCall; readonly present: PresentDecision }[],
+): Promise<void> {
+  if (state.run.phase !== "acting") return;
+  const calls = decided.map(({ call: { name, index }, present: { args, target } }) => ({ name, index, arguments: args, target }));
+  await recordDenied(ports, state, state.run, calls);
 }
 /** What would be decided now about a call that waits. */
 export async function presentDecision(

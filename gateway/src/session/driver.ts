@@ -10,7 +10,7 @@ import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
-import { type DecidePorts, lookedDecision, presentDecision } from "./decided-calls.ts";
+import { type DecidePorts, presentDecision, recordLooked } from "./decided-calls.ts";
 import { ModelCaller } from "./effects/call-model.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { interpreter } from "./effects/interpret.ts";
@@ -200,7 +200,7 @@ export class SessionDriver {
     const state = this.state;
     const isOpen = state?.run.phase === "acting" && state.run.calls.includes(call);
     if (state?.run.phase !== "acting" || !isOpen) return undefined;
-    return lookedDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
+    return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
   }
   get gateway(): GatewayPort {
     return this.#parts.gateway;
@@ -275,6 +275,7 @@ export class SessionDriver {
         waits: this.waits,
         sha256: this.#host.sha256,
         lookedDecision: (call) => this.#lookedDecision(call),
+        recordDenied: (of, decided) => recordLooked(this.#decide, of, decided),
         deliver: (effect, flight) => deliverer.deliver(effect, flight),
         apply: (event) => this.apply(event),
         wall,

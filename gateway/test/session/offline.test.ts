@@ -92,6 +92,23 @@ describe("a call that waits", () => {
     await on.ended("run-a");
     expect(on.dispatches).toEqual([]);
   });
+  it("[OM3] [AU1] a machine that comes back once more while the denial is recorded adds no second entry", async () => {
+    const { on, s } = await waiting();
+    const stored = Promise.withResolvers<void>();
+    const reports = on.waits.length;
+    on.audited = () => stored.promise;
+    on.toolApproval = { rules: [{ id: "no", tool: "lap__*", decision: "deny" }] };
+    connect(on);
+    await told(s);
+    await until("the entry", () => on.audits.length > 0);
+    await told(s);
+    await until("the next report", () => on.waits.length > reports + 1);
+    stored.resolve();
+    (await on.call(1)).answer(says("denied"));
+    await on.ended("run-a");
+    await until("the last report", () => on.waits.at(-1)?.calls.length === 0);
+    expect(on.audits.filter(({ decision }) => decision === "denied")).toHaveLength(1);
+  });
   it("[OM3] [AP1] what a rule asks about now becomes a question, and runs after the answer", async () => {
     const both = await waiting();
     const { on, s } = both;

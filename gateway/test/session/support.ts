@@ -132,6 +132,8 @@ export class Stage {
   /** Tests of other rules decide nothing about calls. */
   toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
+  /** Resolves when an entry is stored. */
+  audited: () => Promise<void> = () => Promise.resolve();
   grants: readonly Grant[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];
@@ -201,7 +203,7 @@ export class Stage {
       nodeLogs: () => Promise.resolve({ ok: true, value: {} }),
       audit: (entry) => {
         this.audits.push(entry);
-        return Promise.resolve();
+        return this.audited();
       },
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),

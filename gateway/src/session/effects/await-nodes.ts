@@ -14,7 +14,14 @@ export interface AwaitPorts {
   readonly gateway: Pick<GatewayPort, "awaitNodes">;
   /** What the policy says now. Undefined: the call does not wait any more. Rejects when the policy can't be asked. */
   readonly decide: (call: WaitingCall) => Promise<PresentDecision | undefined>;
-  readonly commit: (event: EventBody) => void;
+  /** False: it changed nothing. */
+  readonly commit: (event: EventBody) => boolean;
+  /** Stores the denials among these decisions, which were made about the calls of `state`. Never rejects. */
+  readonly recordDenied: (state: State, decided: readonly DecidedWait[]) => Promise<void>;
+}
+export interface DecidedWait {
+  readonly call: WaitingCall;
+  readonly present: PresentDecision;
 }
 const ASK_AGAIN_MS = 300_000;
 /** The machine is connected, and the settings of the run do not say so yet. */
@@ -27,6 +34,7 @@ export async function awaitNodes(effect: EffectOf<"AwaitNodes">, flight: Flight,
   const { identity, run } = state;
   const waiting = run.phase === "acting" ? run.calls.filter(isAwaitingNode) : [];
   let looked: readonly LookedCall[];
+  let back: readonly DecidedWait[] = [];
   let missed = false;
   try {
     const answer = await ports.gateway.awaitNodes({
@@ -45,16 +53,15 @@ export async function awaitNodes(effect: EffectOf<"AwaitNodes">, flight: Flight,
     }
     const ready = waiting.filter(({ callId }) => answer.ready.includes(callId));
     const decided = await Promise.all(ready.map(async (call) => ({ call, present: await ports.decide(call) })));
-    const back = decided.flatMap(({ call: { callId }, present }) =>
-      present === undefined || isAway(present) ? [] : [{ callId, present }],
-    );
+    back = decided.flatMap(({ call, present }) => (present === undefined || isAway(present) ? [] : [{ call, present }]));
     missed = back.length < ready.length;
     const refused = answer.full ? waiting.filter((call) => !ready.includes(call)).map(({ callId }) => ({ callId })) : [];
-    looked = [...back, ...refused];
+    looked = [...back.map(({ call: { callId }, present }) => ({ callId, present })), ...refused];
   } catch {
     return backoff(flight.tries, MAX_RETRY_MS);
   }
-  if (looked.length > 0) ports.commit({ type: "NodesLooked", effectId: effect.id, calls: looked });
+  // A denial is recorded when it has closed its call: before, another report could decide about the call again.
+  if (looked.length > 0 && ports.commit({ type: "NodesLooked", effectId: effect.id, calls: looked })) await ports.recordDenied(state, back);
   // After a commit that changed what waits, this effect is settled, and a new one tells the rest.
   return { retryInMs: missed ? LOOK_AGAIN_MS : ASK_AGAIN_MS };
 }

@@ -34,6 +34,7 @@ export interface InterpretPorts {
   readonly waits: Waits;
   readonly sha256: (text: string) => Promise<string>;
   readonly lookedDecision: AwaitPorts["decide"];
+  readonly recordDenied: AwaitPorts["recordDenied"];
   readonly deliver: (effect: EffectOf<"Deliver">, flight: Flight) => Promise<FlightEnd>;
   readonly apply: (event: EventBody) => Applied;
   readonly wall: () => number;
@@ -45,6 +46,10 @@ export function interpreter(ports: InterpretPorts): StartEffect {
   const { parts, store, state, history, contexts, caller, spend, waits, deliver, apply, wall, after, failed } = ports;
   const commit = (event: EventBody): void => {
     apply(event);
+  };
+  const hasChanged = (event: EventBody): boolean => {
+    const { step } = apply(event);
+    return step !== undefined && (step.append.length > 0 || step.answer?.type === "taken");
   };
   const end = async (event: Promise<EventBody | undefined>): Promise<FlightEnd> => {
     const body = await event;
@@ -66,15 +71,18 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           mediaKey: (number) => store.mediaKey(number),
           hider: () => contexts.hider(),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
-          commit: (event) => {
-            const { step } = apply(event);
-            return step !== undefined && (step.append.length > 0 || step.answer?.type === "taken");
-          },
+          commit: hasChanged,
         });
       case "CancelTool":
         return cancelTool(effect, flight, { gateway: parts.gateway, commit });
       case "AwaitNodes":
-        return awaitNodes(effect, flight, { state, gateway: parts.gateway, decide: ports.lookedDecision, commit });
+        return awaitNodes(effect, flight, {
+          state,
+          gateway: parts.gateway,
+          decide: ports.lookedDecision,
+          commit: hasChanged,
+          recordDenied: ports.recordDenied,
+        });
       case "ReportApprovals":
         return reportApprovals(effect, flight, {
           state,
