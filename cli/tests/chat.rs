@@ -455,38 +455,21 @@ fn events_of_a_newer_gateway_are_ignored() {
 }
 
 #[test]
-fn a_mode_is_set_before_the_message_and_a_refused_one_sends_nothing() {
+fn po8_the_mode_of_a_message_goes_with_it_and_a_refused_one_sends_nothing() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let set = |error: Option<&str>| {
-        let child = start(&home, &["--mode", "plan", "look"]);
-        let mut connection = gateway.accept();
-        let request = connection.expect("chat.send");
-        assert_eq!(request.params["message"], "/mode plan");
-        let mut answer = json!({"status": "command", "command": "mode"});
-        match error {
-            Some(error) => answer["error"] = json!(error),
-            None => answer["response"] = json!("From now on: mode plan."),
-        }
-        connection.answer(&request, &answer);
-        child
-    };
-    let child = set(None);
+    let child = start(&home, &["--mode", "plan", "look"]);
     let mut connection = gateway.accept();
     let request = connection.expect("chat.send");
     assert_eq!(request.params["message"], "look");
+    assert_eq!(request.params["mode"], "plan");
     let run = request.params["runId"].as_str().unwrap().to_owned();
     connection.answer(
         &request,
-        &json!({"status": "started", "runId": run, "queued": false, "seq": 1}),
+        &json!({"status": "started", "runId": run, "queued": false, "seq": 1, "directives": {"mode": "plan"}}),
     );
     connection.chat(&run, &whole("final", 2, 1, 1, "Done."));
-    let run = finish(child).ok();
-    assert_eq!(run.stdout, "Done.\n");
-    assert!(run.stderr.contains("mode plan"), "{}", run.stderr);
-
-    let run = finish(set(Some("Not here."))).failed(1);
-    assert!(run.stderr.contains("Not here."), "{}", run.stderr);
+    assert_eq!(finish(child).ok().stdout, "Done.\n");
 }
 
 #[test]

@@ -217,7 +217,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "83b8e19210da3783";
+export const PROTOCOL_FINGERPRINT = "7d2ec64e28ff29f1";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -981,6 +981,7 @@ export type ChatSendParams = {
   /** At most 16 items. */
   attachments?: Attachment[];
   whileBusy?: WhileBusy;
+  mode?: PolicyMode;
 };
 
 /** ChatSendResult where `status` is `started`. */
@@ -1573,6 +1574,9 @@ export const DeliveryStateValues = ["sent", "failed", "unknown"] as const satisf
 export type Directives = {
   thinkLevel?: ThinkLevel;
   model?: ModelRef;
+  mode?: PolicyMode;
+  /** Epoch ms. */
+  modeUntil?: number;
 };
 
 /** How messages of unknown senders are handled. */

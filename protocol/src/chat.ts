@@ -1,6 +1,7 @@
 /** Chat: send messages to the agent and follow its runs. */
 import { enumOf, event, method, struct, t, tagged } from "./dsl.ts";
 import { CallId, MessageId, RunId, SessionKey, ThinkLevel } from "./ids.ts";
+import { PolicyMode } from "./policy.ts";
 import { ToolOutcome } from "./tool.ts";
 
 export const ModelRef = struct("ModelRef", "A model of a provider.", {
@@ -10,6 +11,9 @@ export const ModelRef = struct("ModelRef", "A model of a provider.", {
 export const Directives = struct("Directives", "Settings inside a message. They apply to this message only.", {
   thinkLevel: t.optional(ThinkLevel),
   model: t.optional(ModelRef),
+  mode: t.optional(PolicyMode),
+  /** The end of the mode `full`. Without it the mode holds for the whole run. */
+  modeUntil: t.optional(t.time()),
 });
 export const Attachment = struct("Attachment", "A file of a message.", {
   mimeType: t.string(128),
@@ -62,6 +66,8 @@ method("chat.send", {
     attachments: t.optional(t.array(Attachment, 16)),
     /** Absent: `queue`. Without a run, and for a run of another authority, every value is `queue`. */
     whileBusy: t.optional(WhileBusy),
+    /** The mode of the run of this message, also when it waits for its turn. Absent: that of the conversation. */
+    mode: t.optional(PolicyMode),
   },
   result: ChatSendResult,
   callers: ["client"],

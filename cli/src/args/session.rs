@@ -26,7 +26,7 @@ pub struct Chat {
     /// Stop waiting for the answer after this long (30s, 5m); the run itself continues
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
-    /// Answer the questions about calls that need your word: `never` denies each call, `all` allows each call. Both deny a question about a limit of the run
+    /// Answer the questions about calls in the run of this message that need your word: `never` denies each call, `all` allows each call. Both deny a question about a limit of the run
     #[arg(long, value_enum, value_name = "ANSWER")]
     pub approve: Option<ApproveCalls>,
     /// Show the message to the run under way at its next step, and print the answer of that run (at the prompt: for each line)
@@ -35,7 +35,7 @@ pub struct Chat {
     /// Stop the run that is under way, and answer the message next
     #[arg(long)]
     pub interrupt: bool,
-    /// Set which tool calls run and which ask, for this conversation from now on (as `gsv session set --mode`)
+    /// Which tool calls run and which ask: with a message for its run alone, at the prompt for the conversation from now on (as `gsv session set --mode`)
     #[arg(long, value_name = "MODE", value_parser = one_of(PolicyMode::ALL, PolicyMode::as_str))]
     pub mode: Option<PolicyMode>,
     /// Show tokens, cost and time at the end

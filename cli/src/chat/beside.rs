@@ -38,6 +38,8 @@ pub(super) struct Beside {
     pub(super) counts_at: Option<Duration>,
     /// The question about a limit that the person has denied: the end of the run is the answer to it.
     pub(super) kept: Option<String>,
+    /// Questions of the runs before the message that the person was told about.
+    told: Vec<String>,
     /// The turn is over; it ends after the answers, or at this time.
     ending: Option<(Outcome, Duration)>,
 }
@@ -132,6 +134,7 @@ impl Turn<'_> {
             message_id: Some(id),
             attachments: None,
             while_busy: None,
+            mode: None,
         }));
     }
 
@@ -193,7 +196,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn paused(&mut self, code: String, about_limit: bool) {
-        if matches!(self.approve, Approve::Ask | Approve::Here) {
+        // A run that has not been shown the message yet is that of another message.
+        if matches!(self.approve, Approve::Ask | Approve::Here) || self.own.is_some() {
             self.effects.push(Effect::Look(Some(code)));
             return;
         }
@@ -252,8 +256,12 @@ impl Turn<'_> {
         }
         match self.approve {
             Approve::Here => {}
-            _ if self.beside.behind && !waiting.is_empty() => {
+            Approve::Ask if self.beside.behind && !waiting.is_empty() => {
                 return Err(outcomes::behind(&self.followed.session, &waiting));
+            }
+            Approve::Never | Approve::All if self.beside.behind || self.own.is_some() => {
+                self.waits_behind(&waiting);
+                return Ok(Goes::On);
             }
             Approve::Ask if code.is_some() => return Err(outcomes::paused(&waiting)),
             _ => return Ok(Goes::On),
@@ -264,6 +272,17 @@ impl Turn<'_> {
         }
         self.beside.waiting = waiting;
         Ok(Goes::On)
+    }
+
+    /// `--approve` is the answer for this message alone. The turn stays for it, and says what it waits for.
+    fn waits_behind(&mut self, waiting: &[ApprovalEntry]) {
+        for entry in waiting {
+            if !self.beside.told.contains(&entry.code) {
+                self.beside.told.push(entry.code.clone());
+                let text = outcomes::waits_behind(entry);
+                self.note(&text);
+            }
+        }
     }
 
     /// The person has had the time to read the question.

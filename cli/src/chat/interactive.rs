@@ -251,6 +251,7 @@ impl Talk<'_> {
             verbose: self.given.verbose,
             approve: self.given.approve,
             while_busy: None,
+            mode: None,
         };
         let mut running = match message.ids {
             Some(ids) => conversation.start_as(ids, request, &mut self.view),

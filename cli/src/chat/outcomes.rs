@@ -6,10 +6,13 @@ use gsv_protocol::errors;
 use gsv_protocol::types::ApprovalEntry;
 use serde_json::json;
 
-use crate::clean::visible;
+use crate::clean::{one_line, visible};
 use crate::commands::approval_view::question;
 use crate::exit::{Exit, Failure};
 use crate::units::{duration, millis, now_ms};
+
+/// Columns of another run's question in a note about it.
+const ASKED_COLUMNS: usize = 60;
 
 /// Whether a run ended because it used up a limit. Its error says what to do.
 pub fn is_at_limit(reason: Option<&str>) -> bool {
@@ -95,6 +98,15 @@ pub fn behind(session: &str, waiting: &[ApprovalEntry]) -> Failure {
     let message = "Your message is accepted and waits: the run before it needs your answer first.".to_owned();
     let then = format!(" The answer to your message is then in `gsv session preview {session}`.");
     asks(waiting, message, &then)
+}
+
+/// The same for a message with `--approve`, whose command waits with it.
+pub fn waits_behind(entry: &ApprovalEntry) -> String {
+    let code = visible(&entry.code);
+    format!(
+        "your message waits: the run before it asks {code} ({}), and --approve answers for your message alone. Answer with `gsv approval allow {code}` or `gsv approval deny {code}`",
+        one_line(&entry.text, ASKED_COLUMNS)
+    )
 }
 
 fn asks(waiting: &[ApprovalEntry], message: String, then: &str) -> Failure {

@@ -29,6 +29,7 @@ impl Turn<'_> {
             message_id: Some(ids.message.clone()),
             attachments: None,
             while_busy: Some(WhileBusy::Steer),
+            mode: None,
         };
         self.effects.push(Effect::Steer(ids.message.clone(), params));
         self.steering.push(Steering {

@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use gsv_protocol::types::{ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, RunId, SessionEvent, WhileBusy};
+use gsv_protocol::types::{
+    ChatAbortParams, ChatEvent, ChatSendParams, ChatSendResult, PolicyMode, RunId, SessionEvent, WhileBusy,
+};
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
@@ -58,6 +60,7 @@ pub struct Turn<'a> {
     /// The message is itself for the run that is followed, and this is its own run, in case that one ends before it has the message.
     own: Option<RunId>,
     while_busy: Option<WhileBusy>,
+    mode: Option<PolicyMode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +80,7 @@ impl<'a> Turn<'a> {
             message_id: Some(ids.message),
             attachments: (!request.files.is_empty()).then_some(request.files),
             while_busy: request.while_busy,
+            mode: request.mode,
         };
         // The connection may have been lost since the last turn.
         let gap = !followed.connected;
@@ -99,6 +103,7 @@ impl<'a> Turn<'a> {
             steering: Vec::new(),
             own: None,
             while_busy: request.while_busy,
+            mode: request.mode,
             lost_since: None,
             notice_at: NOTICE_AFTER,
             effects: Vec::new(),
@@ -319,8 +324,12 @@ impl<'a> Turn<'a> {
                 seq,
                 stopped,
                 steers,
+                directives,
                 ..
             } => {
+                if self.mode.is_some() && directives.and_then(|directives| directives.mode) != self.mode {
+                    return Ok(self.without_its_mode(run_id));
+                }
                 if stopped == Some(true) {
                     return Err(Failure::later(
                         "GSV is stopped. The message is accepted and waits.",
@@ -371,6 +380,17 @@ impl<'a> Turn<'a> {
                 "Stop the run that waits with `gsv chat /stop`, then send the message again.",
             )),
         }
+    }
+
+    /// An older gateway does not know modes of messages, and would run the message in the conversation's mode.
+    fn without_its_mode(&mut self, run: RunId) -> Goes {
+        self.run = run;
+        self.note("This gateway is too old for the mode of one message, so the message is stopped. Update the gateway, or set the mode with `gsv session set --mode`.");
+        self.effects.push(Effect::Abort(ChatAbortParams {
+            session_key: self.followed.key(),
+            run_id: Some(self.run.clone()),
+        }));
+        Goes::On
     }
 
     fn interrupted(&mut self, now: Duration) -> Outcome<Goes> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gsv_link::LinkError;
 use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, Attachment, ChatAbortParams,
-    ChatEvent, ChatSendParams, ChatSendResult, MessageId, RunId, SessionEvent, SessionSubscribeParams,
+    ChatEvent, ChatSendParams, ChatSendResult, MessageId, PolicyMode, RunId, SessionEvent, SessionSubscribeParams,
     SessionSubscribeResult, Usage, WhileBusy,
 };
 
@@ -24,6 +24,8 @@ pub struct Request {
     pub approve: Approve,
     /// What the message does while a run is under way.
     pub while_busy: Option<WhileBusy>,
+    /// The mode of the run of this message alone.
+    pub mode: Option<PolicyMode>,
 }
 
 /// What becomes of a call that waits for a word.

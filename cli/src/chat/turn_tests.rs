@@ -26,6 +26,7 @@ fn start(followed: &mut Followed, timeout: Option<Duration>) -> Turn<'_> {
         verbose: true,
         approve: Approve::Ask,
         while_busy: None,
+        mode: None,
     };
     let ids = Ids::from("R", "M");
     let (turn, effects) = Turn::start(followed, request, ids);
@@ -554,32 +555,91 @@ const BEHIND: [&str; 2] = ["note queued behind another message…", "look all"];
 
 #[test]
 fn ap12_a_message_behind_a_question_ends_with_5_and_says_what_waits_for_whom() {
-    for approve in [Approve::Ask, Approve::Never, Approve::All] {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    assert_eq!(turn.plays(queued(), 0), BEHIND);
+    assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 0), [""; 0]);
+    // The run before asks only now.
+    let paused = json!({"runId": "before", "state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A"});
+    assert_eq!(turn.plays(chat(paused), 0), ["look K7Q2A"]);
+    let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![earlier("K7Q2A")]);
+    let effects = turn.handle(listed, seconds(1));
+    let Some(Effect::End(Err(failure))) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(failure.exit.code(), 5);
+    assert!(
+        failure.message.starts_with("Your message is accepted and waits"),
+        "{failure:?}"
+    );
+    assert!(
+        failure.lines.iter().any(|line| line.contains("rm -rf build")),
+        "{failure:?}"
+    );
+    assert!(failure.next.contains("`gsv approval allow K7Q2A`"), "{failure:?}");
+    assert!(failure.next.contains("gsv session preview"), "{failure:?}");
+}
+
+#[test]
+fn ap12_approve_holds_for_the_run_of_its_own_message_and_only_for_it() {
+    for (approve, decision) in [(Approve::Never, "Deny"), (Approve::All, "Allow")] {
         let mut followed = followed();
         let mut turn = start(&mut followed, None);
         turn.approve = approve;
         assert_eq!(turn.plays(queued(), 0), BEHIND);
-        assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 0), [""; 0]);
-        // The run before asks only now.
+        let told = "note your message waits: the run before it asks K7Q2A (rm -rf build), and --approve answers for your message alone. Answer with `gsv approval allow K7Q2A` or `gsv approval deny K7Q2A`";
+        assert_eq!(turn.plays(Input::Looked(None, vec![earlier("K7Q2A")]), 0), [told]);
         let paused = json!({"runId": "before", "state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A"});
-        assert_eq!(turn.plays(chat(paused), 0), ["look K7Q2A"]);
-        let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![earlier("K7Q2A")]);
-        let effects = turn.handle(listed, seconds(1));
-        let Some(Effect::End(Err(failure))) = effects.last() else {
-            panic!("{effects:?}")
-        };
-        assert_eq!(failure.exit.code(), 5);
-        assert!(
-            failure.message.starts_with("Your message is accepted and waits"),
-            "{failure:?}"
+        assert_eq!(turn.plays(chat(paused), 1), ["look K7Q2A"]);
+        let again = Input::Looked(Some("K7Q2A".to_owned()), vec![earlier("K7Q2A")]);
+        assert_eq!(
+            turn.plays(again, 1),
+            [""; 0],
+            "it is said once, and no question of another run is answered"
         );
-        assert!(
-            failure.lines.iter().any(|line| line.contains("rm -rf build")),
-            "{failure:?}"
-        );
-        assert!(failure.next.contains("`gsv approval allow K7Q2A`"), "{failure:?}");
-        assert!(failure.next.contains("gsv session preview"), "{failure:?}");
+        turn.plays(chat(json!({"runId": "before", "state": "aborted", "sessionSeq": 4})), 2);
+        turn.plays(delta(0, "Now"), 2);
+        let own = json!({"state": "paused", "sessionSeq": 6, "text": "t", "approvalId": "ACDEF"});
+        assert_eq!(turn.plays(chat(own), 3), [format!("resolve ACDEF {decision}")]);
     }
+}
+
+#[test]
+fn ap12_approve_answers_no_question_of_a_run_that_has_not_been_shown_the_message() {
+    let mut followed = followed();
+    let mut turn = steers(&mut followed);
+    turn.approve = Approve::Never;
+    let delta = json!({"runId": "before", "state": "delta", "step": 1, "attempt": 1, "offset": 0, "text": "On.\n\n"});
+    turn.plays(chat(delta), 0);
+    let paused = json!({"runId": "before", "state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A"});
+    assert_eq!(turn.plays(chat(paused), 1), ["look K7Q2A"]);
+    let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![earlier("K7Q2A")]);
+    assert!(turn.plays(listed, 1)[0].starts_with("note your message waits: the run before it asks K7Q2A"));
+}
+
+#[test]
+fn po8_a_gateway_that_does_not_take_the_mode_of_a_message_is_told_to_stop_it() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.mode = Some(PolicyMode::Plan);
+    let shown = turn.plays(accepted(1), 0);
+    assert!(
+        shown[0].starts_with("note This gateway is too old for the mode of one message"),
+        "{shown:?}"
+    );
+    assert_eq!(shown[1], "abort R");
+    let end = turn.plays(chat(json!({"state": "aborted", "sessionSeq": 2})), 1);
+    assert!(end.last().is_some_and(|end| end.starts_with("end ")), "{end:?}");
+    let mut followed = self::followed();
+    let mut turn = start(&mut followed, None);
+    turn.mode = Some(PolicyMode::Plan);
+    let taken = json!({"status": "started", "runId": "R", "queued": false, "seq": 1, "directives": {"mode": "plan"}});
+    assert!(
+        !turn
+            .plays(sent(taken), 0)
+            .iter()
+            .any(|effect| effect.starts_with("abort"))
+    );
 }
 
 #[test]

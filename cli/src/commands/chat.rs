@@ -61,7 +61,8 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     if files.is_empty() && message.as_ref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage("The message is empty.", "Write one: `gsv chat hello`."));
     }
-    if let Some(mode) = args.mode {
+    // With a message the mode goes with it: the message may wait behind another run, which keeps its own.
+    if let (Some(mode), None) = (args.mode, &message) {
         set_mode(context, &session, mode).await?;
     }
     let result = talk(context, session.into_inner(), &args, message, files).await;
@@ -107,6 +108,7 @@ async fn set_mode(context: &Context, session: &SessionKey, mode: PolicyMode) -> 
         message_id: None,
         attachments: None,
         while_busy: None,
+        mode: None,
     };
     match context.ask::<ChatSend>(params).await? {
         ChatSendResult::Command { error: Some(error), .. } => Err(Failure::failed(
@@ -194,6 +196,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
                     verbose,
                     approve,
                     while_busy: while_busy(args),
+                    mode: args.mode,
                 };
                 conversation.turn(request, &mut View::new(out), &mut interrupts).await
             }

@@ -1434,6 +1434,8 @@ pub struct ChatSendParams {
     pub attachments: Option<Vec<Attachment>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub while_busy: Option<WhileBusy>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
 }
 
 /// How the session handled a message. The message is durable before this answer is sent.
@@ -2290,6 +2292,11 @@ pub struct Directives {
     pub think_level: Option<ThinkLevel>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode_until: Option<u64>,
 }
 
 /// How messages of unknown senders are handled.

@@ -6,6 +6,7 @@ import type {
   MachineWait,
   NodeExecEventParams,
   Peer,
+  PolicyMode,
   RunWhyResult,
   SessionCompactResult,
   SessionGetResult,
@@ -57,6 +58,8 @@ export interface SessionSend {
   readonly badFilesAsNotes?: true;
   /** No run answers the message; the model sees it with the next one. */
   readonly quiet?: true;
+  /** The mode of the run of this message. Only a client of the owner gives one. */
+  readonly mode?: PolicyMode;
   /** What the message does while a run is under way. Absent: it waits for its turn. */
   readonly whileBusy?: "steer" | "interrupt";
   readonly origin: Origin;

@@ -10,7 +10,7 @@ import type { Applied } from "./apply.ts";
 import { CommandRunner, repeated } from "./command-runner.ts";
 import { directiveOnlyText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
-import { type IntakeMessage, takeIn, withFiles } from "./intake.ts";
+import { type IntakeMessage, takeIn, withFiles, withMode } from "./intake.ts";
 import type { State } from "./machine/state.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
 import { type After, within } from "../../../protocol/runtime/within.ts";
@@ -39,7 +39,9 @@ export class MessageAcceptor {
   async send(input: SessionSend): Promise<Result<ChatSendResult>> {
     const taken = takeIn(input, this.#driver.wall(), this.#driver.state?.settings.model ?? this.#driver.contexts.known?.config.model);
     if (!taken.ok) return taken;
-    const intake = taken.value;
+    const moded = withMode(input, taken.value, this.#driver.wall());
+    if (!moded.ok) return moded;
+    const intake = moded.value;
     switch (intake.kind) {
       case "bad-command":
         return succeed({ status: "command", command: intake.name, error: intake.message });

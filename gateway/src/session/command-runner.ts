@@ -149,7 +149,8 @@ export class CommandRunner {
     return this.#driver.contexts.known?.config.userTimezone ?? "UTC";
   }
   #modeText(): string {
-    return presentMode(this.#driver.state?.settings ?? {}, this.#driver.contexts.known?.config, this.#driver.wall());
+    const state = this.#driver.state;
+    return presentMode(state?.settings ?? {}, this.#driver.contexts.known?.config, this.#driver.wall(), state && activeRun(state.run));
   }
   /** `identity` counts before the first message. */
   statusText({ identity }: Pick<SessionSend, "identity">): string {

@@ -2,6 +2,7 @@
  * The model's calls with their targets, and what an answer of the owner is bound to where a call needs one. Used when the model has
  * replied, and again when the answer comes: only what would be done now can be allowed.
  */
+import type { Directives } from "../../../protocol/gen/types.ts";
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
 import { unifiedDiff } from "../calls/diff.ts";
@@ -18,8 +19,8 @@ import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf } from "./machine/ids.ts";
-import type { RunCore, State } from "./machine/state.ts";
-import { modeAt } from "./mode.ts";
+import { activeRun, type RunCore, type State } from "./machine/state.ts";
+import { runModeAt } from "./mode.ts";
 import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
@@ -39,11 +40,11 @@ export async function decideCalls(
   ports: DecidePorts,
   state: State,
   context: RunContext,
-  run: Pick<RunCore, "ordinal" | "step" | "origin">,
+  run: Pick<RunCore, "ordinal" | "step" | "origin" | "directives">,
   calls: readonly Asked[],
 ): Promise<readonly ReplyCall[]> {
   if (calls.length === 0) return [];
-  const plain = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin });
+  const plain = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin, directives: presentDirectives(state, run) });
   const table = await tableWithGrants(ports, state, plain, calls);
   const version = await policyVersion(ports, context, table);
   const decided = await Promise.all(
@@ -139,10 +140,10 @@ export async function presentDecision(
   args: Readonly<Record<string, unknown>>,
 ): Promise<PresentDecision> {
   const asked = { name: call.name, arguments: args };
-  const origin = state.run.phase === "acting" ? state.run.origin : undefined;
+  const { origin, directives } = state.run.phase === "acting" ? state.run : {};
   // The label of the moment at which the model made the call: what came later is not in its arguments.
   const taint = call.status === "awaiting_node" ? call.heard : call.approval.taint;
-  const plain = await tableOf(ports, state, context, { taint, origin });
+  const plain = await tableOf(ports, state, context, { taint, origin, directives });
   // No one has answered for a call that waited for its machine: a grant must hold.
   const table = call.status === "awaiting_node" ? await tableWithGrants(ports, state, plain, [asked]) : plain;
   const { target, fileSha256 } = await shown(ports, state, asked, resolveCall(asked.name, args, table));
@@ -151,11 +152,22 @@ export async function presentDecision(
   return { target, binding: await bind(ports, bound, target, version), args };
 }
 
+/** Those of this moment: the owner may have changed the mode while the model wrote. */
+const presentDirectives = ({ run }: State, asked: Pick<RunCore, "ordinal" | "directives">): Directives => {
+  const active = activeRun(run);
+  return active?.ordinal === asked.ordinal ? active.directives : asked.directives;
+};
+/** What the decision needs of the run. */
+interface Caused {
+  readonly taint: Taint | undefined;
+  readonly origin: Origin | undefined;
+  readonly directives: Directives | undefined;
+}
 async function tableOf(
   { native, policies, wall }: DecidePorts,
   { identity, sessionId, settings }: State,
   context: RunContext,
-  { taint, origin }: { readonly taint: Taint | undefined; readonly origin: Origin | undefined },
+  { taint, origin, directives }: Caused,
 ): Promise<ToolTable> {
   const { config, nodes } = context;
   return {
@@ -166,7 +178,7 @@ async function tableOf(
     waitMs: origin?.kind === "schedule" ? origin.waitMs : undefined,
     policy: {
       policy: await policies.of(config.toolApproval),
-      mode: modeAt(settings, wall()),
+      mode: runModeAt(directives, settings, wall()),
       unset: DEFAULT_MODE,
       taint,
       byOthers: origin === undefined || !isPlainlyOwner(origin),

@@ -11,7 +11,7 @@ import { type Command, type Parsed, parseMessage, unknownCommand } from "./comma
 import { MESSAGE_ROW_BYTES } from "./machine/limits.ts";
 import type { IncomingMessage } from "./machine/state.ts";
 import { jsonBytes, tail } from "./machine/text.ts";
-import { modeText } from "./mode.ts";
+import { messageMode, modeText } from "./mode.ts";
 
 export interface IntakeMessage {
   readonly kind: "message";
@@ -100,6 +100,17 @@ export function withFiles(
   const document = filesTaint(blocks);
   const taint = document && { taint: higher(document, incoming.taint) };
   return sized({ ...message, incoming: { ...incoming, ...taint, message: { ...incoming.message, content } } });
+}
+
+/** The message with its own mode, which holds for its run alone. */
+export function withMode({ mode, identity, origin }: SessionSend, intake: Intake, wall: number): Result<Intake> {
+  if (mode === undefined) return { ok: true, value: intake };
+  if (intake.kind !== "message")
+    return failure("chat.bad_directive", "A mode is for the run of a message, and this text starts no run. Nothing was done.");
+  const set = messageMode(mode, { isOwners: identity.isOwnersSession, byClient: origin.kind === "client", wall });
+  if (!set.ok) return failure("chat.bad_directive", `${set.error.message} Nothing was sent.`);
+  const { incoming } = intake;
+  return sized({ ...intake, incoming: { ...incoming, directives: { ...incoming.directives, ...set.value } } });
 }
 
 const TAIL_CHARS = 8_000;

@@ -1,5 +1,5 @@
 /** The mode of one session: who may set it, for how long, and how it is told to people (rule PO8). PURE. */
-import type { PolicyMode, SessionSettings } from "../../../protocol/gen/types.ts";
+import type { Directives, PolicyMode, SessionSettings } from "../../../protocol/gen/types.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
 import { failure, type Result } from "../ports/result.ts";
@@ -11,8 +11,12 @@ const FULL_MS = HOUR_MS;
 const MAX_MODE_MS = 24 * HOUR_MS;
 
 /** The session's own mode at a time of the wall clock. Undefined: as configured. */
-export const modeAt = ({ mode, modeUntil }: SessionSettings, wall: number): PolicyMode | undefined =>
+export const modeAt = ({ mode, modeUntil }: Pick<SessionSettings, "mode" | "modeUntil">, wall: number): PolicyMode | undefined =>
   modeUntil !== undefined && modeUntil <= wall ? undefined : mode;
+
+/** The mode of a run: that of its own message, else the session's. Undefined: as configured. */
+export const runModeAt = (directives: Directives | undefined, settings: SessionSettings, wall: number): PolicyMode | undefined =>
+  modeAt(directives ?? {}, wall) ?? modeAt(settings, wall);
 
 export interface ModeChange {
   readonly mode: PolicyMode;
@@ -34,6 +38,12 @@ export function changedMode({ mode, modeMs }: ModeChange, { isOwners, byClient, 
   return { ok: true, value: { mode, ...(ms === undefined ? {} : { modeUntil: wall + ms }) } };
 }
 
+/** The mode of one message. `full` ends after the longest time that a mode may hold, however long its message waits. */
+export function messageMode(mode: PolicyMode, setter: Setter): Result<Directives> {
+  const changed = changedMode({ mode, ...(mode === "full" ? { modeMs: MAX_MODE_MS } : {}) }, setter);
+  return changed.ok ? { ok: true, value: changed.value } : changed;
+}
+
 /** `full until 2026-11-22 14:05 (UTC)`. */
 export function modeText(mode: PolicyMode, modeUntil: number | undefined, zone: string): string {
   if (modeUntil === undefined) return mode;
@@ -41,7 +51,17 @@ export function modeText(mode: PolicyMode, modeUntil: number | undefined, zone: 
   return `${mode} until ${today} ${localTime(modeUntil, zone)} (${timeZone})`;
 }
 /** For `/status` and `/mode`. */
-export function presentMode(settings: SessionSettings, config: EffectiveConfig | undefined, wall: number): string {
+export function presentMode(
+  settings: SessionSettings,
+  config: EffectiveConfig | undefined,
+  wall: number,
+  run?: { readonly directives: Directives },
+): string {
+  const ofRun = run && modeAt(run.directives, wall);
+  const rest = sessionMode(settings, config, wall);
+  return ofRun === undefined ? rest : `${ofRun} for the message of this run; else ${rest}`;
+}
+function sessionMode(settings: SessionSettings, config: EffectiveConfig | undefined, wall: number): string {
   const own = modeAt(settings, wall);
   if (own !== undefined) return modeText(own, settings.modeUntil, config?.userTimezone ?? "UTC");
   const configured = config?.toolApproval?.mode;

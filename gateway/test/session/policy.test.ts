@@ -193,6 +193,60 @@ describe("[PO8] a session's mode", () => {
     expect(await guest.port.patch({ settings: { mode: "auto" } })).toMatchObject({ ok: false, error: { reason: "auth.forbidden" } });
   });
 
+  it("[WB1] of one message holds for the run of this message alone, also when it waits behind another run and the conversation's mode changes", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    stage.dispatch = () => Promise.resolve("offline");
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    const first = await stage.call(0);
+    expect(value(await s.send("b", "look /t:high", { mode: "plan" }))).toMatchObject({ queued: true, directives: { mode: "plan" } });
+    await s.send("c");
+    expect(said(value(await s.send("m1", "/mode full")))).toContain("From now on: mode full");
+    first.answer(says("", [bash("git status")]));
+    (await stage.call(1)).answer(says("Well."));
+    await stage.ended("run-a");
+    expect(stage.dispatches).toHaveLength(1);
+    const second = await stage.call(2);
+    expect(said(value(await s.send("m2", "/status")))).toContain("Mode: plan for the message of this run; else full until");
+    expect([first.request.thinkLevel, second.request.thinkLevel]).toEqual([undefined, "high"]);
+    second.answer(says("", [bash("git status")]));
+    (await stage.call(3)).answer(says("I would look."));
+    await stage.ended("run-b");
+    expect(stage.dispatches).toHaveLength(1);
+    (await stage.call(4)).answer(says("", [bash("git status")]));
+    (await stage.call(5)).answer(says("Well."));
+    await stage.ended("run-c");
+    expect(stage.dispatches).toHaveLength(2);
+  });
+
+  it("of one message gives way to a mode that the owner sets during its run, and `full` ends after 24 hours", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    stage.dispatch = () => Promise.resolve("offline");
+    const s = newSession({ isOwnersSession: true });
+    const { directives } = value(await s.send("a", "go", { mode: "full" })) as { directives: { modeUntil: number } };
+    expect(Math.round((directives.modeUntil - Date.now()) / 60_000)).toBe(1440);
+    const call = await stage.call(0);
+    value(await s.send("m1", "/mode plan"));
+    call.answer(says("", [bash("git status")]));
+    (await stage.call(1)).answer(says("Well."));
+    await stage.ended("run-a");
+    expect(stage.dispatches).toEqual([]);
+  });
+
+  it("of one message is refused with a command, in another person's session, and full from a channel", async () => {
+    new Stage().open();
+    const s = newSession({ isOwnersSession: true });
+    const channel = { kind: "channel", channel: "test", accountId: "default", role: "owner" } as const;
+    for (const refused of [
+      await s.send("m1", "/status", { mode: "plan" }),
+      await newSession().send("g1", "look", { mode: "plan" }),
+      await s.send("m2", "look", { mode: "full", origin: channel }),
+    ])
+      expect(refused).toMatchObject({ ok: false, error: { reason: "chat.bad_directive" } });
+  });
+
   it("cannot be set by the text of a message that is only text", async () => {
     const stage = new Stage().open();
     stage.auto = () => says("Well.");

@@ -16,7 +16,7 @@ const tooLong = (text: string): boolean =>
 export const chatMethods = ({ config, followers, contextVersion, ids, sessions, ask }: ChatPorts): Handlers => ({
   // No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promise P3).
   "chat.send": ({ connection, now }, params) => {
-    const { message, attachments, whileBusy = "queue" } = params;
+    const { message, attachments, whileBusy = "queue", mode } = params;
     if (tooLong(message)) return fail("chat.too_long");
     if (message.trim() === "" && (attachments?.length ?? 0) === 0) return fail("chat.empty");
     const found = writableSession(config, params.sessionKey);
@@ -36,6 +36,7 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
         text: message,
         ...(attachments === undefined ? {} : { attachments }),
         ...(whileBusy === "queue" ? {} : { whileBusy }),
+        ...(mode === undefined ? {} : { mode }),
         origin: { kind: "client", clientId: connection.principal.id, tokenId: connection.principal.tokenId },
         contextVersion: contextVersion(),
       }),

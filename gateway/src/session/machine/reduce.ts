@@ -17,7 +17,7 @@ import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId } from "./ids.ts";
-import { isRunning, type State } from "./state.ts";
+import { activeRun, isRunning, type Run, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
 
@@ -228,6 +228,8 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
     delete settings.modeUntil;
   }
   state.settings = settings;
+  // The owner's last word about the mode counts, for the run under way too.
+  if (event.settings?.mode !== undefined || cleared.has("mode")) state.run = withoutOwnMode(state.run);
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;
@@ -237,6 +239,14 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   if (cleared.has("resetPolicy")) state.resetPolicy = {};
   appendNotice(d, { notice: "settings", runId: "", text: event.text });
   d.answer = { type: "patched" };
+}
+
+function withoutOwnMode(run: Run): Run {
+  const active = activeRun(run);
+  if (active?.directives.mode === undefined) return run;
+  const { mode: _mode, modeUntil: _until, ...directives } = active.directives;
+  if (isRunning(run)) return { ...run, directives };
+  return run.phase === "archiving" && run.resume ? { ...run, resume: { ...run.resume, directives } } : run;
 }
 
 function woke(d: Draft): void {
