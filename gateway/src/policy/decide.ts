@@ -10,7 +10,7 @@ import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
-import { classOf, memoryChange, modeVerdict } from "./modes.ts";
+import { classOf, type JobsMade, memoryChange, modeVerdict } from "./modes.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -35,6 +35,8 @@ export interface PolicyContext {
   readonly byOthers?: boolean;
   /** The owner's own direct conversations on channels (rule PO16). */
   readonly ownPlaces?: readonly string[];
+  /** The jobs that the agent has made before this call (rule SC11). Absent: a client's call, which nothing counts. */
+  readonly jobsMade?: JobsMade | undefined;
   /** What the owner has allowed by earlier answers and still holds. Absent: a client's call, which no grant is for. */
   readonly granted?: Granted | undefined;
 }
@@ -179,7 +181,7 @@ function byMode(call: PolicyCall, context: PolicyContext): Decision {
   const valid = modeOf(context);
   if (valid === undefined) return byDefault(call, context.policy);
   const rule = `${MODE_RULE}${valid}`;
-  const said = modeVerdict(valid, call, context.isOwners, context.ownPlaces);
+  const said = modeVerdict(valid, call, context);
   switch (said.verdict) {
     case "allow":
       return { verdict: "allow", rule };

@@ -244,6 +244,21 @@ describe("[PO16] a message to the owner", () => {
     });
     assert(asked.verdict === "ask" && /a job that sends its answers to others/.test(asked.why));
   });
+  test("[SC11] from the fourth job of a run and the 21st of a day, to make or change a job asks", () => {
+    const job = (args: Record<string, unknown>): PolicyCall => native("gsv__Cron", "control", args);
+    const add = job({ action: "add", every: "1d" });
+    const after = (call: PolicyCall, run: number, day: number, mode: PolicyMode = "auto"): string =>
+      found(call, mode, { jobsMade: { run, day } });
+    assert.deepEqual([after(add, 2, 19), after(add, 3, 3), after(add, 0, 20)], ["allow", "ask", "ask"]);
+    for (const part of ["at", "every", "cron", "message"])
+      assert.equal(after(job({ action: "update", id: "x", [part]: "1d" }), 3, 3), "ask", part);
+    for (const plain of [{ action: "update", id: "x", enabled: false }, { action: "remove", id: "x" }, { action: "list" }])
+      assert.equal(after(job(plain), 9, 99), "allow", plain.action);
+    assert.equal(after(add, 9, 99, "full"), "allow");
+    assert.equal(after(native("gsv__Message", "egress", { action: "add", to: OWN[0] }), 9, 99), "allow");
+    const asked = decide(add, { policy: policyOf(undefined, engine), mode: "auto", isOwners: true, jobsMade: { run: 3, day: 3 } });
+    assert(asked.verdict === "ask" && asked.why === "This run has made or changed 3 jobs already.");
+  });
   test("a rule of the owner comes first", () => {
     const rules = policyOf({ rules: [rule("deny", "gsv__Message")] }, engine);
     assert.equal(found(to({ to: OWN[0] }), "auto", { policy: rules }), "deny");

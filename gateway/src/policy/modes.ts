@@ -23,6 +23,19 @@ export function classOf({ policyClass, target, tool, args }: PolicyCall): Policy
   return policyClass;
 }
 const CRON = "gsv__Cron";
+/** Jobs that an agent makes or changes without a question: in one run, and in 24 hours (rule SC11). */
+const JOBS_PER_RUN = 3;
+const JOBS_PER_DAY = 20;
+/** What was made or changed before this call. */
+export interface JobsMade {
+  readonly run: number;
+  readonly day: number;
+}
+/** The call says when a job runs, or what it does. */
+export const makesJob = (call: Pick<PolicyCall, "target" | "tool" | "args">): boolean =>
+  isOfJobs(call) &&
+  (call.args["action"] === "add" || (call.args["action"] === "update" && JOB_PARTS.some((part) => Object.hasOwn(call.args, part))));
+const JOB_PARTS = ["at", "every", "cron", "message"] as const;
 /** The call adds, changes, removes or runs a job. */
 export const isOfJobs = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "native" && tool === CRON;
 /** Why a call of the class `control` needs a word. */
@@ -71,8 +84,13 @@ const ALLOW: ModeVerdict = { verdict: "allow" };
 const DENY: ModeVerdict = { verdict: "deny" };
 const place = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
-/** `isOwners`: only the owner takes part in the session. */
-export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolean, ownPlaces: readonly string[] = []): ModeVerdict {
+export interface ModeFacts {
+  /** Only the owner takes part in the session. */
+  readonly isOwners: boolean;
+  readonly ownPlaces?: readonly string[];
+  readonly jobsMade?: JobsMade | undefined;
+}
+export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownPlaces = [], jobsMade }: ModeFacts): ModeVerdict {
   if (mode === "full") return ALLOW;
   const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
   const policyClass = classOf(call);
@@ -100,8 +118,16 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, isOwners: boolea
     case "control":
       // The owner can ask for a job in words; a run that has read other people's texts is asked about before the mode decides.
       if (mode !== "auto" || !isOwners || !isOfJobs(call)) return ask(controlText(call));
-      return isJobForOwner(call, ownPlaces) ? ALLOW : ask("It makes a job that sends its answers to others.");
+      if (!isJobForOwner(call, ownPlaces)) return ask("It makes a job that sends its answers to others.");
+      return manyJobs(call, jobsMade);
   }
+}
+
+function manyJobs(call: PolicyCall, made: JobsMade | undefined): ModeVerdict {
+  if (made === undefined || !makesJob(call)) return ALLOW;
+  if (made.run >= JOBS_PER_RUN) return { verdict: "ask", why: `This run has made or changed ${made.run} jobs already.` };
+  if (made.day < JOBS_PER_DAY) return ALLOW;
+  return { verdict: "ask", why: `The agent has made or changed ${made.day} jobs in the last 24 hours.` };
 }
 
 /** Deleting many files asks, also inside the sandbox: what a command deletes cannot be had back (rule PO13). */

@@ -28,6 +28,8 @@ export interface RunContext {
   readonly grants?: readonly Grant[];
   /** The owner's own direct conversations on channels, as gsv__Message names them. Absent: none. */
   readonly ownPlaces?: readonly string[];
+  /** The runs in which the agent has made or changed jobs in the last 24 hours, once for each job. Absent: none. */
+  readonly jobsMadeBy?: readonly string[];
 }
 
 /** The keys for model calls. Kept in memory only, never stored, never logged. */

@@ -3,12 +3,17 @@ import type { CronAddParams, CronRun, CronSpec, CronUpdateParams } from "../../.
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
 
+/** The call of a run that says when a job runs, or what it does: it is counted (rule SC11). */
+export interface JobMaker {
+  readonly callId: string;
+  readonly runId: string;
+}
 /** A call of gsv__Cron. It sees and changes the jobs of its agent only. `taint`: what the conversation has read that writes the job. */
 export type CronCall = { readonly agentId: string } & (
   | { readonly kind: "list" }
   | { readonly kind: "runs"; readonly id?: string | undefined }
-  | { readonly kind: "add"; readonly params: CronAddParams; readonly taint?: Taint | undefined }
-  | { readonly kind: "update"; readonly params: CronUpdateParams; readonly taint?: Taint | undefined }
+  | { readonly kind: "add"; readonly params: CronAddParams; readonly taint?: Taint | undefined; readonly by?: JobMaker | undefined }
+  | { readonly kind: "update"; readonly params: CronUpdateParams; readonly taint?: Taint | undefined; readonly by?: JobMaker | undefined }
   | { readonly kind: "remove"; readonly id: string }
   | { readonly kind: "run"; readonly id: string }
 );

@@ -3,8 +3,10 @@
  * replied, and again when the answer comes: only what would be done now can be allowed.
  */
 import type { Directives } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
+import { makesJob } from "../policy/modes.ts";
 import { unifiedDiff } from "../calls/diff.ts";
 import { shownText } from "../calls/shown-call.ts";
 import { grantsOf } from "../policy/grants.ts";
@@ -40,16 +42,22 @@ export async function decideCalls(
   ports: DecidePorts,
   state: State,
   context: RunContext,
-  run: Pick<RunCore, "ordinal" | "step" | "origin" | "directives">,
+  run: Pick<RunCore, "ordinal" | "step" | "origin" | "directives" | "runId">,
   calls: readonly Asked[],
 ): Promise<readonly ReplyCall[]> {
   if (calls.length === 0) return [];
-  const plain = await tableOf(ports, state, context, { taint: state.taint, origin: run.origin, directives: presentDirectives(state, run) });
+  const plain = await tableOf(ports, state, context, {
+    taint: state.taint,
+    origin: run.origin,
+    directives: presentDirectives(state, run),
+    runId: run.runId,
+  });
   const table = await tableWithGrants(ports, state, plain, calls);
   const version = await policyVersion(ports, context, table);
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
-      const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, table));
+      const present = afterOthers(table, calls.slice(0, index));
+      const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, present));
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
       const bound = { ...call, callId: callIdOf(state.identity.ref, run, index), fileSha256 };
       return { ...call, target, binding: await bind(ports, bound, target, atTarget(version, target, table)) };
@@ -62,6 +70,16 @@ export async function decideCalls(
     decided.map((call, index) => ({ ...call, index })),
   );
   return decided;
+}
+/** The calls before this one in the same reply are made before it: the jobs that they make count. */
+function afterOthers(table: ToolTable, before: readonly Asked[]): ToolTable {
+  const { policy } = table;
+  const made = before.filter(
+    ({ name, arguments: args }) => isJsonObject(args) && makesJob({ target: { kind: "native" }, tool: name, args }),
+  ).length;
+  if (made === 0 || policy.jobsMade === undefined) return table;
+  const { run, day } = policy.jobsMade;
+  return { ...table, policy: { ...policy, jobsMade: { run: run + made, day: day + made } } };
 }
 /**
  * A grant is asked about once more before it counts: it may have been revoked since the run got it (rule GR5). One that does not hold,
@@ -140,10 +158,10 @@ export async function presentDecision(
   args: Readonly<Record<string, unknown>>,
 ): Promise<PresentDecision> {
   const asked = { name: call.name, arguments: args };
-  const { origin, directives } = state.run.phase === "acting" ? state.run : {};
+  const { origin, directives, runId } = state.run.phase === "acting" ? state.run : {};
   // The label of the moment at which the model made the call: what came later is not in its arguments.
   const taint = call.status === "awaiting_node" ? call.heard : call.approval.taint;
-  const plain = await tableOf(ports, state, context, { taint, origin, directives });
+  const plain = await tableOf(ports, state, context, { taint, origin, directives, runId });
   // No one has answered for a call that waited for its machine: a grant must hold.
   const table = call.status === "awaiting_node" ? await tableWithGrants(ports, state, plain, [asked]) : plain;
   const { target, fileSha256 } = await shown(ports, state, asked, resolveCall(asked.name, args, table));
@@ -162,14 +180,15 @@ interface Caused {
   readonly taint: Taint | undefined;
   readonly origin: Origin | undefined;
   readonly directives: Directives | undefined;
+  readonly runId: string | undefined;
 }
 async function tableOf(
   { native, policies, wall }: DecidePorts,
   { identity, sessionId, settings }: State,
   context: RunContext,
-  { taint, origin, directives }: Caused,
+  { taint, origin, directives, runId }: Caused,
 ): Promise<ToolTable> {
-  const { config, nodes } = context;
+  const { config, nodes, jobsMadeBy = [] } = context;
   return {
     isOwners: identity.isOwnersSession,
     tools: runTools(identity, native, context),
@@ -183,6 +202,7 @@ async function tableOf(
       taint,
       byOthers: origin === undefined || !isPlainlyOwner(origin),
       ownPlaces: context.ownPlaces ?? [],
+      jobsMade: { run: jobsMadeBy.filter((by) => by === runId).length, day: jobsMadeBy.length },
     },
     grants: {
       agentId: identity.agentId,

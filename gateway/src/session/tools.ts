@@ -41,7 +41,7 @@ export interface ToolTable {
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
   /** `taint`: what the conversation had read when the call was made. */
-  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces">;
+  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces" | "jobsMade">;
   /** How long calls wait for their machines by default (OM1). Absent: not at all. */
   readonly waitMs?: number | undefined;
   readonly grants: { readonly agentId: string; readonly held: readonly Grant[] };

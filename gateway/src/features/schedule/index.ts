@@ -19,6 +19,7 @@ import type { Beats } from "./beats.ts";
 import { type JobRun, nounOf } from "./job.ts";
 import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
+import { MadeStore } from "./made-store.ts";
 import { NeedStore } from "./need-store.ts";
 import { nextReport } from "./needs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
@@ -47,6 +48,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
   create(ports) {
     const store = new JobStore(ports.database);
     const needs = new NeedStore(ports.database);
+    const made = new MadeStore(ports.database);
     const rows = new BeatRows(store, ports.config);
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
@@ -74,7 +76,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
     };
     return {
       offers: {
-        scheduleRpc: { cron: async (call) => toldOf(call, store, await load()) },
+        scheduleRpc: { cron: async (call) => toldOf(call, store, made, ports.now(), await load()) },
         wokenJobs: wokenJobs(store, load, ports.now),
         agentJobs: {
           of: (agentId) => store.ofAgent(agentId).flatMap(({ id, body }) => (body.beat === undefined ? [id] : [])),
@@ -87,6 +89,11 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
       connected({ principal }) {
         if (principal.mode === "node") store.lookAtWaiting(principal.id, ports.now());
       },
+      runContext({ named }) {
+        const jobsMadeBy = named !== undefined && ports.sessions.isOwners(named) ? made.runsOf(named.address.agentId, ports.now()) : [];
+        return jobsMadeBy.length === 0 ? {} : { jobsMadeBy };
+      },
+      contextVersion: () => `made ${made.version(ports.now())}`,
       alarms: [
         { name: "schedule", next, run: async () => (await load()).runner.run() },
         {
@@ -152,7 +159,7 @@ const ownOf = (taints: readonly (Taint | undefined)[]): { readonly taint?: Taint
   const [first, ...rest] = found;
   return first === undefined ? {} : { taint: rest.reduce(higher, first) };
 };
-async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work): Promise<Result<CronTold>> {
+function toldOf(call: CronCall, store: JobStore, made: MadeStore, now: number, { jobs, shownRun }: Work): Result<CronTold> {
   const { agentId } = call;
   const named = "id" in call && call.id !== undefined ? call.id : call.kind === "update" ? call.params.id : undefined;
   const job = named === undefined ? undefined : store.find(named);
@@ -171,8 +178,10 @@ async function toldOf(call: CronCall, store: JobStore, { jobs, shownRun }: Work)
     }
     case "add":
     case "update": {
-      const done = call.kind === "add" ? await jobs.add(call.params, call.taint) : await jobs.update(call.params, call.taint);
+      const done = call.kind === "add" ? jobs.add(call.params, call.taint) : jobs.update(call.params, call.taint);
       if (!done.ok) return done;
+      // In one turn with the change, so that both are stored or none.
+      if (call.by !== undefined) made.note(agentId, call.by, now);
       const { job: stored, times } = done.value;
       return succeed({ value: { job: stored, nextTimes: times.map((time) => new Date(time).toISOString()) } });
     }

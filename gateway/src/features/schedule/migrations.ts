@@ -25,4 +25,12 @@ export const SCHEDULE_MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`);
     },
   },
+  {
+    name: "calls that made or changed jobs",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE cron_made(
+        call TEXT PRIMARY KEY, agent TEXT NOT NULL, run TEXT NOT NULL, at INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

@@ -118,7 +118,7 @@ type Args = When & {
   readonly model: string | undefined;
   readonly enabled: boolean | undefined;
 };
-async function callOf(args: Args, { identity, callId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
+async function callOf(args: Args, { identity, callId, runId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
   const { action, id, name, message, mode, to, model, enabled } = args;
   const { agentId } = identity;
   if (action === "list") return { ok: true, value: { kind: "list", agentId } };
@@ -127,6 +127,7 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
   if (!schedule.ok) return schedule;
   // What the owner's own texts say needs no label.
   const label = isForeign(taint) ? taint : undefined;
+  const by = runId === undefined ? undefined : { callId, runId };
   if (action === "add") {
     if (name === undefined || message === undefined || schedule.value === undefined)
       return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
@@ -134,7 +135,7 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
     const params = { id: await idOf(name, callId), name, agentId: asAgentId(agentId), schedule: schedule.value, spec };
     return {
       ok: true,
-      value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label },
+      value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label, by },
     };
   }
   if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
@@ -149,5 +150,6 @@ async function callOf(args: Args, { identity, callId, origin, taint }: NativeToo
     ...(schedule.value === undefined ? {} : { schedule: schedule.value }),
     ...spec,
   };
-  return { ok: true, value: { kind: "update", agentId, params: { id, patch }, taint: label } };
+  const isMaking = schedule.value !== undefined || message !== undefined;
+  return { ok: true, value: { kind: "update", agentId, params: { id, patch }, taint: label, by: isMaking ? by : undefined } };
 }

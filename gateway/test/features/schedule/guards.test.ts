@@ -93,6 +93,53 @@ describe("[SC11] [TA1] [TA9] [TH4] who may keep jobs", () => {
       expect(await waiting()).toMatchObject([{ rule: "taint:world" }]);
     });
   });
+  it("asks from the fourth job of a run, also when one reply makes all of them, and from the 21st of a day; removed jobs count", async () => {
+    const wish = (at: number) => ({ name: "gsv__Cron", arguments: { ...WISH, name: `Weather ${at}` } });
+    const four = [0, 1, 2, 3].map(wish);
+    stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("done") : says("", four));
+    const first = await message("four jobs");
+    await eventually(async () => expect(await jobs()).toHaveLength(3));
+    await eventually(async () => expect(await waiting()).toHaveLength(1));
+    expect((await waiting())[0]).toMatchObject({ rule: "mode:auto", why: "This run has made or changed 3 jobs already." });
+    await stage.peer.ok("approval.resolve", { code: (await waiting())[0]?.code, decision: "allow" });
+    await ended(first.key, first.runId);
+    expect(await jobs()).toHaveLength(4);
+    for (const { id } of await jobs()) await stage.peer.ok("cron.remove", { id });
+
+    // One job in each step of a run.
+    let left = 4;
+    stage.answer = () => (left-- > 0 ? says("", [wish(left)]) : says("done"));
+    const second = await message("one after the other");
+    await eventually(async () => expect(await waiting()).toHaveLength(1));
+    expect(await jobs()).toHaveLength(3);
+    await stage.peer.ok("approval.resolve", { code: (await waiting())[0]?.code, decision: "deny" });
+    await ended(second.key, second.runId);
+
+    const runOf = async (count: number) => {
+      stage.answer = ({ messages }) =>
+        messages.at(-1)?.role === "toolResult"
+          ? says("done")
+          : says(
+              "",
+              Array.from({ length: count }, (_, at) => wish(at)),
+            );
+      return message("some jobs");
+    };
+    for (const count of [3, 3, 3, 3, 1]) {
+      const { key, runId } = await runOf(count);
+      await ended(key, runId);
+    }
+    expect(await jobs()).toHaveLength(16);
+    const last = await runOf(1);
+    await eventually(async () => expect(await waiting()).toHaveLength(1));
+    expect((await waiting())[0]?.why).toContain("20 jobs in the last 24 hours");
+    await stage.peer.ok("approval.resolve", { code: (await waiting())[0]?.code, decision: "deny" });
+    await ended(last.key, last.runId);
+    pass(stage, 24 * HOUR + 1);
+    const next = await runOf(1);
+    await ended(next.key, next.runId);
+    expect(await jobs()).toHaveLength(17);
+  });
   it("a denied question adds nothing", async () => {
     stage.answer = callsOnce("gsv__Cron", WISH);
     const { key, runId } = await message("look at this page", WORLD);

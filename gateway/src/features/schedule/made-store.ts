@@ -1,0 +1,41 @@
+/** Calls of runs that made or changed jobs in the last 24 hours (rule SC11). A job that is removed after its run stays counted. */
+import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { JobMaker } from "../../ports/schedule.ts";
+
+const DAY_MS = 86_400_000;
+/** Of one agent. More than any bound: only an owner who allows each call comes this far. */
+const LISTED = 64;
+
+export class MadeStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** The same call again counts once. */
+  note(agentId: string, { callId, runId }: JobMaker, now: number): void {
+    const { sql } = this.#db;
+    run(sql, "DELETE FROM cron_made WHERE at <= ?", now - DAY_MS);
+    run(sql, "INSERT INTO cron_made(call, agent, run, at) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", callId, agentId, runId, now);
+  }
+  /** The runs of an agent's calls, the last ones first. */
+  runsOf(agentId: string, now: number): readonly string[] {
+    return all<{ run: string }>(
+      this.#db.sql,
+      "SELECT run FROM cron_made WHERE agent = ? AND at > ? ORDER BY at DESC, call LIMIT ?",
+      agentId,
+      now - DAY_MS,
+      LISTED,
+    ).map((row) => row.run);
+  }
+  /** Changes with each call that counts, and when one counts no more. */
+  version(now: number): string {
+    const counted = one<{ n: number; last: number | null }>(
+      this.#db.sql,
+      "SELECT count(*) AS n, max(at) AS last FROM cron_made WHERE at > ?",
+      now - DAY_MS,
+    );
+    return `${counted?.n ?? 0}.${counted?.last ?? 0}`;
+  }
+}
