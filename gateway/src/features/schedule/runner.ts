@@ -1,5 +1,5 @@
 /**
- * Takes the times of jobs that have come, begins their runs, and sees them to their end (rules SC1-SC8). Everything that it does has a row
+ * Takes the times of jobs that have come, begins their runs, and looks at them until they have ended (rules SC1-SC8). Everything that it does has a row
  * first, and every step can be made again: messages, notes and deliveries have ids that are made from the row. Only what is subscribed to
  * is in memory, and the next look subscribes again.
  */
@@ -11,18 +11,16 @@ import type { Sink } from "../../kernel/subscriptions.ts";
 import { parseModel } from "../../models/choose.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { sentence } from "../../ports/result.ts";
-import type { RunEnd } from "../../ports/session.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import { higher, isForeign } from "../../ports/taint.ts";
-import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
+import { higher } from "../../ports/taint.ts";
 import { hookLine } from "../../prompt/hook.ts";
-import { LAST, NONE } from "../../schedule/beat.ts";
 import { type CronEngine, due, nextTime } from "../../schedule/schedule.ts";
 import { look, type LookPorts, readFile } from "./beat-look.ts";
-import { Delivery, type DeliveryPorts, type Final } from "./delivery.ts";
-import { type Job, type JobRun, lineOfJob, nounOf, type RunBody } from "./job.ts";
+import { Delivery, type DeliveryPorts } from "./delivery.ts";
+import { type Job, type JobRun, lineOfJob, nounOf } from "./job.ts";
 import { type JobStore, STOPPED } from "./job-store.ts";
 import { Missing, type MissingPorts } from "./missing.ts";
+import { RunEnds, SUMMARY_CHARS } from "./run-ends.ts";
 import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
@@ -35,14 +33,11 @@ const LOOK_MS = 15_000;
 const MAX_TRIES = 6;
 const RETRY_MIN_MS = 2_000;
 const RETRY_MAX_MS = 300_000;
-/** A job that fails this often in a row is paused. */
-const PAUSE_AFTER = 5;
 const DEFAULT_TIMEOUT_S = 600;
 /** A run may wait for the owner's word beside its time; then it is ended. */
 const WAITS_MS = 35 * 60_000;
 /** While GSV is stopped, jobs are looked at this often. */
 const STOPPED_MS = 30_000;
-const SUMMARY_CHARS = 2_000;
 /** What an unattended run may use, beside the other limits. */
 const BUDGET = { steps: 12, costUsd: 0.25 } as const;
 
@@ -56,12 +51,12 @@ export interface RunnerPorts
   readonly engine: CronEngine;
 }
 const ENDS: ReadonlySet<string> = new Set(["final", "error", "aborted"]);
-type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
 
 export class Runner {
   readonly #ports: RunnerPorts;
   readonly #delivery: Delivery;
   readonly #missing: Missing;
+  readonly #ends: RunEnds;
   /** Runs whose end is noticed at once. */
   readonly #followed = new Map<string, Sink>();
   /** Runs that have ended since the last look at them. */
@@ -71,6 +66,7 @@ export class Runner {
     this.#ports = ports;
     this.#delivery = new Delivery(ports);
     this.#missing = new Missing(ports, this.#delivery);
+    this.#ends = new RunEnds(ports, this.#delivery);
   }
 
   /** Never fails for one job's sake. */
@@ -144,7 +140,7 @@ export class Runner {
     const message = error instanceof Error ? error.message : String(error);
     const tries = run.tries + 1;
     log.error("job_step_failed", { job: run.jobId, run: run.id, tries, error: message });
-    if (tries >= MAX_TRIES) this.#end(run, "error", { error: `It failed ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
+    if (tries >= MAX_TRIES) this.#ends.end(run, "error", { error: `It failed ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
     else store.change(run.id, { checkAt: now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS), tries });
   }
 
@@ -155,14 +151,14 @@ export class Runner {
   async #begin(run: JobRun): Promise<void> {
     const { store, stopped, now, ask, contextVersion } = this.#ports;
     const job = store.find(run.jobId);
-    if (job === undefined) return this.#end(run, "skipped", { error: "The job was removed before the run began." });
+    if (job === undefined) return this.#ends.end(run, "skipped", { error: "The job was removed before the run began." });
     if (stopped() !== undefined) {
       if (job.body.schedule.kind === "at" || run.body.given !== undefined) store.change(run.id, { checkAt: now() + STOPPED_MS });
-      else this.#end(run, "skipped", STOPPED);
+      else this.#ends.end(run, "skipped", STOPPED);
       return;
     }
     const named = this.#delivery.sessionOf(job);
-    if (named === undefined) return this.#end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    if (named === undefined) return this.#ends.end(run, "error", { error: `There is no agent ${job.agentId}.` });
     const because = await this.#looked(job, run, named.key);
     if (because === undefined) return;
     const { spec } = job.body;
@@ -206,7 +202,7 @@ export class Runner {
     );
     // The name is free again when the conversation is deleted.
     if (!sent.ok && sent.error.reason === "session.deleting") throw new Error(sentence(sent.error));
-    if (!sent.ok) return this.#end(run, "error", { error: sentence(sent.error).slice(0, SUMMARY_CHARS) });
+    if (!sent.ok) return this.#ends.end(run, "error", { error: sentence(sent.error).slice(0, SUMMARY_CHARS) });
     store.change(run.id, {
       status: "running",
       body: { startedAt: now(), sessionKey: named.key, runId },
@@ -227,7 +223,7 @@ export class Runner {
       return found.because;
     }
     if (found.marks !== undefined) store.mark(job.id, found.marks);
-    this.#end(run, "skipped", { reason: found.reason, error: found.text });
+    this.#ends.end(run, "skipped", { reason: found.reason, error: found.text });
     return undefined;
   }
   /** The end of the run is noticed at once; without the event, the next look finds it. */
@@ -256,7 +252,7 @@ export class Runner {
   async #look(run: JobRun): Promise<void> {
     const { store, now, ask } = this.#ports;
     const { sessionKey, runId, startedAt = now() } = run.body;
-    if (sessionKey === undefined || runId === undefined) return this.#end(run, "error", { error: "The run was lost." });
+    if (sessionKey === undefined || runId === undefined) return this.#ends.end(run, "error", { error: "The run was lost." });
     this.#ended.delete(runId);
     const end = await ask(sessionKey, (session) => session.runEnd(runId));
     switch (end.state) {
@@ -267,7 +263,7 @@ export class Runner {
         const waitedMs = end.state === "running" ? end.waitedMs : 0;
         if (now() - startedAt - waitedMs > 1000 * seconds + WAITS_MS) {
           await ask(sessionKey, (session) => session.abort(runId));
-          return this.#end(run, "error", {
+          return this.#ends.end(run, "error", {
             error: `The run had not ended ${Math.round((now() - startedAt) / 60_000)} minutes after it began, so it was ended.`,
           });
         }
@@ -282,81 +278,10 @@ export class Runner {
         return;
       }
       case "unknown":
-        return this.#end(run, "error", { error: "The end of the run is not known: the conversation was removed." });
+        return this.#ends.end(run, "error", { error: "The end of the run is not known: the conversation was removed." });
       default:
-        return this.#finish(run, end);
+        return this.#ends.finish(run, end);
     }
-  }
-  /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
-  async #finish(run: JobRun, end: Ended): Promise<void> {
-    const job = this.#ports.store.find(run.jobId);
-    if (end.state !== "final") {
-      const error = end.error === "" ? "The run was stopped." : end.error.slice(0, SUMMARY_CHARS);
-      // The owner has stopped it.
-      return this.#end(run, "error", { error }, end.state === "aborted");
-    }
-    const summary = end.text.trim().slice(0, SUMMARY_CHARS);
-    const label = isForeign(end.taint) ? { taint: end.taint } : {};
-    const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
-    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost });
-    const spec = job?.body.spec;
-    if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
-      return this.#end(run, "ok", { summary, ...label });
-    const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
-    if (delivered.ok || spec.bestEffortDeliver === true)
-      return this.#end(run, "ok", {
-        summary,
-        ...label,
-        ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
-      });
-    return this.#end(run, "error", {
-      summary,
-      ...label,
-      error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
-    });
-  }
-  /** The answer is in the main conversation already; `target` is where it goes beside. */
-  async #finishBeat(job: Job, target: string, run: JobRun, end: Final, more: Pick<RunBody, "taint" | "costUsd">): Promise<void> {
-    if (saysNothing(end.text)) return this.#end(run, "ok", { ...more, summary: "HEARTBEAT_OK" });
-    const text = withoutWord(end.text);
-    const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
-    const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
-    if (to === undefined && target === LAST && text !== "") await this.#delivery.noteAtCommandLine(job, run, { ...end, text });
-    const delivered = to === undefined || text === "" ? undefined : await this.#delivery.sendAnswer(job, run, to, { ...end, text });
-    if (delivered?.ok !== false) return this.#end(run, "ok", body);
-    const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
-    return this.#end(run, "error", { ...body, error });
-  }
-  #end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
-    const { store, now, scrub } = this.#ports;
-    // An error of a provider may have the key in it.
-    const body = {
-      ...said,
-      ...(said.error === undefined ? {} : { error: scrub(said.error) }),
-      ...(said.summary === undefined ? {} : { summary: scrub(said.summary) }),
-    };
-    const pause = {
-      failures: PAUSE_AFTER,
-      reason: (error: string) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
-    };
-    const ended = store.end(run.id, status, body, now(), pause, uncounted);
-    if (ended?.job === undefined) return;
-    const { given } = run.body;
-    const isHooks = nounOf(ended.job) === "hook";
-    const failed = isHooks ? ended.job.failures + 1 : given === undefined ? 0 : store.wokenFailures(run.jobId, PAUSE_AFTER + 1);
-    if (status === "error" && !uncounted && failed === PAUSE_AFTER) {
-      const text = failingText(given?.hook ?? ended.job.body.name, body.error);
-      this.#delivery.tellFailing(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text);
-    }
-    if (!ended.pausedNow) return;
-    const { id, body: about } = ended.job;
-    this.#delivery.tellFailing(
-      ended.job,
-      `cron:${id}:paused:${run.id}`,
-      about.beat === undefined
-        ? `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`
-        : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
-    );
   }
 }
 function directivesOf({ body: { spec } }: Job): Directives {
@@ -371,9 +296,6 @@ function beatText({ body: { spec } }: Job, because: readonly string[]): string {
   const said = spec.mode === "systemEvent" ? spec.text : spec.message;
   const why = because.length === 0 ? "" : `\nTrue now: ${because.join("; ")}.`;
   return `[This is a heartbeat. No person has written this just now.]\n${said}${why}`;
-}
-function failingText(name: string, error = ""): string {
-  return `The hook "${name}" failed ${PAUSE_AFTER} times in a row. The last time: ${error}\nLook: \`gsv hook show ${name}\`. It goes on; \`gsv hook remove ${name}\` ends it.`;
 }
 function textFor(job: Job, run: JobRun, now: number, tz: string): string {
   const { spec, name } = job.body;

@@ -1,0 +1,105 @@
+/** What becomes of runs of jobs that have ended (rules SC7, SC8, HB5, HB6): the answer is delivered, then the row ends. */
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ChannelsOutPort } from "../../ports/channels.ts";
+import { sentence } from "../../ports/result.ts";
+import type { RunEnd } from "../../ports/session.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { isForeign } from "../../ports/taint.ts";
+import { saysNothing, withoutWord } from "../../prompt/heartbeat.ts";
+import { LAST, NONE } from "../../schedule/beat.ts";
+import type { Delivery, Final } from "./delivery.ts";
+import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
+import type { JobStore } from "./job-store.ts";
+
+/** A job that fails this often in a row is paused. */
+const PAUSE_AFTER = 5;
+export const SUMMARY_CHARS = 2_000;
+type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
+
+export interface RunEndPorts extends ChannelsOutPort, Pick<SessionsPort, "sessions">, Pick<KernelPorts, "now" | "scrub"> {
+  readonly store: JobStore;
+}
+export class RunEnds {
+  readonly #ports: RunEndPorts;
+  readonly #delivery: Delivery;
+
+  constructor(ports: RunEndPorts, delivery: Delivery) {
+    this.#ports = ports;
+    this.#delivery = delivery;
+  }
+
+  /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
+  async finish(run: JobRun, end: Ended): Promise<void> {
+    const job = this.#ports.store.find(run.jobId);
+    if (end.state !== "final") {
+      const error = end.error === "" ? "The run was stopped." : end.error.slice(0, SUMMARY_CHARS);
+      // The owner has stopped it.
+      return this.end(run, "error", { error }, end.state === "aborted");
+    }
+    const summary = end.text.trim().slice(0, SUMMARY_CHARS);
+    const label = isForeign(end.taint) ? { taint: end.taint } : {};
+    const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
+    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost });
+    const spec = job?.body.spec;
+    if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
+      return this.end(run, "ok", { summary, ...label });
+    const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
+    if (delivered.ok || spec.bestEffortDeliver === true)
+      return this.end(run, "ok", {
+        summary,
+        ...label,
+        ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
+      });
+    return this.end(run, "error", {
+      summary,
+      ...label,
+      error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
+    });
+  }
+  /** The answer is in the main conversation already; `target` is where it goes beside. */
+  async #finishBeat(job: Job, target: string, run: JobRun, end: Final, more: Pick<RunBody, "taint" | "costUsd">): Promise<void> {
+    if (saysNothing(end.text)) return this.end(run, "ok", { ...more, summary: "HEARTBEAT_OK" });
+    const text = withoutWord(end.text);
+    const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
+    const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
+    if (to === undefined && target === LAST && text !== "") await this.#delivery.noteAtCommandLine(job, run, { ...end, text });
+    const delivered = to === undefined || text === "" ? undefined : await this.#delivery.sendAnswer(job, run, to, { ...end, text });
+    if (delivered?.ok !== false) return this.end(run, "ok", body);
+    const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
+    return this.end(run, "error", { ...body, error });
+  }
+  end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
+    const { store, now, scrub } = this.#ports;
+    // An error of a provider may have the key in it.
+    const body = {
+      ...said,
+      ...(said.error === undefined ? {} : { error: scrub(said.error) }),
+      ...(said.summary === undefined ? {} : { summary: scrub(said.summary) }),
+    };
+    const pause = {
+      failures: PAUSE_AFTER,
+      reason: (error: string) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
+    };
+    const ended = store.end(run.id, status, body, now(), pause, uncounted);
+    if (ended?.job === undefined) return;
+    const { given } = run.body;
+    const isHooks = nounOf(ended.job) === "hook";
+    const failed = isHooks ? ended.job.failures + 1 : given === undefined ? 0 : store.wokenFailures(run.jobId, PAUSE_AFTER + 1);
+    if (status === "error" && !uncounted && failed === PAUSE_AFTER) {
+      const text = failingText(given?.hook ?? ended.job.body.name, body.error);
+      this.#delivery.tellFailing(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text);
+    }
+    if (!ended.pausedNow) return;
+    const { id, body: about } = ended.job;
+    this.#delivery.tellFailing(
+      ended.job,
+      `cron:${id}:paused:${run.id}`,
+      about.beat === undefined
+        ? `The job "${about.name}" is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv cron runs ${id}\`. Let it go on: \`gsv cron resume ${id}\`.`
+        : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
+    );
+  }
+}
+function failingText(name: string, error = ""): string {
+  return `The hook "${name}" failed ${PAUSE_AFTER} times in a row. The last time: ${error}\nLook: \`gsv hook show ${name}\`. It goes on; \`gsv hook remove ${name}\` ends it.`;
+}
