@@ -55,10 +55,9 @@ export class Delivery {
     return named.ok ? named : undefined;
   }
 
-  /** Where the owner sees an answer that is in the main conversation only. Without a conversation at the command line it does nothing. */
-  async noteAtCommandLine(job: Job, run: JobRun, { text }: Final): Promise<void> {
-    const key = this.#ports.sessions.atCommandLine(job.agentId);
-    const named = key === undefined ? undefined : this.#named(key);
+  /** The owner sees an answer there that is in the main conversation only. */
+  async noteAtCommandLine(job: Job, run: JobRun, sessionKey: string, text: string): Promise<void> {
+    const named = this.#named(sessionKey);
     if (named === undefined) return;
     const identity = this.#ports.sessions.takeUp(named, this.#ports.now());
     const note = {

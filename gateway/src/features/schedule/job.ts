@@ -60,6 +60,10 @@ export interface RunBody {
   readonly given?: Given;
   /** Codes of the run's questions that the owner was told of. */
   readonly asked?: readonly string[];
+  /** Where a heartbeat's answer goes. Stored before it is sent, so that it goes there too when it is sent again. */
+  readonly goesTo?: { readonly place?: string; readonly session?: string };
+  /** The last look has found a question of the run that waits for the owner. */
+  readonly asking?: boolean;
   /** The machines that the run waits for, as the last look has found. None: it goes on. */
   readonly waiting?: readonly string[];
   /** The owner was told that the run waits. */

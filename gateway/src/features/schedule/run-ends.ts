@@ -61,12 +61,22 @@ export class RunEnds {
     if (saysNothing(end.text)) return this.end(run, "ok", { ...more, summary: "HEARTBEAT_OK" });
     const text = withoutWord(end.text);
     const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
-    const to = target === LAST ? this.#ports.channelsOut.lastOwn() : target === NONE ? undefined : target;
-    if (to === undefined && target === LAST && text !== "") await this.#delivery.noteAtCommandLine(job, run, { ...end, text });
-    const delivered = to === undefined || text === "" ? undefined : await this.#delivery.sendAnswer(job, run, to, { ...end, text });
+    const { place, session } = text === "" ? {} : this.#goesTo(job, target, run);
+    if (session !== undefined) await this.#delivery.noteAtCommandLine(job, run, session, text);
+    const delivered = place === undefined ? undefined : await this.#delivery.sendAnswer(job, run, place, { ...end, text });
     if (delivered?.ok !== false) return this.end(run, "ok", body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
     return this.end(run, "error", { ...body, error });
+  }
+  /** `last` may be another place when the answer is sent again after a kill, so the first choice is kept. */
+  #goesTo({ agentId }: Job, target: string, run: JobRun): NonNullable<RunBody["goesTo"]> {
+    const { channelsOut, now, sessions, store } = this.#ports;
+    if (run.body.goesTo !== undefined) return run.body.goesTo;
+    const place = target === LAST ? channelsOut.lastOwn() : target === NONE ? undefined : target;
+    const session = place === undefined && target === LAST ? sessions.atCommandLine(agentId) : undefined;
+    const goesTo = { ...(place === undefined ? {} : { place }), ...(session === undefined ? {} : { session }) };
+    store.change(run.id, { body: { goesTo }, checkAt: run.checkAt ?? now() });
+    return goesTo;
   }
   end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
     const { store, now, scrub } = this.#ports;

@@ -356,6 +356,47 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
     expect(calls).toHaveLength(1);
     expect(new Set(sent.map(({ deliveryId }) => deliveryId)).size).toBe(1);
   });
+  /** The gateway is killed between the delivery and its row. */
+  const killed = async (): Promise<void> => {
+    await runInDurableObject(gateway(), (_gateway, state) => {
+      state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", stage.now);
+    });
+    await restart();
+    pass(stage, 20_000);
+    await becomes("ok");
+  };
+  const beats = async (): Promise<void> => {
+    await idle();
+    await instructions("- look at the mail");
+    await on({ target: "last" });
+    stage.answer = () => says("The mail server is down.");
+    pass(stage, HALF);
+    await becomes("ok");
+  };
+  it("[HB6] sends again to the same conversation at the command line, although the owner has written in another one since", async () => {
+    const [one, two] = ["agent:main:cli:dm:one", "agent:main:cli:dm:two"];
+    const writes = async (sessionKey: string) => {
+      pass(stage, 60_000);
+      await stage.peer.ok("chat.send", { sessionKey, message: "hello", messageId: crypto.randomUUID(), runId: crypto.randomUUID() });
+    };
+    const toldThere = async (sessionKey: string) =>
+      (await shownIn(stage, sessionKey)).filter((text) => text.startsWith("The heartbeat says:")).length;
+    await writes(one);
+    await beats();
+    await writes(two);
+    await killed();
+    expect([await toldThere(one), await toldThere(two)]).toEqual([1, 0]);
+  });
+  it("[HB6] sends again to the same direct chat, although the owner has one since", async () => {
+    const sessionKey = "agent:main:cli:dm:one";
+    await stage.peer.ok("chat.send", { sessionKey, message: "hello", messageId: crypto.randomUUID(), runId: crypto.randomUUID() });
+    await beats();
+    const sent = useWhatsapp();
+    await annAndBobWrite(stage, sent);
+    sent.length = 0;
+    await killed();
+    expect(sent).toEqual([]);
+  });
 });
 
 describe("[HB7] a heartbeat that may not run now", () => {
