@@ -13,7 +13,7 @@ import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isForeign } from "../../ports/taint.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { askedText } from "./asking.ts";
-import { type Job, type JobRun, nounOf } from "./job.ts";
+import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import { taskSessionKey } from "./shown.ts";
 
 const NOTE_CHARS = 16_000;
@@ -82,12 +82,13 @@ export class Delivery {
     const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
     return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
   }
-  /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of. */
-  async tellQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<readonly string[]> {
+  /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of, and whether one waits. */
+  async tellQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<Pick<RunBody, "asked" | "asking">> {
     const { approvals, notify } = this.#ports;
     const told = run.body.asked ?? [];
-    const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId && !told.includes(entry.code));
-    for (const entry of waiting) {
+    const waiting = approvals.waiting(sessionKey).filter((entry) => entry.runId === runId);
+    const news = waiting.filter(({ code }) => !told.includes(code));
+    for (const entry of news) {
       const text = askedText(namedJob(job), entry);
       // The conversation of a reminder shows its questions itself.
       if (job.body.spec.mode === "task") await this.addNote(job, `cron:${job.id}:${run.id}:${entry.code}`, text, false);
@@ -96,7 +97,7 @@ export class Delivery {
       const there = noted === undefined ? {} : { inSession: noted, toldSession: noted };
       notify.tell({ kind: "approval", key, cause: key, text, agentId: job.agentId, question: entry.code, ...there });
     }
-    return waiting.length === 0 ? [] : [...told, ...waiting.map(({ code }) => code)];
+    return { asking: waiting.length > 0, ...(news.length === 0 ? {} : { asked: [...told, ...news.map(({ code }) => code)] }) };
   }
   /** The owner is told that the job fails. */
   tellFailing(job: Job, key: string, text: string): void {

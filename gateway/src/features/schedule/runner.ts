@@ -115,8 +115,8 @@ export class Runner {
   async #advance(): Promise<void> {
     const { store, now } = this.#ports;
     const open = store.allOpen();
-    // A run that waits for a machine takes no slot.
-    const begun = open.filter(({ status, body }) => status === "running" && (body.waiting ?? []).length === 0);
+    // A run that waits for a machine or for the owner takes no slot.
+    const begun = open.filter(({ status, body }) => status === "running" && (body.waiting ?? []).length === 0 && body.asking !== true);
     let slots = AT_ONCE - begun.length;
     let woken = WOKEN_AT_ONCE - begun.filter(({ body }) => body.given !== undefined).length;
     const work: Promise<void>[] = [];
@@ -268,12 +268,12 @@ export class Runner {
           });
         }
         this.#follow(sessionKey, runId, run.id);
-        const asked = job === undefined ? [] : await this.#delivery.tellQuestions(job, run, sessionKey, runId);
+        const questions = job === undefined ? {} : await this.#delivery.tellQuestions(job, run, sessionKey, runId);
         const machines = end.state === "running" ? (end.machines ?? []) : [];
         const { body, nextMs = LOOK_MS } = job === undefined ? { body: {} } : this.#missing.looked(job, run, machines);
         store.change(run.id, {
           checkAt: now() + (this.#ended.delete(runId) ? 0 : nextMs),
-          body: { ...body, ...(asked.length === 0 ? {} : { asked }) },
+          body: { ...body, ...questions },
         });
         return;
       }

@@ -226,6 +226,24 @@ describe("[SC12] [SC6] a question of a job's run", () => {
     await becomes(stage, "ok");
     expect(asked(calls.at(-1))).toMatch(/denied/i);
   });
+  it("[SC5] takes no slot while it waits: a fifth job runs beside four that ask, and those go on after the answers", async () => {
+    const wishes = callsOnce("gsv__Cron", WISH);
+    stage.answer = (request) => (JSON.stringify(request.messages).includes("Make a job.") ? wishes(request) : says("the report"));
+    const four = ["a", "b", "c", "d"];
+    for (const id of four) await add(stage, task({ id, spec: { mode: "task", message: "Make a job." } }));
+    pass(stage, HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(await waiting()).toHaveLength(4);
+    });
+    await add(stage, task({ id: "fifth", schedule: { kind: "at", at: new Date(stage.now + 1_000).toISOString() }, deleteAfterRun: false }));
+    pass(stage, 20_000);
+    await becomes(stage, "ok", "fifth");
+    expect(await waiting()).toHaveLength(4);
+    for (const { code } of await waiting()) await stage.peer.ok("approval.resolve", { code, decision: "allow" });
+    pass(stage, 20_000);
+    for (const id of four) await becomes(stage, "ok", id);
+  });
   it("goes to the owner's own direct chat, with its buttons, and to no one who wrote later", async () => {
     const sent = useWhatsapp();
     await annAndBobWrite(stage, sent);
