@@ -2461,7 +2461,7 @@ export type NotificationPlace = {
   problem?: string;
 };
 
-/** `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited. */
+/** `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited, or it was over before it could be told. */
 export type NotificationState = "waiting" | "merged" | "told" | "off" | "dropped";
 export const NotificationStateValues = ["waiting", "merged", "told", "off", "dropped"] as const satisfies readonly NotificationState[];
 

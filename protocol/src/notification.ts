@@ -10,7 +10,7 @@ export const NotificationKind = enumOf(
 );
 export const NotificationState = enumOf(
   "NotificationState",
-  "`waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited.",
+  "`waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited, or it was over before it could be told.",
   ["waiting", "merged", "told", "off", "dropped"],
 );
 export const Notification = struct("Notification", "What the owner was told, or is to be told.", {

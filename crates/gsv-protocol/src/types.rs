@@ -3728,7 +3728,7 @@ pub struct NotificationPlace {
     pub problem: Option<String>,
 }
 
-/// `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited.
+/// `waiting`: it is told later, or is being told. `merged`: it was told together with another one. `told`: `toldIn` names the place. `off`: its kind goes to no place. `dropped`: too many waited, or it was over before it could be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NotificationState {
     #[serde(rename = "waiting")]

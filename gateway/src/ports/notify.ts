@@ -22,11 +22,15 @@ export interface Tell {
   readonly about?: ChannelRef;
   /** Told at once, also in quiet hours. */
   readonly now?: true;
+  /** It is over then: it is told before, or not at all. */
+  readonly until?: number;
 }
 export interface NotifyPort {
   readonly notify: {
     /** Durable when it returns, in the transaction of the caller if there is one. Returns the id; undefined: the key was known. */
     tell(tell: Tell): number | undefined;
+    /** What this key tells of is over. What was not told yet is not told. */
+    over(key: string): void;
     /** A delivery of a notification did not reach its platform. False: the delivery is of something else. */
     bounced(deliveryId: string, error: string): boolean;
   };
@@ -54,7 +58,7 @@ export interface WayFailure {
   readonly way: string;
   readonly why: string;
 }
-export interface NotificationBody extends Pick<Tell, "inSession" | "toldSession" | "question" | "about" | "now"> {
+export interface NotificationBody extends Pick<Tell, "inSession" | "toldSession" | "question" | "about" | "now" | "until"> {
   /** Ways that did not work. */
   readonly failures?: readonly WayFailure[];
   /** Where it is being told. Of a desktop: it has not answered. */
@@ -83,6 +87,8 @@ export interface NotifyRowsPort {
     /** It could not be told in the last way, and waits until then. */
     wait(id: number, dueAt: number): void;
     end(id: number, state: "told" | "off", at: number, toldIn?: string): void;
+    /** It is not told, nor what waits with it. */
+    drop(id: number): void;
     /** Called when a notification was taken or must be told again. */
     onTaken(wake: (id: number) => void): void;
   };

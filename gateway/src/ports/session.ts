@@ -164,9 +164,21 @@ export interface SessionNote {
   readonly isAnswer?: true;
 }
 
+/** A call that was not run because its machine did not come in time. */
+export interface AwayCall {
+  readonly nodeId: string;
+  readonly tool: string;
+  readonly waitedMs: number;
+}
 export type RunEnd =
-  /** `taint`: what the conversation has read by now. Absent: nothing of others. */
-  | { readonly state: "final"; readonly text: string; readonly taint?: Taint; readonly costUsd?: number }
+  /** `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines. */
+  | {
+      readonly state: "final";
+      readonly text: string;
+      readonly taint?: Taint;
+      readonly costUsd?: number;
+      readonly away?: readonly AwayCall[];
+    }
   | { readonly state: "error" | "aborted"; readonly error: string }
   /** `waitedMs`: how long it has waited for the owner and for machines. `machines`: the calls that wait for theirs now. Absent: none. */
   | { readonly state: "running"; readonly waitedMs: number; readonly machines?: readonly MachineWait[] }

@@ -2,7 +2,7 @@
 import { textOf } from "../ports/messages.ts";
 import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
-import type { RunEnd } from "../ports/session.ts";
+import type { AwayCall, RunEnd } from "../ports/session.ts";
 import { isForeign } from "../ports/taint.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
@@ -57,11 +57,34 @@ export function runEnd(state: State, store: SessionStore, runId: string, wall: n
       // Its message was shown to another run, whose end is its answer.
       if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId, wall);
       const end = row.runId === runId ? endOf(row) : undefined;
-      if (end?.state === "final" && isForeign(state.taint)) return { ...end, taint: state.taint };
-      if (end !== undefined) return end;
+      if (end?.state !== "final") {
+        if (end !== undefined) return end;
+        continue;
+      }
+      const away = awayCalls(store, runId, row.seq, oldest);
+      return { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}), ...(away.length === 0 ? {} : { away }) };
     }
   }
   return { state: "unknown" };
+}
+/** Calls of the run that waited for their machine in vain. A later call that the machine ran makes up for them. */
+function awayCalls(store: SessionStore, runId: string, before: number, oldest: number): readonly AwayCall[] {
+  const came = new Set<string>();
+  const away = new Map<string, AwayCall>();
+  for (let to = before; to > oldest; to -= PAGE_ROWS) {
+    const from = Math.max(oldest, to - PAGE_ROWS);
+    for (const row of store.rows(from, to - from).toReversed()) {
+      if (row.runId !== runId) continue;
+      if (row.kind === "user" && row.steered === undefined) return [...away.values()].toReversed();
+      if (row.kind !== "toolResult") continue;
+      const { toolName: tool } = row.message;
+      if (row.away === undefined) {
+        const [nodeId = ""] = tool.split("__");
+        if (row.outcome === "ok") came.add(nodeId);
+      } else if (!came.has(row.away)) away.set(row.callId, { nodeId: row.away, tool, waitedMs: row.durationMs ?? 0 });
+    }
+  }
+  return [...away.values()].toReversed();
 }
 /** How long the run has waited for the owner and for machines. */
 function waitedMs({ run, clock }: State, wall: number): number {

@@ -36,6 +36,7 @@ export const notifyFeature: FeatureDefinition<TakerPorts, NotifyPort & NotifyRow
             if (id !== undefined) wake(id);
             return id;
           },
+          over: (key) => store.over(key, now()),
           bounced(deliveryId, error) {
             const [, id] = OF_NOTIFICATION.exec(deliveryId) ?? [];
             if (id === undefined) return false;

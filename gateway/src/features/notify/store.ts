@@ -49,7 +49,8 @@ export class NotifyStore implements Rows {
       if (one(sql, "SELECT 1 AS there FROM notifications WHERE key = ?", key) !== undefined) return undefined;
       const isAlone = about.question !== undefined || about.now !== undefined;
       const head = isAlone ? undefined : this.#waitingFor(cause);
-      if (head?.isBegun === false) return this.#join(head.row, { kind, key, cause, text, agentId }, now);
+      const ends = about.until === undefined ? {} : { until: about.until };
+      if (head?.isBegun === false) return this.#join(head.row, { kind, key, cause, text, agentId }, now, ends);
       const told = one<{ at: number | null }>(sql, "SELECT max(told_at) AS at FROM notifications WHERE cause = ?", cause)?.at ?? undefined;
       // One that is being told counts as told. A clock that was set back holds a notification for no longer than an hour.
       const last = head === undefined ? told : now;
@@ -61,6 +62,7 @@ export class NotifyStore implements Rows {
         ...(question === undefined ? {} : { question }),
         ...(account === undefined ? {} : { about: account }),
         ...(about.now === undefined ? {} : { now: about.now }),
+        ...ends,
       };
       const id = this.#insert("waiting", { kind, key, cause, text, agentId }, now, due, null, body);
       this.#bound();
@@ -77,7 +79,7 @@ export class NotifyStore implements Rows {
     const row = found && rowOf(found);
     return row && { row, isBegun: row.toldAt !== undefined || row.body.asked !== undefined || row.body.failures !== undefined };
   }
-  #join(head: NotificationRow, told: Joined, now: number): number {
+  #join(head: NotificationRow, told: Joined, now: number, body: NotificationBody): number {
     const joined = one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM notifications WHERE with_id = ?", head.id)?.n ?? 0;
     if (joined >= MAX_TOGETHER) {
       // The latest text is kept: it takes the place of the one before it.
@@ -85,7 +87,7 @@ export class NotifyStore implements Rows {
       if (before !== undefined) run(this.#db.sql, "DELETE FROM notifications WHERE id = ?", before.id);
       this.#write(head.id, { ...head.body, more: (head.body.more ?? 0) + 1 });
     }
-    return this.#insert("merged", told, now, head.dueAt, head.id, {});
+    return this.#insert("merged", told, now, head.dueAt, head.id, body);
   }
   #insert(state: "waiting" | "merged", told: Joined, now: number, dueAt: number, withId: number | null, body: NotificationBody): number {
     const { kind, key, cause, text, agentId } = told;
@@ -101,7 +103,7 @@ export class NotifyStore implements Rows {
       MAX_WAITING,
     );
     // What waits with one that is dropped is never told either.
-    for (const { id } of over) run(sql, "UPDATE notifications SET state = 'dropped' WHERE id = ? OR with_id = ?", id, id);
+    for (const { id } of over) this.drop(id);
     run(
       sql,
       `DELETE FROM notifications WHERE id IN (SELECT id FROM notifications WHERE state <> 'waiting'
@@ -165,6 +167,14 @@ export class NotifyStore implements Rows {
   end(id: number, state: "told" | "off", at: number, toldIn?: string): void {
     this.asked(id, undefined);
     run(this.#db.sql, "UPDATE notifications SET state = ?, told_at = ?, told_in = ? WHERE id = ?", state, at, toldIn ?? null, id);
+  }
+  drop(id: number): void {
+    run(this.#db.sql, "UPDATE notifications SET state = 'dropped' WHERE id = ? OR with_id = ?", id, id);
+  }
+  /** What was told is not changed. */
+  over(key: string, at: number): void {
+    const row = one<Row>(this.#db.sql, "SELECT * FROM notifications WHERE key = ? AND state IN ('waiting', 'merged')", key);
+    if (row !== undefined) this.#write(row.id, { ...rowOf(row).body, until: at });
   }
   /** It was told in a place that did not take it after all. */
   again(id: number, dueAt: number): void {

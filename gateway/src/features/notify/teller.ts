@@ -139,7 +139,12 @@ export class Teller {
     const { notifyRows, config, now } = this.#ports;
     const { id } = row;
     const settings = config.effective();
-    const said = notifyRows.together(id).map(({ cause, text, createdAt, body }) => ({ cause, text, createdAt, more: body.more ?? 0 }));
+    const at = now();
+    // A text that may have been told already is told again as it was.
+    const isTrue = ({ body }: NotificationRow): boolean => row.body.asked !== undefined || (body.until ?? at + 1) > at;
+    const present = notifyRows.together(id).filter(isTrue);
+    if (present.length === 0) return notifyRows.drop(id);
+    const said = present.map(({ cause, text, createdAt, body }) => ({ cause, text, createdAt, more: body.more ?? 0 }));
     const text = digestText(said, settings.userTimezone);
     if (row.body.asked?.startsWith(DESKTOP) === true) {
       notifyRows.failed(id, row.body.asked, "It is not known whether it was shown.");

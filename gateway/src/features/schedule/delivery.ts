@@ -105,11 +105,12 @@ export class Delivery {
     const there = inSession === undefined ? {} : { inSession };
     this.#ports.notify.tell({ kind: "job", key, cause: `job:${job.id}`, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there });
   }
-  /** The owner is told of a machine that a run of the job waits for, or that the job needs. */
-  tellAway(job: Job, key: string, cause: string, text: string): void {
+  /** The owner is told of a machine that a run of the job waits for, or that the job needs. `until`: it is over then. */
+  tellAway(job: Job, key: string, cause: string, text: string, until?: number): void {
     const inSession = this.#ownersOf(job)?.key;
     const there = inSession === undefined ? {} : { inSession };
-    this.#ports.notify.tell({ kind: "machine", key, cause, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there });
+    const ends = until === undefined ? {} : { until };
+    this.#ports.notify.tell({ kind: "machine", key, cause, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there, ...ends });
   }
   #identityOf(job: Job): SessionIdentity | undefined {
     const named = this.sessionOf(job);

@@ -7,6 +7,9 @@ import type { MachineWait } from "../../../../protocol/gen/types.ts";
 import { durationText } from "../../calls/wait.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
+import type { AwayCall } from "../../ports/session.ts";
+import { localDay, localTime } from "../../prompt/dates.ts";
 import type { Delivery } from "./delivery.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -16,7 +19,7 @@ import { reportAt } from "./needs.ts";
 /** A run that waits for machines, and whose owner knows, is looked at this often. */
 const WAITING_LOOK_MS = 300_000;
 
-export interface MissingPorts extends NodesPort, Pick<KernelPorts, "now"> {
+export interface MissingPorts extends NodesPort, NotifyPort, Pick<KernelPorts, "config" | "now"> {
   readonly store: JobStore;
   readonly needs: NeedStore;
 }
@@ -32,7 +35,10 @@ export class Missing {
   /** What a look at a run that goes on has found. `machines`: the calls that wait. Answers what is kept of it, and the time of the next look. */
   looked(job: Job, run: JobRun, machines: readonly MachineWait[]): { readonly body: Partial<RunBody>; readonly nextMs?: number } {
     const { nodes, needs, now } = this.#ports;
-    if (machines.length === 0) return { body: (run.body.waiting ?? []).length === 0 ? {} : { waiting: [] } };
+    if (machines.length === 0) {
+      this.over(job.id, run);
+      return { body: (run.body.waiting ?? []).length === 0 ? {} : { waiting: [] } };
+    }
     const waiting = [...new Set(machines.map(({ nodeId }) => String(nodeId)))];
     const known = nodes.list();
     for (const nodeId of waiting) {
@@ -48,8 +54,24 @@ export class Missing {
     const nextMs = Math.min(WAITING_LOOK_MS, Math.max(1_000, over + 1_000));
     if (run.body.toldWaiting) return { body: { waiting }, nextMs };
     if (now() < tellAt) return { body: { waiting }, nextMs: Math.min(nextMs, Math.max(1_000, tellAt - now())) };
-    this.#delivery.tellAway(job, `cron/${job.id}/${run.id}/waits`, `wait:${job.id}`, waitText(job, run, machines, now()));
+    const until = Math.max(...machines.map((machine) => machine.until));
+    const text = waitText(job, run, machines, timeText(until, this.#ports.config.effective().userTimezone));
+    this.#delivery.tellAway(job, waitKey(job.id, run), `wait:${job.id}`, text, until);
     return { body: { waiting, toldWaiting: true }, nextMs };
+  }
+  /** The run waits no more: what was not told of its wait is not told. */
+  over(jobId: string, run: JobRun): void {
+    if (run.body.toldWaiting) this.#ports.notify.over(waitKey(jobId, run));
+  }
+  /** The run has ended, and its machines did not come. */
+  inVain(job: Job, run: JobRun, text: string): void {
+    const look = nounOf(job) === "job" ? ` Run it again: \`gsv cron run ${job.id}\`.` : "";
+    this.#delivery.tellAway(
+      job,
+      `cron/${job.id}/${run.id}/away`,
+      `wait:${job.id}`,
+      `The ${nounOf(job)} "${job.body.name}" is incomplete. ${text}${look}`,
+    );
   }
 
   /** Reports the machines that have been away for a day. */
@@ -73,12 +95,24 @@ export class Missing {
     }
   }
 }
-function waitText(job: Job, { body: { sessionKey } }: JobRun, machines: readonly MachineWait[], now: number): string {
+const waitKey = (jobId: string, { id }: JobRun): string => `cron/${jobId}/${id}/waits`;
+/** Calls that waited in vain, as the end of their run. */
+export function awayText(away: readonly AwayCall[]): string {
+  return away
+    .slice(0, MAX_NAMED)
+    .map(({ nodeId, tool, waitedMs }) => `The machine ${nodeId} did not connect within ${durationText(waitedMs)}, so ${tool} was not run.`)
+    .join(" ");
+}
+const MAX_NAMED = 4;
+function timeText(at: number, zone: string): string {
+  const { today, timeZone } = localDay(at, zone);
+  return `${today} ${localTime(at, zone)} (${timeZone})`;
+}
+function waitText(job: Job, { body: { sessionKey } }: JobRun, machines: readonly MachineWait[], until: string): string {
   const names = [...new Set(machines.map(({ nodeId }) => nodeId))];
-  const left = durationText(Math.max(...machines.map(({ until }) => until)) - now);
   const start = names.map((name) => `\`gsv node\` on ${name}`).join(" and ");
   const end = sessionKey === undefined ? "" : ` To end the run: \`gsv stop ${sessionKey}\`.`;
-  return `The ${nounOf(job)} "${job.body.name}" waits for ${names.join(" and ")}, which ${names.length === 1 ? "is" : "are"} not connected, for ${left} more. Start ${start}.${end}`;
+  return `The ${nounOf(job)} "${job.body.name}" waits for ${names.join(" and ")}, which ${names.length === 1 ? "is" : "are"} not connected, until ${until}. Start ${start}.${end}`;
 }
 function missingText(job: Job, nodeId: string): string {
   const pause = nounOf(job) === "job" ? `, or let the job pause: \`gsv cron pause ${job.id}\`` : "";

@@ -10,6 +10,7 @@ import { LAST, NONE } from "../../schedule/beat.ts";
 import type { Delivery, Final } from "./delivery.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
+import { awayText, type Missing } from "./missing.ts";
 
 /** A job that fails this often in a row is paused. */
 const PAUSE_AFTER = 5;
@@ -22,10 +23,12 @@ export interface RunEndPorts extends ChannelsOutPort, Pick<SessionsPort, "sessio
 export class RunEnds {
   readonly #ports: RunEndPorts;
   readonly #delivery: Delivery;
+  readonly #missing: Pick<Missing, "inVain" | "over">;
 
-  constructor(ports: RunEndPorts, delivery: Delivery) {
+  constructor(ports: RunEndPorts, delivery: Delivery, missing: Pick<Missing, "inVain" | "over">) {
     this.#ports = ports;
     this.#delivery = delivery;
+    this.#missing = missing;
   }
 
   /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
@@ -38,14 +41,17 @@ export class RunEnds {
     }
     const summary = end.text.trim().slice(0, SUMMARY_CHARS);
     const label = isForeign(end.taint) ? { taint: end.taint } : {};
+    // What its machines did not do is not done, whatever the model says about it.
+    const away = end.away === undefined ? undefined : awayText(end.away);
+    if (job !== undefined && away !== undefined) this.#missing.inVain(job, run, away);
     const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
-    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost });
+    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost }, away);
     const spec = job?.body.spec;
     if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
-      return this.end(run, "ok", { summary, ...label });
+      return this.#endAs(run, away, { summary, ...label });
     const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
     if (delivered.ok || spec.bestEffortDeliver === true)
-      return this.end(run, "ok", {
+      return this.#endAs(run, away, {
         summary,
         ...label,
         ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
@@ -56,15 +62,28 @@ export class RunEnds {
       error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
     });
   }
+  /** `away`: what the run could not do. */
+  #endAs(run: JobRun, away: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
+    if (away === undefined) return this.end(run, "ok", body);
+    const error = `It is incomplete. ${away}${body.error === undefined ? "" : ` ${body.error}`}`.slice(0, SUMMARY_CHARS);
+    this.end(run, "error", { ...body, error });
+  }
   /** The answer is in the main conversation already; `target` is where it goes beside. */
-  async #finishBeat(job: Job, target: string, run: JobRun, end: Final, more: Pick<RunBody, "taint" | "costUsd">): Promise<void> {
-    if (saysNothing(end.text)) return this.end(run, "ok", { ...more, summary: "HEARTBEAT_OK" });
+  async #finishBeat(
+    job: Job,
+    target: string,
+    run: JobRun,
+    end: Final,
+    more: Pick<RunBody, "taint" | "costUsd">,
+    away: string | undefined,
+  ): Promise<void> {
+    if (saysNothing(end.text)) return this.#endAs(run, away, { ...more, summary: "HEARTBEAT_OK" });
     const text = withoutWord(end.text);
     const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
     const { place, session } = text === "" ? {} : this.#goesTo(job, target, run);
     if (session !== undefined) await this.#delivery.noteAtCommandLine(job, run, session, text);
     const delivered = place === undefined ? undefined : await this.#delivery.sendAnswer(job, run, place, { ...end, text });
-    if (delivered?.ok !== false) return this.end(run, "ok", body);
+    if (delivered?.ok !== false) return this.#endAs(run, away, body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
     return this.end(run, "error", { ...body, error });
   }
@@ -80,6 +99,7 @@ export class RunEnds {
   }
   end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
     const { store, now, scrub } = this.#ports;
+    this.#missing.over(run.jobId, run);
     // An error of a provider may have the key in it.
     const body = {
       ...said,

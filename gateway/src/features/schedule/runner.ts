@@ -66,7 +66,7 @@ export class Runner {
     this.#ports = ports;
     this.#delivery = new Delivery(ports);
     this.#missing = new Missing(ports, this.#delivery);
-    this.#ends = new RunEnds(ports, this.#delivery);
+    this.#ends = new RunEnds(ports, this.#delivery, this.#missing);
   }
 
   /** Never fails for one job's sake. */

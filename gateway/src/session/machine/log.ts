@@ -55,6 +55,8 @@ export interface ToolResultRow extends RowBase {
   readonly outcome: ToolOutcome;
   readonly reason?: string;
   readonly durationMs?: number;
+  /** The machine that the call waited for in vain. */
+  readonly away?: string;
   /** Absent: the session's own text, or of a version that kept none. */
   readonly taint?: TaintLabel;
 }

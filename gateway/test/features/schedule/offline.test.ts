@@ -1,8 +1,10 @@
 /** Tasks whose machine is not connected, with the real gateway, its alarms and real sessions. Only the model, the machine and the clock are made up. */
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { NodeEntry } from "../../../../protocol/gen/types.ts";
+import { sessionPort } from "../../../src/platform/stubs.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, FAR, gateway, node, type Peer } from "../../support/gateway.ts";
 import * as support from "./support.ts";
@@ -57,6 +59,23 @@ async function done(job = id): Promise<void> {
     await alarm();
     expect((await support.runs(stage, job)).map(({ status }) => status)).toContain("ok");
   });
+}
+const sessionAlarm = () => runDurableObjectAlarm(env.SESSION.getByName(`agent:main:cron:${id}`));
+/** A session counts only time in which it is served. */
+async function minutes(count: number): Promise<void> {
+  for (let minute = 0; minute < count; minute++) {
+    pass(MINUTE);
+    await sessionAlarm();
+  }
+}
+/** The wait of 10 minutes is over, and the run has ended. */
+async function over(): Promise<void> {
+  await minutes(10);
+  await eventually(async () => {
+    await sessionAlarm();
+    expect((await sessionPort(env, `agent:main:cron:${id}`).runEnd(String((await support.runs(stage, id))[0]?.runId))).state).toBe("final");
+  });
+  await support.becomes(stage, "error", id);
 }
 const waitNotes = async (): Promise<readonly string[]> => (await notes()).filter((text) => text.includes("waits for lap"));
 const dayNotes = async (): Promise<readonly string[]> => (await notes()).filter((text) => text.includes("for a day"));
@@ -165,11 +184,72 @@ describe("a task whose machine is away", () => {
       expect(await waitNotes()).toHaveLength(1);
     });
     expect((await waitNotes())[0]).toMatch(
-      /^The job "Report" waits for lap, which is not connected, for 1 h \d+ min more\. Start `gsv node` on lap\. To end the run: `gsv stop agent:main:cron:report\d+`\.$/,
+      /^The job "Report" waits for lap, which is not connected, until 2100-01-01 03:00 \(UTC\)\. Start `gsv node` on lap\. To end the run: `gsv stop agent:main:cron:report\d+`\.$/,
     );
     pass(10 * MINUTE);
     await alarm();
     expect(await waitNotes()).toHaveLength(1);
+  });
+  it("[OM10] [SC1] whose machine never came is an error with the reason, and the owner is told once", async () => {
+    await away();
+    await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 600 } });
+    await waits();
+    await over();
+    const [run] = await support.runs(stage, id);
+    expect(run).toMatchObject({
+      status: "error",
+      error: "It is incomplete. The machine lap did not connect within 10 min, so lap__Bash was not run.",
+      summary: "the machine says nothing",
+    });
+    const [job] = (await stage.peer.ok<ResultOf<"cron.list">>("cron.list")).jobs;
+    expect(job?.state).toMatchObject({ lastStatus: "error", failures: 1 });
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect((await notes()).filter((text) => text.includes("is incomplete"))).toHaveLength(1);
+    });
+    expect((await notes()).find((text) => text.includes("is incomplete"))).toContain(`\`gsv cron run ${id}\``);
+  });
+  it("[OM10] whose machine came for a later call of the run is done", async () => {
+    await away();
+    await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 600 } });
+    const bash = says("", [{ name: "lap__Bash", arguments: { command: "ls" } }]);
+    stage.answer = ({ messages }) => (messages.filter(({ role }) => role === "toolResult").length < 2 ? bash : says("done"));
+    await waits();
+    const [first] = (await listed())?.waiting ?? [];
+    await minutes(10);
+    await eventually(async () => {
+      await sessionAlarm();
+      const [second] = (await listed())?.waiting ?? [];
+      expect(second?.since).toBeGreaterThan(first?.since ?? 0);
+    });
+    await runs(await node("lap"));
+    await done();
+  });
+  it("[NT14] a digest tells of no wait that is over, and of one that goes on with the time of its end", async () => {
+    await away();
+    await stage.peer.ok("config.set", { path: "notifications.quietHours", value: { start: "00:30", end: "06:00" } });
+    await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 600 } });
+    await add({ id: `${id}b`, name: "Other", spec: { mode: "task", message: "Write the report.", waitSeconds: 8 * 3600 } });
+    await waits([id, `${id}b`]);
+    await minutes(1);
+    pass(1_000);
+    await eventually(async () => {
+      await alarm();
+      expect((await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list")).waiting).toBe(2);
+    });
+    const before = await notes();
+    await over();
+    pass(5 * HOUR);
+    let told: readonly string[] = [];
+    await eventually(async () => {
+      await alarm();
+      told = (await notes()).filter((text) => !before.includes(text) && text.includes("notifications since"));
+      expect(told).toHaveLength(1);
+    });
+    expect(told[0]).toContain('The job "Report" is incomplete.');
+    expect(told[0]).toContain('The job "Other" waits for lap, which is not connected, until 2100-01-01 09:00 (UTC)');
+    expect(told[0]).not.toContain('The job "Report" waits');
   });
   it("[OM7] is looked at again as soon as its wait is over, because the word of its end may be lost", async () => {
     await away();

@@ -320,7 +320,7 @@ describe("[SK5][P12] an installation that is interrupted at any point", () => {
             arm: () => {},
             config: new Config(state.storage, () => undefined),
             nodes: { list: () => [], tools: () => [] },
-            notify: { tell: () => undefined, bounced: () => false },
+            notify: { tell: () => undefined, over: () => undefined, bounced: () => false },
             audit: new Audit(state.storage, { now: () => Date.now() }),
             now: () => Date.now(),
             background: (_what, work) => state.waitUntil(work),

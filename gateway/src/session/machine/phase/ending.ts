@@ -129,6 +129,7 @@ export function closeCall(d: Draft, run: Acting, call: OpenCall, { text, outcome
     outcome,
     reason,
     durationMs: Math.max(0, d.at.now - call.startedAt),
+    ...(isAwaitingNode(call) && reason === "node.offline" ? { away: nodeOf(call) ?? "" } : {}),
     message: {
       role: "toolResult",
       toolCallId: providerCallId(run, call.index),
