@@ -1,14 +1,14 @@
 /**
- * Parses the head of a SKILL.md: YAML 1.2 between two lines `---`, checked against the contract. PURE; never throws, and must not
- * follow an alias or run anything. Problems name the line, never the value.
+ * Parses the head of a SKILL.md: YAML between two lines `---` (strict-yaml.ts), checked against the contract. PURE; never throws.
+ * Problems name the line, never the value.
  */
-import { isNode, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SkillFrontMatter } from "../../../../protocol/gen/types.ts";
 import { checkSkillFrontMatter } from "../../../../protocol/gen/validators/checks.js";
 import { explain } from "../../../../protocol/runtime/explain.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { dangerousIn, invisibleIn, visible } from "../../prompt/hidden.ts";
+import { readStrictYaml } from "../strict-yaml.ts";
 
 /** The head of a SKILL.md. It is usable when `problems` is empty; the other fields hold the readable parts. */
 export interface SkillHead {
@@ -53,96 +53,15 @@ export function readHead(file: string): SkillHead {
 }
 
 /** A line of the head is one line lower in the file. */
-const inFile = (lines: LineCounter, offset: number): string => `Line ${lines.linePos(offset).line + 1}`;
+const ABOVE = 1;
 
 function readYaml(head: string): SkillHead {
-  const lines = new LineCounter();
-  try {
-    if (deepestFlow(head) > MAX_DEPTH) return refused(`The front matter is nested deeper than ${MAX_DEPTH}.`);
-    const document = parseDocument(head, {
-      version: "1.2",
-      schema: "core",
-      uniqueKeys: true,
-      merge: false,
-      strict: true,
-      resolveKnownTags: false,
-      prettyErrors: false,
-      logLevel: "silent",
-      lineCounter: lines,
-    });
-    const flaws = [...document.errors, ...document.warnings].map(({ pos, code }) => `${inFile(lines, pos[0])}: ${sentence(code)}`);
-    if (flaws.length > 0) return refused(...new Set(flaws));
-    const odd = oddNode(document.contents, lines);
-    if (odd !== undefined) return refused(odd);
-    const value: unknown = document.toJS({ maxAliasCount: 0 });
-    const lineOf = (path: readonly string[]): string => {
-      for (let depth = path.length; depth > 0; depth--) {
-        const node: unknown = document.getIn(path.slice(0, depth), true);
-        if (isNode(node) && node.range) return inFile(lines, node.range[0]);
-      }
-      return "Line 2";
-    };
-    return isJsonObject(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
-  } catch {
-    // The parser recurses, so deep nesting can overflow its stack.
-    return refused("The front matter can't be read: it is nested too deeply or is not YAML.");
-  }
-}
-
-/** Counts brackets inside quotes too: no valid head has so many. */
-function deepestFlow(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (const sign of text) {
-    if (sign === "[" || sign === "{") deepest = Math.max(deepest, ++depth);
-    else if (sign === "]" || sign === "}") depth--;
-  }
-  return deepest;
-}
-
-/** YAML features that a head must not use. */
-function oddNode(root: Node | null, lines: LineCounter): string | undefined {
-  let problem: string | undefined;
-  const at = (node: Node, what: string): symbol => {
-    problem = `${node.range ? inFile(lines, node.range[0]) : "Line 2"}: ${what}`;
-    return visit.BREAK;
-  };
-  visit(root, {
-    Alias: (_key, node) => at(node, "aliases (`*name`) are not allowed."),
-    Node: (_key, node, path) => {
-      if (node.anchor) return at(node, "anchors (`&name`) are not allowed.");
-      if (typeof node.tag === "string") return at(node, "tags (`!name`) are not allowed.");
-      return path.length > MAX_DEPTH * 2 ? at(node, `it is nested deeper than ${MAX_DEPTH}.`) : undefined;
-    },
-    Pair: (_key, pair) => {
-      if (isScalar(pair.key) && typeof pair.key.value === "string") return undefined;
-      problem = `${isNode(pair.key) && pair.key.range ? inFile(lines, pair.key.range[0]) : "Line 2"}: a key is not a text.`;
-      return visit.BREAK;
-    },
-  });
-  return problem;
-}
-
-/** Sentences for the parser's codes. The parser's own messages may quote the file. */
-function sentence(code: string): string {
-  switch (code) {
-    case "DUPLICATE_KEY":
-      return "a key occurs twice.";
-    case "TAB_AS_INDENT":
-      return "a tab is used to indent; use spaces.";
-    case "TAG_RESOLVE_FAILED":
-      return "tags (`!name`) are not allowed.";
-    case "BAD_ALIAS":
-      return "an alias (`*name`) names nothing; aliases are not allowed.";
-    case "MULTIPLE_DOCS":
-      return "there is more than one document.";
-    case "MULTILINE_IMPLICIT_KEY":
-    case "BLOCK_AS_IMPLICIT_KEY":
-    case "BAD_INDENT":
-      return "the indentation or a colon is wrong; put texts with a colon in quotes.";
-    default:
-      return `this is not YAML (${code.toLowerCase().replaceAll("_", " ")}).`;
-  }
+  const read = readStrictYaml(head, { maxDepth: MAX_DEPTH, linesAbove: ABOVE });
+  if (read.kind === "unreadable") return refused(`The front matter ${read.problem}`);
+  if (read.kind === "flawed") return refused(...read.problems.map(({ line, problem }) => `Line ${line}: ${problem}`));
+  const { value } = read;
+  const lineOf = (path: readonly string[]): string => `Line ${read.lineOf(path)}`;
+  return isJsonObject(value) ? readValues(value, lineOf) : refused("The front matter must be keys and values, such as `name: mail`.");
 }
 
 function readValues(value: JsonObject, lineOf: (path: readonly string[]) => string): SkillHead {
