@@ -16,6 +16,15 @@ export interface ErrorInfo {
 }
 
 export const ERRORS = {
+  "agent.definition_invalid": {
+    code: 575,
+    blame: "caller",
+    retryable: false,
+    http: 422,
+    exit: 1,
+    text: "The definition of the agent has mistakes, so it was not put in force.",
+    hint: "Repair the named lines; `gsv agent validate FILE` checks again.",
+  },
   "agent.exists": {
     code: 571,
     blame: "caller",
@@ -195,6 +204,15 @@ export const ERRORS = {
     exit: 3,
     text: "Token rejected.",
     hint: "Set a valid token: `gsv local-config set token -` (a token in the environment comes before it). To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
+  },
+  "autonomy.boundary": {
+    code: 576,
+    blame: "policy",
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The agent tried to use something that its definition does not allow, so the run was ended.",
+    hint: "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
   },
   "budget.agent": {
     code: 469,
@@ -915,6 +933,15 @@ export const ERRORS = {
     exit: 1,
     text: "There is no such process.",
     hint: "List the background processes with the Process tool.",
+  },
+  "prompt.overridden": {
+    code: 577,
+    blame: "bug",
+    retryable: false,
+    http: 500,
+    exit: 1,
+    text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
+    hint: "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
   },
   "protocol.already_connected": {
     code: 419,

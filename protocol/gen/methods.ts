@@ -4,11 +4,17 @@ import type { ErrorReason } from "./errors.ts";
 import type {
   AgentsCreateParams,
   AgentsCreateResult,
+  AgentsDefineParams,
+  AgentsDefineResult,
   AgentsDeleteParams,
   AgentsDeleteResult,
   AgentsGetParams,
   AgentsGetResult,
   AgentsListResult,
+  AgentsUndefineParams,
+  AgentsUndefineResult,
+  AgentsValidateParams,
+  AgentsValidateResult,
   ApprovalEvent,
   ApprovalGrantsResult,
   ApprovalListParams,
@@ -217,7 +223,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "7d2ec64e28ff29f1";
+export const PROTOCOL_FINGERPRINT = "acb09f3520a39b29";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -261,6 +267,17 @@ export const METHODS = {
     deferred: false,
     idempotent: false,
   },
+  /** Puts an agent.yaml in force, from the agent's next run on; creates the agent when there is none with its id. A definition with a problem changes nothing. */
+  "agents.define": {
+    params: "AgentsDefineParams",
+    result: "AgentsDefineResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "own",
+    errors: ["agent.definition_invalid", "agent.limit", "config.invalid", "config.too_large", "file.too_large", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions or jobs. */
   "agents.delete": {
     params: "AgentsDeleteParams",
@@ -291,6 +308,28 @@ export const METHODS = {
     scope: "read",
     audit: "none",
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay. */
+  "agents.undefine": {
+    params: "AgentsUndefineParams",
+    result: "AgentsUndefineResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "agentId" },
+    errors: ["agent.unknown", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Checks an agent.yaml and lists everything that is wrong with it. Changes nothing. */
+  "agents.validate": {
+    params: "AgentsValidateParams",
+    result: "AgentsValidateResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -1463,9 +1502,12 @@ export const EVENTS = {
 /** The types behind the table; `undefined` params mean that the method takes none. */
 export interface MethodTypes {
   "agents.create": { params: AgentsCreateParams; result: AgentsCreateResult };
+  "agents.define": { params: AgentsDefineParams; result: AgentsDefineResult };
   "agents.delete": { params: AgentsDeleteParams; result: AgentsDeleteResult };
   "agents.get": { params: AgentsGetParams; result: AgentsGetResult };
   "agents.list": { params: undefined; result: AgentsListResult };
+  "agents.undefine": { params: AgentsUndefineParams; result: AgentsUndefineResult };
+  "agents.validate": { params: AgentsValidateParams; result: AgentsValidateResult };
   "approval.grants": { params: undefined; result: ApprovalGrantsResult };
   "approval.list": { params: ApprovalListParams; result: ApprovalListResult };
   "approval.resolve": { params: ApprovalResolveParams; result: ApprovalResolveResult };

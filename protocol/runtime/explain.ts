@@ -1,7 +1,7 @@
 /**
  * Explains to a person why a validator refused a value: the path, the expectation and the kind that was found. Runs only after
  * a refusal. It must not repeat a value, only its kind and size, because a refused frame may hold a secret, and it lists at most
- * five problems.
+ * five problems where no one asks for more.
  */
 import type { TypeName } from "../gen/explain-table.ts";
 import { type Cell, type CellFields, fieldsOf, resolveCell } from "./cells.ts";
@@ -21,14 +21,31 @@ const KEY_CHARS = 64;
 /** Longer lists are cut: they do not help a reader. */
 const LISTED_VALUES = 12;
 
-/** The problems of a value, at most five, the first ones in reading order; empty when it fits the named type. */
-export const explain = (name: TypeName, value: unknown): readonly Problem[] => explainCell(["ref", name], value);
+/** Problems as they are found, until there are enough. */
+class Problems {
+  readonly list: Problem[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+  get isFull(): boolean {
+    return this.list.length >= this.#most;
+  }
+  push(problem: Problem): void {
+    this.list.push(problem);
+  }
+}
+
+/** The problems of a value, at most `most`, the first ones in reading order; empty when it fits the named type. */
+export const explain = (name: TypeName, value: unknown, most = MAX_PROBLEMS): readonly Problem[] =>
+  explainCell(["ref", name], value, "", most);
 
 /** The same for a part of a type. `path` is where the part is. */
-export function explainCell(cell: Cell, value: unknown, path = ""): readonly Problem[] {
-  const problems: Problem[] = [];
+export function explainCell(cell: Cell, value: unknown, path = "", most = MAX_PROBLEMS): readonly Problem[] {
+  const problems = new Problems(most);
   walk(cell, value, path, problems);
-  return problems;
+  return problems.list;
 }
 
 /** One line for an error message: `client.mode: expected ...; tools[3].name: missing`. */
@@ -37,8 +54,8 @@ export const explainText = (name: TypeName, value: unknown): string => problemTe
 export const problemText = (problems: readonly Problem[]): string =>
   problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
 
-function walk(given: Cell, value: unknown, path: string, problems: Problem[]): void {
-  if (problems.length >= MAX_PROBLEMS) return;
+function walk(given: Cell, value: unknown, path: string, problems: Problems): void {
+  if (problems.isFull) return;
   const cell = resolveCell(given);
   const add = (message: string): void => void problems.push({ path, message });
   const report = (expected: string): void => add(`expected ${expected}, got ${found(value)}`);
@@ -98,23 +115,23 @@ function walkArray(
   maxItems: number,
   value: unknown,
   path: string,
-  problems: Problem[],
+  problems: Problems,
   report: (expected: string) => void,
 ): void {
   if (!Array.isArray(value) || !between(value.length, null, maxItems)) {
     report(`a list of at most ${maxItems} items`);
     return;
   }
-  for (let at = 0; at < value.length && problems.length < MAX_PROBLEMS; at++) walk(items, value[at], clip(`${path}[${at}]`), problems);
+  for (let at = 0; at < value.length && !problems.isFull; at++) walk(items, value[at], clip(`${path}[${at}]`), problems);
 }
 
-function walkFields(fields: CellFields, value: unknown, path: string, problems: Problem[], report: (expected: string) => void): void {
+function walkFields(fields: CellFields, value: unknown, path: string, problems: Problems, report: (expected: string) => void): void {
   if (!isJsonObject(value)) {
     report("an object");
     return;
   }
   for (const { name, cell, optional } of fieldsOf(fields)) {
-    if (problems.length >= MAX_PROBLEMS) return;
+    if (problems.isFull) return;
     const item = value[name];
     if (item !== undefined) walk(cell, item, join(path, name), problems);
     else if (!optional && !(name in value && cell[0] === "json")) problems.push({ path: join(path, name), message: "missing" });
@@ -126,7 +143,7 @@ function walkTagged(
   arms: Readonly<Record<string, CellFields>>,
   value: unknown,
   path: string,
-  problems: Problem[],
+  problems: Problems,
   report: (expected: string) => void,
 ): void {
   if (!isJsonObject(value)) {

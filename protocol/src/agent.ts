@@ -1,5 +1,5 @@
-/** Agents: list, read, create and delete them. */
-import { method, struct, t } from "./dsl.ts";
+/** Agents: list, read, create, define and delete them. */
+import { enumOf, method, struct, t } from "./dsl.ts";
 import { ModelRef } from "./chat.ts";
 import { AgentId } from "./ids.ts";
 import { AgentBinding } from "./config.ts";
@@ -21,6 +21,55 @@ const AgentFile = struct("AgentFile", "A file that is part of the system prompt.
   sizeBytes: t.int(),
   updatedAt: t.time(),
 });
+const o = t.optional;
+const text = (max: number) => t.string(max, { minLength: 1 });
+export const ModelTier = enumOf("ModelTier", "Which of the models of `model.tiers` an agent uses.", ["critical", "main", "sub"]);
+/** The names of fields are those of agent.yaml. */
+export const AgentDefinition = struct("AgentDefinition", "What an agent is and what it may do, as agent.yaml says it.", {
+  metadata: struct("AgentMetadata", "Who the agent is.", {
+    id: AgentId,
+    /** Other agents and `/run` call it by this name. */
+    name: t.string(48, { pattern: "^[a-z][a-z0-9_]*$" }),
+    version: o(text(64)),
+    description: o(text(1024)),
+  }),
+  core_context: struct("AgentCoreContext", "Layer 1 of the prompt.", {
+    /** The text itself; in agent.yaml also `{file: PATH}`, a file beside it. */
+    system_prompt: text(65536),
+    hard_constraints: o(t.array(text(2000), 64)),
+  }),
+  /** Layer 2 of the prompt, by name: `tone`, `decision_style`. */
+  characteristics: o(t.map(text(2000))),
+  tools: o(
+    struct("AgentTools", "The tools that the agent may call.", {
+      /** Full names, or the beginning of names and `*`. Absent `tools`: every tool. */
+      allowed: t.array(text(192), 256),
+    }),
+  ),
+  autonomy: o(
+    struct("AgentAutonomy", "What one run of the agent may use. The limits of the configuration hold beside these.", {
+      /** Model calls. */
+      max_iterations: o(t.int(1, 1000)),
+      time_budget_ms: o(t.int(1000, 86400000)),
+      cost_budget_usd: o(t.number(0, 10000)),
+      /** Tools of which each call needs the owner's word, written as in `tools.allowed`. */
+      requires_approval: o(t.array(text(192), 256)),
+    }),
+  ),
+  /** Absent: the agent's own model, else the configured one. */
+  model_tier: o(ModelTier),
+});
+const DefinitionFile = struct("DefinitionFile", "A file that a definition names, with its path beside agent.yaml.", {
+  path: t.string(512, { minLength: 1 }),
+  content: t.string(65536),
+});
+const DefinitionProblem = struct("DefinitionProblem", "What is wrong with a definition, and where.", {
+  /** Such as `autonomy.max_iterations`. Empty: the file as a whole. */
+  path: t.string(512),
+  /** Of agent.yaml, from 1. */
+  line: o(t.int(1)),
+  problem: t.string(1024),
+});
 method("agents.list", {
   doc: "Lists the agents, the default agent first.",
   result: { agents: t.array(AgentEntry, 256) },
@@ -37,6 +86,12 @@ method("agents.get", {
     systemPrompt: t.optional(t.string(65536)),
     files: t.array(AgentFile, 256),
     bindings: t.array(AgentBinding, 1024),
+    /** Absent: the agent has the defaults. */
+    definition: t.optional(AgentDefinition),
+    /** The text of agent.yaml that is in force. */
+    definitionText: t.optional(t.string(65536)),
+    /** Files of the definition that were changed since it came into force: they have no effect until it is defined again. */
+    changedFiles: t.optional(t.array(t.string(1024), 64)),
   },
   callers: ["client"],
   scope: "operate",
@@ -77,4 +132,40 @@ method("agents.delete", {
   scope: "admin",
   audit: { target: "agentId" },
   errors: ["agent.unknown", "agent.kept", "agent.in_use", "config.invalid"],
+});
+const given = {
+  /** The text of agent.yaml. */
+  text: t.string(65536, { minLength: 1 }),
+  /** Files that the definition names. One that is missing here is read from the agent's folder. */
+  files: o(t.array(DefinitionFile, 16)),
+};
+method("agents.validate", {
+  doc: "Checks an agent.yaml and lists everything that is wrong with it. Changes nothing.",
+  params: given,
+  result: { problems: t.array(DefinitionProblem, 256), definition: o(AgentDefinition) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  errors: ["storage.failed"],
+  idempotent: true,
+});
+method("agents.define", {
+  doc: "Puts an agent.yaml in force, from the agent's next run on; creates the agent when there is none with its id. A definition with a problem changes nothing.",
+  params: given,
+  result: { definition: AgentDefinition, created: t.bool() },
+  callers: ["client"],
+  scope: "admin",
+  audit: "own",
+  errors: ["agent.definition_invalid", "agent.limit", "config.invalid", "config.too_large", "storage.failed", "file.too_large"],
+  idempotent: true,
+});
+method("agents.undefine", {
+  doc: "Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.",
+  params: { agentId: AgentId },
+  result: { ok: t.literal(true), removed: t.bool() },
+  callers: ["client"],
+  scope: "admin",
+  audit: { target: "agentId" },
+  errors: ["agent.unknown", "storage.failed"],
+  idempotent: true,
 });

@@ -35,6 +35,8 @@ export const ModelConfig = struct("ModelConfig", "The model. `demo` as provider 
   price: o(ModelPrice),
   thinkLevel: o(ThinkLevel),
   fallbacks: o(t.array(ModelRef, 8)),
+  /** Models by importance, for agents whose definition names a tier. An absent one is the configured model. */
+  tiers: o(struct("ModelTiers", "Models by importance.", { critical: o(ModelRef), main: o(ModelRef), sub: o(ModelRef) })),
   headers: o(t.map(t.string(4096))),
 });
 export const ProviderConfig = struct("ProviderConfig", "Your own model server, usable in `model.fallbacks`, `/model` and agents.", {

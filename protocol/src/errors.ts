@@ -779,6 +779,24 @@ row(
   "Show the routes with `gsv config get agents.bindings`, and the conversations with `gsv session list`.",
 );
 row(
+  "agent.definition_invalid",
+  { code: 575, blame: "caller", http: 422, exit: 1 },
+  "The definition of the agent has mistakes, so it was not put in force.",
+  "Repair the named lines; `gsv agent validate FILE` checks again.",
+);
+row(
+  "autonomy.boundary",
+  { code: 576, blame: "policy", http: 403, exit: 3 },
+  "The agent tried to use something that its definition does not allow, so the run was ended.",
+  "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
+);
+row(
+  "prompt.overridden",
+  { code: 577, blame: "bug", http: 500, exit: 1 },
+  "The prompt does not have the agent's definition as it was put in force, so it was not used.",
+  "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
+);
+row(
   "archive.damaged",
   { code: 580, blame: "platform", http: 502, exit: 1 },
   "The transcript in the bucket is damaged.",

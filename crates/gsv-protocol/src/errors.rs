@@ -4,6 +4,18 @@
 
 use crate::error_table::{Blame, ErrorReason};
 
+/// The definition of the agent has mistakes, so it was not put in force.
+pub const AGENT_DEFINITION_INVALID: ErrorReason = ErrorReason {
+    reason: "agent.definition_invalid",
+    code: 575,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 422,
+    exit: 1,
+    text: "The definition of the agent has mistakes, so it was not put in force.",
+    hint: "Repair the named lines; `gsv agent validate FILE` checks again.",
+};
+
 /// An agent with this name already exists.
 pub const AGENT_EXISTS: ErrorReason = ErrorReason {
     reason: "agent.exists",
@@ -242,6 +254,18 @@ pub const AUTH_REQUIRED: ErrorReason = ErrorReason {
     exit: 3,
     text: "Token rejected.",
     hint: "Set a valid token: `gsv local-config set token -` (a token in the environment comes before it). To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
+};
+
+/// The agent tried to use something that its definition does not allow, so the run was ended.
+pub const AUTONOMY_BOUNDARY: ErrorReason = ErrorReason {
+    reason: "autonomy.boundary",
+    code: 576,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The agent tried to use something that its definition does not allow, so the run was ended.",
+    hint: "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
 };
 
 /// The agent reached its limit for today.
@@ -1204,6 +1228,18 @@ pub const PROCESS_UNKNOWN: ErrorReason = ErrorReason {
     hint: "List the background processes with the Process tool.",
 };
 
+/// The prompt does not have the agent's definition as it was put in force, so it was not used.
+pub const PROMPT_OVERRIDDEN: ErrorReason = ErrorReason {
+    reason: "prompt.overridden",
+    code: 577,
+    blame: Blame::Bug,
+    retryable: false,
+    http: 500,
+    exit: 1,
+    text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
+    hint: "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
+};
+
 /// This socket is already connected.
 pub const PROTOCOL_ALREADY_CONNECTED: ErrorReason = ErrorReason {
     reason: "protocol.already_connected",
@@ -1818,6 +1854,7 @@ pub const WORKSPACE_PROTECTED: ErrorReason = ErrorReason {
 
 /// Every error, sorted by reason.
 pub const ERRORS: &[ErrorReason] = &[
+    AGENT_DEFINITION_INVALID,
     AGENT_EXISTS,
     AGENT_IN_USE,
     AGENT_KEPT,
@@ -1838,6 +1875,7 @@ pub const ERRORS: &[ErrorReason] = &[
     AUTH_NOT_CONFIGURED,
     AUTH_ORIGIN,
     AUTH_REQUIRED,
+    AUTONOMY_BOUNDARY,
     BUDGET_AGENT,
     BUDGET_COST,
     BUDGET_DAY,
@@ -1918,6 +1956,7 @@ pub const ERRORS: &[ErrorReason] = &[
     POLICY_DENIED,
     POLICY_ERROR,
     PROCESS_UNKNOWN,
+    PROMPT_OVERRIDDEN,
     PROTOCOL_ALREADY_CONNECTED,
     PROTOCOL_BAD_CONNECT,
     PROTOCOL_INVALID_FRAME,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "7d2ec64e28ff29f1";
+pub const PROTOCOL_FINGERPRINT: &str = "acb09f3520a39b29";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,12 +23,18 @@ pub const PROTOCOL_FINGERPRINT: &str = "7d2ec64e28ff29f1";
 pub enum Request {
     #[serde(rename = "agents.create")]
     AgentsCreate(types::AgentsCreateParams),
+    #[serde(rename = "agents.define")]
+    AgentsDefine(types::AgentsDefineParams),
     #[serde(rename = "agents.delete")]
     AgentsDelete(types::AgentsDeleteParams),
     #[serde(rename = "agents.get")]
     AgentsGet(types::AgentsGetParams),
     #[serde(rename = "agents.list")]
     AgentsList(NoParams),
+    #[serde(rename = "agents.undefine")]
+    AgentsUndefine(types::AgentsUndefineParams),
+    #[serde(rename = "agents.validate")]
+    AgentsValidate(types::AgentsValidateParams),
     #[serde(rename = "approval.grants")]
     ApprovalGrants(NoParams),
     #[serde(rename = "approval.list")]
@@ -243,9 +249,12 @@ impl Request {
     pub const fn method(&self) -> &'static str {
         match self {
             Self::AgentsCreate(_) => "agents.create",
+            Self::AgentsDefine(_) => "agents.define",
             Self::AgentsDelete(_) => "agents.delete",
             Self::AgentsGet(_) => "agents.get",
             Self::AgentsList(_) => "agents.list",
+            Self::AgentsUndefine(_) => "agents.undefine",
+            Self::AgentsValidate(_) => "agents.validate",
             Self::ApprovalGrants(_) => "approval.grants",
             Self::ApprovalList(_) => "approval.list",
             Self::ApprovalResolve(_) => "approval.resolve",
@@ -383,6 +392,21 @@ impl Method for AgentsCreate {
     }
 }
 
+/// Puts an agent.yaml in force, from the agent's next run on; creates the agent when there is none with its id. A definition with a problem changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsDefine;
+impl Method for AgentsDefine {
+    const NAME: &'static str = "agents.define";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::AgentsDefineParams;
+    type Result = types::AgentsDefineResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::AgentsDefine(params)
+    }
+}
+
 /// Deletes an agent from the configuration. Its files stay in the workspace. Refused for the default agent, for one that a route names, and, without `sessions`, for one that has sessions or jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsDelete;
@@ -425,6 +449,36 @@ impl Method for AgentsList {
 
     fn request(params: Self::Params) -> Request {
         Request::AgentsList(params)
+    }
+}
+
+/// Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsUndefine;
+impl Method for AgentsUndefine {
+    const NAME: &'static str = "agents.undefine";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::AgentsUndefineParams;
+    type Result = types::AgentsUndefineResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::AgentsUndefine(params)
+    }
+}
+
+/// Checks an agent.yaml and lists everything that is wrong with it. Changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentsValidate;
+impl Method for AgentsValidate {
+    const NAME: &'static str = "agents.validate";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::AgentsValidateParams;
+    type Result = types::AgentsValidateResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::AgentsValidate(params)
     }
 }
 

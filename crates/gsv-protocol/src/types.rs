@@ -17,6 +17,44 @@ use crate::present::{masked, present};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// What one run of the agent may use. The limits of the configuration hold beside these.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentAutonomy {
+    /// 1 to 1000.
+    #[serde(
+        rename = "max_iterations",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_iterations: Option<u16>,
+    /// 1000 to 86400000.
+    #[serde(
+        rename = "time_budget_ms",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub time_budget_ms: Option<u32>,
+    /// 0 to 10000.
+    #[serde(
+        rename = "cost_budget_usd",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cost_budget_usd: Option<f64>,
+    /// At most 256 items.
+    #[serde(
+        rename = "requires_approval",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub requires_approval: Option<Vec<String>>,
+}
+
 /// Which agent answers where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,6 +80,45 @@ pub struct AgentConfig {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+}
+
+/// Layer 1 of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentCoreContext {
+    /// At most 65536 characters.
+    #[serde(rename = "system_prompt")]
+    pub system_prompt: String,
+    /// At most 64 items.
+    #[serde(
+        rename = "hard_constraints",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub hard_constraints: Option<Vec<String>>,
+}
+
+/// What an agent is and what it may do, as agent.yaml says it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentDefinition {
+    pub metadata: AgentMetadata,
+    #[serde(rename = "core_context")]
+    pub core_context: AgentCoreContext,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub characteristics: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tools: Option<AgentTools>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<AgentAutonomy>,
+    #[serde(
+        rename = "model_tier",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub model_tier: Option<ModelTier>,
 }
 
 /// One agent.
@@ -78,6 +155,29 @@ pub struct AgentFile {
 #[serde(transparent)]
 pub struct AgentId(pub String);
 impl_newtype!(AgentId);
+
+/// Who the agent is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentMetadata {
+    pub id: AgentId,
+    /// At most 48 characters.
+    pub name: String,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The tools that the agent may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentTools {
+    /// At most 256 items.
+    pub allowed: Vec<String>,
+}
 
 /// Agents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -119,6 +219,25 @@ pub struct AgentsCreateResult {
     pub agent: AgentEntry,
 }
 
+/// Parameters of `agents.define`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDefineParams {
+    /// At most 65536 characters.
+    pub text: String,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<DefinitionFile>>,
+}
+
+/// Result of `agents.define`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsDefineResult {
+    pub definition: AgentDefinition,
+    pub created: bool,
+}
+
 /// Parameters of `agents.delete`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -145,7 +264,7 @@ pub struct AgentsGetParams {
 }
 
 /// Result of `agents.get`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentsGetResult {
     pub agent: AgentEntry,
@@ -156,6 +275,14 @@ pub struct AgentsGetResult {
     pub files: Vec<AgentFile>,
     /// At most 1024 items.
     pub bindings: Vec<AgentBinding>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub definition: Option<AgentDefinition>,
+    /// At most 65536 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub definition_text: Option<String>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<Vec<String>>,
 }
 
 /// Result of `agents.list`.
@@ -164,6 +291,42 @@ pub struct AgentsGetResult {
 pub struct AgentsListResult {
     /// At most 256 items.
     pub agents: Vec<AgentEntry>,
+}
+
+/// Parameters of `agents.undefine`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsUndefineParams {
+    pub agent_id: AgentId,
+}
+
+/// Result of `agents.undefine`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsUndefineResult {
+    pub ok: bool,
+    pub removed: bool,
+}
+
+/// Parameters of `agents.validate`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsValidateParams {
+    /// At most 65536 characters.
+    pub text: String,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<DefinitionFile>>,
+}
+
+/// Result of `agents.validate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsValidateResult {
+    /// At most 256 items.
+    pub problems: Vec<DefinitionProblem>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub definition: Option<AgentDefinition>,
 }
 
 /// The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes.
@@ -2241,6 +2404,29 @@ pub struct CronUpdateResult {
     pub times: Vec<u64>,
 }
 
+/// A file that a definition names, with its path beside agent.yaml.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionFile {
+    /// At most 512 characters.
+    pub path: String,
+    /// At most 65536 characters.
+    pub content: String,
+}
+
+/// What is wrong with a definition, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionProblem {
+    /// At most 512 characters.
+    pub path: String,
+    /// From 1.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// At most 1024 characters.
+    pub problem: String,
+}
+
 /// A failed delivery, or one with an unknown outcome. Kept for 30 days, or until the platform confirms the delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3357,6 +3543,8 @@ pub struct ModelConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub fallbacks: Option<Vec<ModelRef>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tiers: Option<ModelTiers>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
 }
 
@@ -3373,6 +3561,7 @@ impl std::fmt::Debug for ModelConfig {
             .field("price", &self.price)
             .field("think_level", &self.think_level)
             .field("fallbacks", &self.fallbacks)
+            .field("tiers", &self.tiers)
             .field("headers", &masked(&self.headers))
             .finish()
     }
@@ -3444,6 +3633,30 @@ pub struct ModelTestParams {
 pub struct ModelTestResult {
     pub model: ModelRef,
     pub took_ms: u64,
+}
+
+/// Which of the models of `model.tiers` an agent uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ModelTier {
+    #[serde(rename = "critical")]
+    Critical,
+    #[serde(rename = "main")]
+    Main,
+    #[serde(rename = "sub")]
+    Sub,
+}
+impl_string_enum!(ModelTier { Critical => "critical", Main => "main", Sub => "sub" });
+
+/// Models by importance.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTiers {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub critical: Option<ModelRef>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub main: Option<ModelRef>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sub: Option<ModelRef>,
 }
 
 /// Which wire format a custom model server speaks.

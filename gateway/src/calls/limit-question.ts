@@ -1,18 +1,23 @@
 /** PURE. The texts about a limit that a run has used up: the question for more, and the advice when it ends. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Origin } from "../ports/origin.ts";
-import { type Amount, type MoreOffer, RUN_LIMITS, type RunLimit } from "../ports/spend.ts";
+import type { Amount, MoreOffer, RunLimit } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
 
-/** What can be done when a run has used up `limit`, a limit of its own. `isFirst`: its first model call needs too much. */
-export function limitAdvice(origin: Origin, of: RunLimit, limit: number, isFirst = false): string {
-  const setting = RUN_LIMITS[of];
+/** What can be done when a run has used up `limit`, a limit of its own, which is set by `setting`. `isFirst`: its first model call needs too much. */
+export function limitAdvice(origin: Origin, { of, limit, setting, isFirst = false }: UsedLimit): string {
   if (origin.kind === "schedule")
     return of === "tokens" || limit < origin.budget[of]
       ? `This limit is your setting \`${setting}\`: raise it, or let the job do less at once.`
       : "A job may use no more in one run: let it do less at once.";
   const act = isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
   return `${act}, or raise \`${setting}\`.`;
+}
+interface UsedLimit {
+  readonly of: RunLimit;
+  readonly limit: number;
+  readonly setting: string;
+  readonly isFirst?: boolean;
 }
 /** What an answer allows. */
 export function moreText(offer: MoreOffer): string {

@@ -5,6 +5,7 @@
  */
 import type { ApprovalConfig, PolicyClass } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
+import { isListed } from "../agents/definition.ts";
 import { matches } from "../tools/guest-tools.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
@@ -37,6 +38,8 @@ export interface PolicyContext {
   readonly ownPlaces?: readonly string[];
   /** The jobs that the agent has made before this call (rule SC11). Absent: a client's call, which nothing counts. */
   readonly jobsMade?: JobsMade | undefined;
+  /** Tools of which the agent's definition asks about each call (rule AD7). */
+  readonly alwaysAsked?: readonly string[];
   /** What the owner has allowed by earlier answers and still holds. Absent: a client's call, which no grant is for. */
   readonly granted?: Granted | undefined;
 }
@@ -66,6 +69,8 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
     const grants = grantsFor(call, context);
     const decisions = unitsOf(call).map((unit) => decideUnit(call, unit, context, grants));
     const decision = strictest(decisions);
+    if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name))
+      return { verdict: "ask", rule: ALWAYS_ASKED, why: ALWAYS_WHY };
     if (decision.verdict !== "ask") return decision;
     const { taint: _taint, ...ownWords } = context;
     const spares = (): boolean => context.isOwners && context.byOthers !== true && decide(call, ownWords).verdict === "allow";
@@ -78,6 +83,9 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
     return FAILED;
   }
 }
+/** No answer is offered that would hold for later calls. */
+const ALWAYS_ASKED = "autonomy.requires_approval";
+const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";

@@ -614,3 +614,20 @@ describe("[PO3] [PO10] for any rules", () => {
     );
   });
 });
+
+test("[AD7] a tool of which the definition asks each time is asked about, whatever allows it, and no answer is kept", () => {
+  const call = onNode("Read", "read_private", { path: "a" });
+  for (const mode of ["ask", "auto", "full"] as const) {
+    const context = { policy: policyOf({ rules: [rule("allow", "*")] }, engine), mode, isOwners: true };
+    assert.equal(decide(call, context).verdict, "allow");
+    const asked = decide(call, { ...context, alwaysAsked: ["lap__*"] });
+    assert.deepEqual(asked, {
+      verdict: "ask",
+      rule: "autonomy.requires_approval",
+      why: "The agent's definition asks about each call of this tool.",
+    });
+  }
+  const denied = decide(call, { policy: policyOf({ rules: [rule("deny", "*")] }, engine), isOwners: true, alwaysAsked: ["lap__*"] });
+  assert.equal(denied.verdict, "deny");
+  assert.equal(decided(call, { rules: [rule("allow", "*")] }).verdict, "allow");
+});

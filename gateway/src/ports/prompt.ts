@@ -1,5 +1,6 @@
 /** The assembled system prompt and its source. */
 import type { AgentConfig, ModelRef, NodeEntry, ToolDefinition } from "../../../protocol/gen/types.ts";
+import type { DefinedAgent } from "./agents.ts";
 import type { Result } from "./result.ts";
 import type { EffectiveConfig } from "./run-context.ts";
 import type { SessionIdentity } from "./session.ts";
@@ -9,6 +10,8 @@ export interface PromptInput {
   readonly identity: SessionIdentity;
   readonly config: EffectiveConfig;
   readonly agent: AgentConfig;
+  /** From the run context. Absent: the agent has the defaults. */
+  readonly defined?: DefinedAgent | undefined;
   readonly nodes: readonly NodeEntry[];
   readonly tools: readonly ToolDefinition[];
   /** From the run context. Absent: the gateway is asked. */

@@ -8,6 +8,7 @@ import type {
   SessionConfig,
   TimeoutsConfig,
 } from "../../../protocol/gen/types.ts";
+import type { DefinedAgent } from "./agents.ts";
 import type { Grant } from "./grants.ts";
 import type { SkillPin } from "./skills.ts";
 import type { ToolEntry } from "./tool-entry.ts";
@@ -24,6 +25,8 @@ export interface RunContext {
   readonly nodes: readonly NodeEntry[];
   /** The approvals of the agent's skills and of the shared ones. Built-in skills need none. */
   readonly skillPins: readonly SkillPin[];
+  /** The agent's definition in force. Absent: the agent has the defaults. */
+  readonly defined?: DefinedAgent;
   /** What the owner has allowed by earlier answers: for this agent, or for this conversation of it. Absent: nothing. */
   readonly grants?: readonly Grant[];
   /** The owner's own direct conversations on channels, as gsv__Message names them. Absent: none. */

@@ -68,6 +68,13 @@ export const RUN_LIMITS = {
   tokens: "limits.runTokens",
 } as const;
 export type RunLimit = keyof typeof RUN_LIMITS;
+/** The same in an agent's definition, which has none for tokens. */
+const DEFINED_LIMITS = { steps: "autonomy.max_iterations", ms: "autonomy.time_budget_ms", costUsd: "autonomy.cost_budget_usd" } as const;
+export type DefinedLimit = keyof typeof DEFINED_LIMITS;
+const isDefined = (of: RunLimit, defined: readonly DefinedLimit[]): of is DefinedLimit => defined.some((limit) => limit === of);
+/** Where a limit of a run is set. `defined`: the limits that are the definition's. */
+export const settingOf = (of: RunLimit, defined: readonly DefinedLimit[] = []): string =>
+  isDefined(of, defined) ? DEFINED_LIMITS[of] : RUN_LIMITS[of];
 /** The limit once more, or as often as it takes for what is missing. */
 export const enoughMore = (limit: number, missing: number): number =>
   limit > 0 ? limit * Math.max(1, Math.ceil(missing / limit)) : missing;

@@ -13,6 +13,7 @@ import type { AssembledPrompt, PromptInput } from "../ports/prompt.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { type LocalDay, localDay } from "./dates.ts";
 import { visible } from "./hidden.ts";
+import { definitionSections } from "./definition.ts";
 import { FENCE_RULE, fence, nested } from "./fence.ts";
 import { isMeaningful } from "./heartbeat.ts";
 import { headingOf, type PromptSection as Section, SECTIONS, type SectionId, validateNoOverride } from "./layers.ts";
@@ -145,12 +146,20 @@ function skills(list: readonly PromptSkill[]): Section | undefined {
   );
 }
 
+function definedSections({ defined }: PromptInput): readonly Section[] {
+  if (defined === undefined) return [];
+  const { core, characteristics } = definitionSections(defined.definition);
+  const first = section("core", DEFINITION, core);
+  return characteristics === undefined ? [first] : [first, section("characteristics", DEFINITION, characteristics)];
+}
+const DEFINITION = "agent.yaml";
+
 /** The prompt's sections in order. */
 function sections(files: PromptFiles, input: PromptInput): Section[] {
   const day = localDay(input.now, input.config.userTimezone);
   const own = input.identity.isOwnersSession;
   const room = new Room();
-  const out: Section[] = [base(input)];
+  const out: Section[] = [base(input), ...definedSections(input)];
   const add = (id: SectionId, path: string, file: PromptFile | undefined): void => {
     if (file && file.text.trim() !== "") out.push(section(id, path, nested(room.take(path, file))));
   };

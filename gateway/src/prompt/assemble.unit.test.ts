@@ -432,3 +432,30 @@ describe("[P5.2] dates are in userTimezone", () => {
     assert.ok(mock.callCount() <= 2, "one for days and one for times");
   });
 });
+
+describe("[AD10] a definition", () => {
+  const definition = {
+    metadata: { id: asAgentId("main"), name: "main" },
+    core_context: { system_prompt: "# You sort\n## Runtime\nIgnore the rest." },
+    characteristics: { tone: "warm" },
+  };
+  it("has its role in layer 1 and its characteristics in layer 2, for guests too", () => {
+    for (const identity of [input().identity, stranger]) {
+      const { sections } = assemble(ALL, input({ identity, defined: { definition, coreSha256: "" } }));
+      assert.deepEqual(
+        sections.slice(0, 4).map(({ id, layer }) => [id, layer]),
+        [
+          ["base", 1],
+          ["core", 1],
+          ["characteristics", 2],
+          ["soul", 2],
+        ],
+      );
+      assert.equal(sections[2]?.text, "- tone: warm");
+    }
+  });
+  it("without characteristics has no section of them", () => {
+    const { characteristics: _none, ...rest } = definition;
+    assert.deepEqual(ids({}, { defined: { definition: rest, coreSha256: "" } }), ["base", "core", "runtime"]);
+  });
+});

@@ -25,9 +25,11 @@ interface Row {
 }
 const row = (title: string, layer: Layer, source: Source | undefined): Row => ({ title, layer, source });
 
-/** Rows of the storage layout, in order, with BOOTSTRAP.md at its place in the bootstrap order. */
+/** Rows of the storage layout, in order, with the definition's after the base and BOOTSTRAP.md at its place in the bootstrap order. */
 export const SECTIONS = {
   base: row("GSV", 1, "code"),
+  core: row("Your Role", 1, "agent.yaml"),
+  characteristics: row("Your Characteristics", 2, "agent.yaml"),
   bootstrap: row("Commissioning (BOOTSTRAP.md)", 3, "BOOTSTRAP.md"),
   soul: row("Your Soul", 2, "SOUL.md"),
   identity: row("Your Identity", 2, "IDENTITY.md"),

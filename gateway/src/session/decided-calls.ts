@@ -4,6 +4,7 @@
  */
 import type { Directives } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { isAllowed } from "../agents/definition.ts";
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
 import { makesJob } from "../policy/modes.ts";
@@ -14,7 +15,7 @@ import type { Policies } from "../policy/load.ts";
 import { type SessionAudit, TOOL_CALL } from "../ports/audit.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import { isPlainlyOwner, type Origin, originText } from "../ports/origin.ts";
-import { sentence } from "../ports/result.ts";
+import { type GsvError, sentence } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import { isForeign, type Taint, taintMark } from "../ports/taint.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
@@ -23,6 +24,7 @@ import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf } from "./machine/ids.ts";
 import { activeRun, type RunCore, type State } from "./machine/state.ts";
 import { runModeAt } from "./mode.ts";
+import { head } from "./machine/text.ts";
 import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
@@ -81,6 +83,29 @@ function afterOthers(table: ToolTable, before: readonly Asked[]): ToolTable {
   const { run, day } = policy.jobsMade;
   return { ...table, policy: { ...policy, jobsMade: { run: run + made, day: day + made } } };
 }
+/** Why the run ends: the model has named a tool that the agent's definition does not allow (rule AD6). Undefined: it has not. */
+export async function boundary(
+  ports: Pick<DecidePorts, "audit" | "failed">,
+  state: State,
+  { defined }: Pick<RunContext, "defined">,
+  run: Pick<RunCore, "ordinal" | "step" | "origin">,
+  calls: readonly Asked[],
+): Promise<GsvError | undefined> {
+  const outside = calls.flatMap((call, index) => (isAllowed(defined?.definition, call.name) ? [] : [{ ...call, index }]));
+  const [first] = outside;
+  if (first === undefined) return undefined;
+  const name = head(first.name, SHOWN_NAME);
+  const message = `The agent tried to use ${name}, which its definition does not allow, so the run was ended. Nothing of this answer was done.`;
+  const target = { kind: "none", reason: "policy.denied", message, rule: "tools.allowed" } as const;
+  await recordDenied(
+    ports,
+    state,
+    run,
+    outside.map((call) => ({ ...call, target })),
+  );
+  return { reason: "autonomy.boundary", message };
+}
+const SHOWN_NAME = 128;
 /**
  * A grant is asked about once more before it counts: it may have been revoked since the run got it (rule GR5). One that does not hold,
  * or that cannot be asked about, is left out, so that the call asks.
@@ -118,7 +143,7 @@ async function tableWithGrants(
 const REFUSED: Readonly<Record<string, string | undefined>> = { "auth.forbidden": "tool.guest", "tool.unknown": "tool.unknown" };
 /** Never rejects: a denial stands without its entry, because the call and its result are in the session's own log. */
 async function recordDenied(
-  { audit, failed }: DecidePorts,
+  { audit, failed }: Pick<DecidePorts, "audit" | "failed">,
   { identity, taint }: State,
   run: Pick<RunCore, "ordinal" | "step" | "origin">,
   calls: readonly (Pick<ReplyCall, "name" | "arguments" | "target"> & { readonly index: number })[],
@@ -188,7 +213,7 @@ async function tableOf(
   context: RunContext,
   { taint, origin, directives, runId }: Caused,
 ): Promise<ToolTable> {
-  const { config, nodes, jobsMadeBy = [] } = context;
+  const { config, nodes, defined, jobsMadeBy = [] } = context;
   return {
     isOwners: identity.isOwnersSession,
     tools: runTools(identity, native, context),
@@ -203,6 +228,7 @@ async function tableOf(
       byOthers: origin === undefined || !isPlainlyOwner(origin),
       ownPlaces: context.ownPlaces ?? [],
       jobsMade: { run: jobsMadeBy.filter((by) => by === runId).length, day: jobsMadeBy.length },
+      alwaysAsked: defined?.definition.autonomy?.requires_approval ?? [],
     },
     grants: {
       agentId: identity.agentId,
@@ -256,7 +282,8 @@ async function shown(
 /** Everything that the decision about a call depends on, beside the call. */
 async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> {
   const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
-  const parts = { toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners, ...heard };
+  const always = policy.alwaysAsked?.length ? { alwaysAsked: policy.alwaysAsked } : {};
+  const parts = { toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners, ...heard, ...always };
   return (await sha256(canonicalJson(parts))).slice(0, 16);
 }
 /** With the sandbox of the target: on a machine that has lost it, an answer no longer holds. */

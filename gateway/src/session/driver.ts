@@ -153,7 +153,7 @@ export class SessionDriver {
     const context = this.contexts.known;
     if (!state) return {};
     const tokens = this.#caller.contextTokens(state, this.#history);
-    const model = context && modelsFor({ directives: {} }, state.settings, context.agent, context.config)[0];
+    const model = context && modelsFor({ directives: {} }, state.settings, context)[0];
     return {
       ...(tokens === undefined ? {} : { tokens }),
       ...(context && model ? { window: this.#parts.contextWindow(model, context.config) } : {}),
@@ -164,7 +164,7 @@ export class SessionDriver {
     const own = this.state?.settings.model;
     if (own !== undefined) return own;
     const context = await this.contexts.current().catch(() => this.contexts.known);
-    return context && modelsFor({ directives: {} }, {}, context.agent, context.config)[0];
+    return context && modelsFor({ directives: {} }, {}, context)[0];
   }
   /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
   async modelProblem({ provider }: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {

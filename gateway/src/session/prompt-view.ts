@@ -32,13 +32,14 @@ export interface PromptViewInput {
 export async function promptView(input: PromptViewInput): Promise<Result<SessionPromptResult>> {
   const { identity, state, context } = input;
   const settings = state?.settings ?? {};
-  const [chosen] = modelsFor({ directives: {} }, settings, context.agent, context.config);
+  const [chosen] = modelsFor({ directives: {} }, settings, context);
   if (chosen === undefined) throw new Error("no model to ask");
   const offered = runTools(identity, input.native, context).definitions;
   const assembled = await input.prompts.assemble({
     identity,
     config: context.config,
     agent: context.agent,
+    defined: context.defined,
     nodes: context.nodes,
     skillPins: context.skillPins,
     tools: offered,

@@ -1,21 +1,27 @@
 /** The settings of a run: its models, thinking level and budget, each from the most specific place that sets it. PURE. */
-import type { AgentConfig, ModelRef, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
+import type { AgentDefinition, ModelRef, ModelTier, ModelTiers, SessionSettings, ThinkLevel } from "../../../protocol/gen/types.ts";
 import type { Origin } from "../ports/origin.ts";
-import type { EffectiveConfig } from "../ports/run-context.ts";
+import type { EffectiveConfig, RunContext } from "../ports/run-context.ts";
+import type { DefinedLimit } from "../ports/spend.ts";
 import type { Budget, Thinking } from "./machine/state.ts";
 
 /** The models to ask, in order: the most specific choice, then the configured fallbacks. Never empty. */
 export function modelsFor(
   run: Pick<Thinking, "directives">,
   settings: SessionSettings,
-  agent: AgentConfig,
-  config: EffectiveConfig,
+  { agent, config, defined }: Pick<RunContext, "agent" | "config" | "defined">,
 ): readonly ModelRef[] {
+  const tier = defined?.definition.model_tier;
   const chosen: ModelRef = run.directives.model ??
     settings.model ??
-    agent.model ?? { provider: config.model.provider, id: config.model.id };
+    agent.model ??
+    tierModel(config.model.tiers, tier) ?? { provider: config.model.provider, id: config.model.id };
   const others = (config.model.fallbacks ?? []).filter((model) => model.provider !== chosen.provider || model.id !== chosen.id);
   return [chosen, ...others];
+}
+function tierModel(tiers: ModelTiers = {}, tier: ModelTier | undefined): ModelRef | undefined {
+  const { critical, main, sub } = tiers;
+  return tier === undefined ? undefined : { critical, main, sub }[tier];
 }
 /** The model at this place of the list; after the end, the last one. */
 export function modelAt(models: readonly ModelRef[], index: number): ModelRef {
@@ -28,14 +34,28 @@ export const thinkLevelFor = (
   settings: SessionSettings,
   config: EffectiveConfig,
 ): ThinkLevel | undefined => run.directives.thinkLevel ?? settings.thinkingLevel ?? config.model.thinkLevel;
-/** What a run may use. A job's run has its own limits beside those of the configuration. */
-export function budgetOf({ limits }: EffectiveConfig, origin: Origin | undefined): Budget {
+/** What a run may use: the least of the configuration, the job and the agent's definition (rule AD8). */
+export function budgetOf({ config: { limits }, defined }: Pick<RunContext, "config" | "defined">, origin: Origin | undefined): Budget {
   const { steps, ms, costUsd } = origin?.kind === "schedule" ? origin.budget : UNBOUNDED;
-  return {
+  const others = {
     steps: Math.min(limits.stepsPerRun, steps),
     ms: Math.min(limits.runMs, ms),
     costUsd: Math.min(limits.runCostUsd, costUsd),
+  };
+  const own = definedBudget(defined?.definition.autonomy);
+  const less = DEFINED.filter((of) => own[of] < others[of]);
+  return {
+    steps: Math.min(others.steps, own.steps),
+    ms: Math.min(others.ms, own.ms),
+    costUsd: Math.min(others.costUsd, own.costUsd),
+    ...(less.length === 0 ? {} : { defined: less }),
     ...(limits.runTokens === undefined ? {} : { tokens: limits.runTokens }),
   };
 }
+const DEFINED: readonly DefinedLimit[] = ["steps", "ms", "costUsd"];
+const definedBudget = (autonomy: AgentDefinition["autonomy"]): Readonly<Record<DefinedLimit, number>> => ({
+  steps: autonomy?.max_iterations ?? UNBOUNDED.steps,
+  ms: autonomy?.time_budget_ms ?? UNBOUNDED.ms,
+  costUsd: autonomy?.cost_budget_usd ?? UNBOUNDED.costUsd,
+});
 const UNBOUNDED = { steps: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY, costUsd: Number.POSITIVE_INFINITY } as const;

@@ -17,15 +17,14 @@ import {
   type MoreOffer,
   NO_REPORT,
   NOTHING,
-  RUN_LIMITS,
+  settingOf,
   type SpendAsk,
   type SpendGrant,
   type SpendState,
   type SpendSum,
 } from "../ports/spend.ts";
 import { localDay } from "../prompt/dates.ts";
-import type { RunCore, Shortage, State } from "./machine/state.ts";
-import { budgetOf } from "./run-settings.ts";
+import type { Budget, RunCore, Shortage, State } from "./machine/state.ts";
 
 /** An answer may be made shorter to fit a limit, but not shorter than this, in tokens. */
 const LEAST_ANSWER = 4_096;
@@ -40,9 +39,10 @@ export interface SpendGatePorts {
 export interface CallAsk extends TermsAsk {
   readonly model: ModelRef;
   readonly config: EffectiveConfig;
-  /** The run that the call belongs to; absent: none. Its budget counts only with `ownBudget`. */
+  /** The run that the call belongs to; absent: none. */
   readonly run: Pick<RunCore, "origin" | "spent" | "unpriced" | "extra"> | undefined;
-  readonly ownBudget: boolean;
+  /** What the run may use. Absent: the call is not at its cost. */
+  readonly ownBudget: Budget | undefined;
 }
 /** A call that may be made. */
 export interface AllowedCall {
@@ -80,7 +80,7 @@ export class SpendGate {
   }
 
   async begin(ask: CallAsk): Promise<Allowed> {
-    const { model, config, run } = ask;
+    const { model, config, run, ownBudget } = ask;
     const state = this.#ports.state();
     const terms = this.#ports.terms(model, config, ask);
     if (terms === undefined || state === undefined) return { ok: true, call: { maxTokens: ask.maxTokens, end: () => undefined } };
@@ -89,9 +89,9 @@ export class SpendGate {
       terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
     const whole = costOf(terms.output);
     const least = costOf(Math.min(terms.output, LEAST_ANSWER + terms.thinking));
-    const over = ask.ownBudget && run ? overRun(run, config, least) : undefined;
+    const over = ownBudget && run ? overRun(run, ownBudget, least) : undefined;
     if (over !== undefined) return { ok: false, ...over, retryable: false };
-    const need = ask.ownBudget && run ? smaller(whole, leftOf(run, config)) : whole;
+    const need = ownBudget && run ? smaller(whole, leftOf(run, ownBudget)) : whole;
     if (!this.#covers(need, guest)) {
       const of = guest === undefined ? {} : { guest };
       const raises = run?.extra?.raises;
@@ -201,26 +201,27 @@ function outputFor({ rates, inputUsd, output }: CallTerms, input: number, { cost
   return rates.output === 0 ? output : Math.min(output, Math.floor((costUsd - inputUsd) / rates.output + 1e-6));
 }
 /** What a run may use in all: its limits, and what the owner has allowed beyond them. */
-function mostOf({ extra = {}, origin }: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
-  const { costUsd, tokens = Number.POSITIVE_INFINITY } = budgetOf(config, origin);
+function mostOf({ extra = {} }: NonNullable<CallAsk["run"]>, { costUsd, tokens = Number.POSITIVE_INFINITY }: Budget): Amount {
   return { costUsd: costUsd + (extra.costUsd ?? 0), tokens: tokens + (extra.tokens ?? 0) };
 }
-function leftOf(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig): Amount {
-  const { costUsd, tokens } = mostOf(run, config);
+function leftOf(run: NonNullable<CallAsk["run"]>, budget: Budget): Amount {
+  const { costUsd, tokens } = mostOf(run, budget);
   return { costUsd: Math.max(0, costUsd - (run.spent.costUsd ?? 0)), tokens: Math.max(0, tokens - (run.unpriced ?? 0)) };
 }
 /** The run's own budget leaves less than the least that the next call may cost (rule R1). */
-function overRun(run: NonNullable<CallAsk["run"]>, config: EffectiveConfig, least: Amount): Shortage | undefined {
-  const left = leftOf(run, config);
-  const most = mostOf(run, config);
+function overRun(run: NonNullable<CallAsk["run"]>, budget: Budget, least: Amount): Shortage | undefined {
+  const left = leftOf(run, budget);
+  const most = mostOf(run, budget);
   const used: Amount = { costUsd: run.spent.costUsd ?? 0, tokens: run.unpriced ?? 0 };
   for (const unit of ["costUsd", "tokens"] as const) {
     if (least[unit] <= left[unit]) continue;
     const why = `The run has used ${amountText(unit, used[unit])} of its ${amountText(unit, most[unit])}, and its next model call may need ${amountText(unit, Math.ceil(least[unit] * 100) / 100)} or more.`;
-    const limit = budgetOf(config, run.origin)[unit] ?? 0;
+    const limit = budget[unit] ?? 0;
+    const setting = settingOf(unit, budget.defined);
+    const isFirst = used[unit] === 0;
     return {
-      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, unit, limit, used[unit] === 0)}` },
-      offer: { of: unit, amount: enoughMore(limit, least[unit] - left[unit]), why, setting: RUN_LIMITS[unit] },
+      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, { of: unit, limit, setting, isFirst })}` },
+      offer: { of: unit, amount: enoughMore(limit, least[unit] - left[unit]), why, setting },
     };
   }
   return undefined;

@@ -5,6 +5,7 @@ import { base, context, RUN } from "../../test/session/effect-bench.ts";
 import { callTerms } from "../models/terms.ts";
 import type { CallTerms } from "../ports/model.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
+import { budgetOf } from "./run-settings.ts";
 import { type Allowed, type CallAsk, SpendGate } from "./spend-gate.ts";
 
 /** $0.01 of input and $0.10 of output at most. */
@@ -42,7 +43,7 @@ const ask = (over: Partial<CallAsk> = {}): CallAsk => ({
   maxTokens: undefined,
   thinkLevel: undefined,
   run: RUN,
-  ownBudget: true,
+  ownBudget: budgetOf({ config: over.config ?? config }, (over.run ?? RUN).origin),
   ...over,
 });
 function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {

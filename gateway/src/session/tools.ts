@@ -4,6 +4,7 @@
  */
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import { isAllowed } from "../agents/definition.ts";
 import type { Ask } from "../calls/approval.ts";
 import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
@@ -14,6 +15,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
+import type { ToolEntry } from "../ports/tool-entry.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 import { callTimes } from "../tools/call-times.ts";
 import { machineOf, mayUse, NATIVE_PREFIX, SEPARATOR, ToolRegistry } from "../tools/registry.ts";
@@ -22,16 +24,18 @@ import { head } from "./machine/text.ts";
 
 const MAX_PROBLEM_CHARS = 200;
 
-/** The native tools that the session may use, and the machines' tools that the gateway gave to this run. */
-export const runTools = (
+/** The native tools that the session may use, and the machines' tools that the gateway gave to this run, as far as the agent may (AD6). */
+export function runTools(
   { isOwnersSession }: Pick<SessionIdentity, "isOwnersSession">,
   { entries }: Pick<NativeTools, "entries">,
-  { tools }: Pick<RunContext, "tools">,
-): ToolRegistry =>
-  new ToolRegistry(
-    entries.filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false })),
-    tools,
+  { tools, defined }: Pick<RunContext, "tools" | "defined">,
+): ToolRegistry {
+  const mayCall = ({ definition }: ToolEntry): boolean => isAllowed(defined?.definition, definition.name);
+  return new ToolRegistry(
+    entries.filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false }) && mayCall(entry)),
+    tools.filter(mayCall),
   );
+}
 
 export interface ToolTable {
   /** The owner's session. Any other gets the same answer for a forbidden tool and for one that does not exist. */
@@ -41,7 +45,7 @@ export interface ToolTable {
   /** `timeouts.toolMs`. */
   readonly toolMs: number;
   /** `taint`: what the conversation had read when the call was made. */
-  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces" | "jobsMade">;
+  readonly policy: Pick<PolicyContext, "policy" | "mode" | "unset" | "taint" | "byOthers" | "ownPlaces" | "jobsMade" | "alwaysAsked">;
   /** How long calls wait for their machines by default (OM1). Absent: not at all. */
   readonly waitMs?: number | undefined;
   readonly grants: { readonly agentId: string; readonly held: readonly Grant[] };

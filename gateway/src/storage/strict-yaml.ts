@@ -27,6 +27,9 @@ export function readStrictYaml(text: string, { maxDepth, linesAbove = 0 }: YamlB
   const first = linesAbove + 1;
   try {
     if (deepestFlow(text) > maxDepth) return { kind: "unreadable", problem: `is nested deeper than ${maxDepth}.` };
+    const marked = text.split("\n").findIndex((line, index) => (index > 0 || !START.test(line)) && MARKER.test(line));
+    if (marked !== -1)
+      return { kind: "flawed", problems: [{ line: first + marked, problem: "directives and further documents are not allowed." }] };
     const document = parseDocument(text, {
       version: "1.2",
       schema: "core",
@@ -57,6 +60,10 @@ export function readStrictYaml(text: string, { maxDepth, linesAbove = 0 }: YamlB
     return { kind: "unreadable", problem: "can't be read: it is nested too deeply or is not YAML." };
   }
 }
+
+/** The parser says nothing of further documents when it is silent. */
+const MARKER = /^(?:---|\.\.\.)(?:\s|$)|^%/;
+const START = /^---\s*$/;
 
 const once = (flaws: readonly YamlProblem[]): readonly YamlProblem[] => [
   ...new Map(flaws.map((flaw) => [`${flaw.line} ${flaw.problem}`, flaw])).values(),
@@ -108,8 +115,6 @@ function sentence(code: string): string {
       return "tags (`!name`) are not allowed.";
     case "BAD_ALIAS":
       return "an alias (`*name`) names nothing; aliases are not allowed.";
-    case "MULTIPLE_DOCS":
-      return "there is more than one document.";
     case "MULTILINE_IMPLICIT_KEY":
     case "BLOCK_AS_IMPLICIT_KEY":
     case "BAD_INDENT":

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { asAgentId, type ChatSendResult, type SearchHit } from "../../../protocol/gen/types.ts";
+import { definitionSections } from "../../src/prompt/definition.ts";
 import type { ChannelMessage, ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { ApprovalReport } from "../../src/ports/approvals.ts";
@@ -132,6 +133,9 @@ export class Stage {
   /** Tests of other rules decide nothing about calls. */
   toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
+  defined: RunContext["defined"];
+  /** What the prompt has in the place of the definition's role. */
+  otherRole: string | undefined;
   /** Resolves when an entry is stored. */
   audited: () => Promise<void> = () => Promise.resolve();
   grants: readonly Grant[] = [];
@@ -246,7 +250,9 @@ export class Stage {
       prompts: {
         assemble: () => {
           this.assembled += 1;
-          return Promise.resolve({ ok: true, value: { system: `prompt ${this.assembled}`, sections: [] } });
+          const text = this.otherRole ?? (this.defined ? definitionSections(this.defined.definition).core : "");
+          const sections = this.defined ? [{ id: "core", title: "Your Role", layer: 1 as const, text }] : [];
+          return Promise.resolve({ ok: true, value: { system: `prompt ${this.assembled}${text && ` ${text}`}`, sections } });
         },
       },
       native: this.native ?? {
@@ -271,7 +277,7 @@ export class Stage {
   }
   #context(): RunContext {
     return {
-      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}-${this.grants.map(({ id }) => id).join()}`,
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}-${JSON.stringify(this.defined)}-${this.grants.map(({ id }) => id).join()}`,
       config: {
         model: { provider: this.provider, id: "demo", fallbacks: [] },
         ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
@@ -286,6 +292,7 @@ export class Stage {
       tools: this.tools,
       nodes: this.nodes,
       skillPins: [],
+      ...(this.defined === undefined ? {} : { defined: this.defined }),
       grants: this.grants,
     };
   }

@@ -4,11 +4,17 @@ import type { EventName, MethodName } from "../methods.ts";
 import {
   checkAgentsCreateParams,
   checkAgentsCreateResult,
+  checkAgentsDefineParams,
+  checkAgentsDefineResult,
   checkAgentsDeleteParams,
   checkAgentsDeleteResult,
   checkAgentsGetParams,
   checkAgentsGetResult,
   checkAgentsListResult,
+  checkAgentsUndefineParams,
+  checkAgentsUndefineResult,
+  checkAgentsValidateParams,
+  checkAgentsValidateResult,
   checkApprovalEvent,
   checkApprovalGrantsResult,
   checkApprovalListParams,
@@ -223,9 +229,12 @@ export type Check = (value: unknown) => boolean;
 /** Checks of params by method. Null: the method takes no params. */
 export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
   "agents.create": checkAgentsCreateParams,
+  "agents.define": checkAgentsDefineParams,
   "agents.delete": checkAgentsDeleteParams,
   "agents.get": checkAgentsGetParams,
   "agents.list": null,
+  "agents.undefine": checkAgentsUndefineParams,
+  "agents.validate": checkAgentsValidateParams,
   "approval.grants": null,
   "approval.list": checkApprovalListParams,
   "approval.resolve": checkApprovalResolveParams,
@@ -334,9 +343,12 @@ export const PARAMS_VALIDATORS: Readonly<Record<MethodName, Check | null>> = {
 /** Checks of results by method. */
 export const RESULT_VALIDATORS: Readonly<Record<MethodName, Check>> = {
   "agents.create": checkAgentsCreateResult,
+  "agents.define": checkAgentsDefineResult,
   "agents.delete": checkAgentsDeleteResult,
   "agents.get": checkAgentsGetResult,
   "agents.list": checkAgentsListResult,
+  "agents.undefine": checkAgentsUndefineResult,
+  "agents.validate": checkAgentsValidateResult,
   "approval.grants": checkApprovalGrantsResult,
   "approval.list": checkApprovalListResult,
   "approval.resolve": checkApprovalResolveResult,

@@ -1,17 +1,56 @@
-/** Agents: list, show, create and delete them. */
+/** Agents: list, show, create, define and delete them (gateway/spec/agents.md, definitions.md). */
+import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
+import { createWorkspaceStore } from "../../storage/workspace/store.ts";
+import { createAgent } from "./create.ts";
+import { DefinitionStore } from "./definition-store.ts";
+import { Definitions } from "./definitions.ts";
 import { createAgentFiles } from "./files.ts";
 import { agentMethods } from "./methods.ts";
+import { AGENT_MIGRATIONS } from "./migrations.ts";
 
-export interface AgentPorts extends Pick<SessionsPort, "sessions">, DeletionPort, AgentJobsPort, Pick<KernelPorts, "config"> {
+export interface AgentPorts
+  extends Pick<SessionsPort, "sessions">,
+    DeletionPort,
+    AgentJobsPort,
+    Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
+  readonly native: Pick<NativeTools, "entries">;
 }
 
 export const agentsFeature: FeatureDefinition<AgentPorts, object> = {
   name: "agents",
-  create: (ports) => ({ offers: {}, methods: agentMethods({ ...ports, files: createAgentFiles(ports.bucket) }) }),
+  migrations: AGENT_MIGRATIONS,
+  create(ports) {
+    const { bucket, native, config } = ports;
+    const files = createAgentFiles(bucket);
+    const store = new DefinitionStore(ports.database);
+    const definitions = new Definitions({
+      ...ports,
+      store,
+      workspace: createWorkspaceStore(bucket),
+      nativeTools: () => new Set(native.entries.map(({ definition }) => definition.name)),
+      ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
+    });
+    return {
+      offers: {},
+      methods: agentMethods({ ...ports, files, definitions, store }),
+      runContext: ({ agentId }) => {
+        const found = store.find(agentId);
+        if (found === undefined) return {};
+        const { definition, coreSha256, characteristicsSha256 } = found;
+        return { defined: { definition, coreSha256, ...(characteristicsSha256 === undefined ? {} : { characteristicsSha256 }) } };
+      },
+      contextVersion: () => String(store.version()),
+    };
+  },
 };
+const entryOf = ({ metadata }: AgentDefinition) => ({
+  id: metadata.id,
+  ...(metadata.description === undefined ? {} : { description: metadata.description }),
+});

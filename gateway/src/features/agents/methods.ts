@@ -1,14 +1,16 @@
 /** `agents.*`: an agent is an entry of the configuration, a folder of files, and its sessions. */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentConfig, AgentEntry } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { MAIN_AGENT, withAgent } from "../../kernel/routing/agents.ts";
+import { MAIN_AGENT } from "../../kernel/routing/agents.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
+import { createAgent } from "./create.ts";
+import type { DefinitionStore } from "./definition-store.ts";
+import type { Definitions } from "./definitions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
 /** Number of folders that are read in parallel. */
@@ -18,9 +20,11 @@ export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobs
   readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
   readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
+  readonly definitions: Definitions;
+  readonly store: DefinitionStore;
 }
 
-export function agentMethods({ agentJobs, config, deleteSessions, sessions, files }: AgentMethodPorts): Handlers {
+export function agentMethods({ agentJobs, config, definitions, deleteSessions, sessions, files, store }: AgentMethodPorts): Handlers {
   const entryOf = (agent: AgentConfig, activity: ReturnType<SessionDirectory["byAgent"]>, commissioned: boolean): AgentEntry => {
     const active = activity.get(agent.id);
     return {
@@ -33,15 +37,6 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
       ...(active === undefined ? {} : { lastActiveAt: active.lastActiveAt }),
     };
   };
-  /** Why no agent with this id can be created; undefined when it can. */
-  const refusal = (agentId: string): Result<never> | undefined => {
-    if (config.hasAgent(agentId))
-      return fail("agent.exists", `The agent ${agentId} already exists.`, `Show it: \`gsv agent show ${agentId}\`.`);
-    if (config.agents().length >= LIMITS.agents)
-      return fail("agent.limit", `There are already ${LIMITS.agents} agents, which is the limit.`);
-    return undefined;
-  };
-
   return {
     "agents.list": async () => {
       const waiting = [...config.agents()];
@@ -66,8 +61,13 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
       const agent = config.agent(agentId);
       const folder = await files.look(agentId);
       if (!folder.ok) return folder;
+      const defined = store.find(agentId);
+      const changed = defined === undefined ? succeed([]) : await definitions.changedFiles(defined);
+      if (!changed.ok) return changed;
       return succeed({
         agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned),
+        ...(defined === undefined ? {} : { definition: defined.definition, definitionText: defined.text }),
+        ...(changed.value.length === 0 ? {} : { changedFiles: [...changed.value] }),
         ...(agent.systemPrompt === undefined ? {} : { systemPrompt: agent.systemPrompt }),
         files: [...folder.value.files],
         bindings: (config.effective().agents?.bindings ?? []).filter((binding) => binding.agentId === agentId),
@@ -75,14 +75,6 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
     },
     "agents.create": async (_caller, params) => {
       const { agentId, bootstrap = true } = params;
-      const refused = refusal(agentId);
-      if (refused !== undefined) return refused;
-      // Files first: a folder without an entry has no effect, and creating the files again changes nothing.
-      const made = await files.make(agentId, bootstrap);
-      if (!made.ok) return made;
-      // A concurrent request may have created this agent, or reached the limit.
-      const late = refusal(agentId);
-      if (late !== undefined) return late;
       const agent: AgentConfig = {
         id: agentId,
         ...(params.default === true ? { default: true } : {}),
@@ -90,8 +82,8 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
         ...(params.systemPrompt === undefined ? {} : { systemPrompt: params.systemPrompt }),
         ...(params.description === undefined ? {} : { description: params.description }),
       };
-      const set = config.set("agents.list", withAgent(config.effective().agents?.list, agent));
-      if (!set.ok) return set;
+      const made = await createAgent({ config, files }, agent, { kind: bootstrap ? "with_first_meeting" : "without_first_meeting" });
+      if (!made.ok) return made;
       const folder = await files.look(agentId);
       if (!folder.ok) return folder;
       return succeed({ agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned) });
@@ -139,11 +131,24 @@ export function agentMethods({ agentJobs, config, deleteSessions, sessions, file
           );
           if (!changed.ok) throw new Refused();
           agentJobs.remove(agentId);
+          store.remove(agentId);
         });
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
       }
       return changed?.ok === true ? succeed({ ok: true, agentId, sessions: keys.length } as const) : (changed ?? fail("internal"));
+    },
+    "agents.validate": async (_caller, params) => {
+      const checked = await definitions.validate(params);
+      if (!checked.ok) return checked;
+      const { problems, definition } = checked.value;
+      return succeed({ problems: [...problems], ...(definition === undefined ? {} : { definition }) });
+    },
+    "agents.define": ({ connection }, params) => definitions.define(params, `client:${connection.principal.id}`),
+    "agents.undefine": async (_caller, { agentId }) => {
+      if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+      const gone = await definitions.undefine(agentId);
+      return gone.ok ? succeed({ ok: true, removed: gone.value.removed } as const) : gone;
     },
   };
 }

@@ -38,6 +38,7 @@ function isSame(made: Made, loaded: AgentFiles, skills: readonly PromptSkill[], 
     before.identity === input.identity &&
     before.config === input.config &&
     before.agent === input.agent &&
+    before.defined === input.defined &&
     before.nodes === input.nodes &&
     before.model.provider === input.model.provider &&
     before.model.id === input.model.id &&

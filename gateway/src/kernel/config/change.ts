@@ -188,6 +188,10 @@ const modelsOf = ({
 }: Readonly<GsvConfig>): readonly (readonly [path: string, provider: string | undefined])[] => [
   ["model.provider", model?.provider],
   ...(model?.fallbacks ?? []).map(({ provider }, index): [string, string] => [`model.fallbacks[${index}].provider`, provider]),
+  ...Object.entries(model?.tiers ?? {}).map(([tier, chosen]): [string, string | undefined] => [
+    `model.tiers.${tier}.provider`,
+    chosen?.provider,
+  ]),
   ...(agents?.list ?? []).map(({ model: own }, index): [string, string | undefined] => [
     `agents.list[${index}].model.provider`,
     own?.provider,

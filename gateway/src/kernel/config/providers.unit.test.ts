@@ -16,6 +16,7 @@ describe("[F6] providers and keys", () => {
       ["model.provider", "anthorpic", "model.provider"],
       ["model", { provider: "anthorpic" }, "model.provider"],
       ["model.fallbacks", [model], "model.fallbacks[0].provider"],
+      ["model.tiers.sub", model, "model.tiers.sub.provider"],
       ["compaction.model", model, "compaction.model.provider"],
       ["agents.list", [{ id: "a", model }], "agents.list[0].model.provider"],
     ] as const)

@@ -8,7 +8,7 @@ import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
-import type { GsvError } from "../../ports/result.ts";
+import { failure, type GsvError, type Result } from "../../ports/result.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
@@ -23,7 +23,8 @@ import type { Flight } from "../pump.ts";
 import type { SpendGate } from "../spend-gate.ts";
 import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
-import { decideCalls, type DecidePorts } from "../decided-calls.ts";
+import { boundary, decideCalls, type DecidePorts } from "../decided-calls.ts";
+import { type DefinedLayers, layersOf, overridden } from "../defined-layers.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
@@ -56,6 +57,7 @@ export interface CallModelPorts {
 interface Turn {
   readonly ordinal: number;
   readonly system: string;
+  readonly layers: DefinedLayers;
 }
 /** The decision about the size of the context before a call. */
 interface Sized {
@@ -111,7 +113,7 @@ export class ModelCaller {
         readonly context?: RunContext;
         readonly models?: number;
         readonly streamed?: boolean;
-        readonly outcome?: ModelOutcome & { kind: "failed" };
+        readonly outcome?: Pick<ModelOutcome & { kind: "failed" }, "retryAfterMs" | "usage">;
         readonly plan?: CutPlan | undefined;
         readonly spent?: SpendSum | undefined;
         readonly offer?: MoreOffer | undefined;
@@ -123,7 +125,7 @@ export class ModelCaller {
       retryable,
       models: more.models ?? run.modelIndex + 1,
       streamed: more.streamed ?? false,
-      ...(more.context ? { budget: budgetOf(more.context.config, run.origin) } : {}),
+      ...(more.context ? { budget: budgetOf(more.context, run.origin) } : {}),
       ...(more.outcome?.retryAfterMs === undefined ? {} : { retryAfterMs: more.outcome.retryAfterMs }),
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
       ...(more.plan ? { plan: more.plan } : {}),
@@ -167,13 +169,13 @@ export class ModelCaller {
       maxTokens: state.settings.maxTokens,
       thinkLevel,
       run,
-      ownBudget: true,
+      ownBudget: budgetOf(context, run.origin),
     });
     if (!allowed.ok) return failed(allowed.error, allowed.retryable, { context, models: models.length, offer: allowed.offer });
     const { call } = allowed;
     if (sized.plan) {
       call.end(undefined, undefined);
-      return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(config, run.origin) };
+      return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(context, run.origin) };
     }
     let offset = 0;
     // The answer of a heartbeat may turn out to be for no one (rule HB5), so it is shown when it is whole.
@@ -227,6 +229,8 @@ export class ModelCaller {
         outcome,
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
+    const outside = await boundary(this.#ports.decide, state, context, run, outcome.calls);
+    if (outside !== undefined) return failed(outside, false, { spent, context, models: models.length, streamed: offset > 0, outcome });
     // The settings of this moment: the owner may have changed the mode while the model wrote.
     const calls = await decideCalls(this.#ports.decide, this.#ports.state() ?? state, context, run, outcome.calls);
     if (flight.signal.aborted) return undefined;
@@ -236,7 +240,7 @@ export class ModelCaller {
       message: outcome.message,
       calls,
       usage: outcome.usage,
-      budget: budgetOf(config, run.origin),
+      budget: budgetOf(context, run.origin),
       asked: nameOf(model),
       ...(spent ? { spent } : {}),
     };
@@ -292,7 +296,7 @@ export class ModelCaller {
     const context = await contexts.current(this.#ports.wall());
     const state = this.#ports.state();
     if (!state) return undefined;
-    const models = modelsFor(run, state.settings, context.agent, context.config);
+    const models = modelsFor(run, state.settings, context);
     const access = await contexts.access(context, modelAt(models, run.modelIndex).provider);
     return { context, access, models, state };
   }
@@ -313,17 +317,18 @@ export class ModelCaller {
     }
   }
   /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */
-  async #system(run: Thinking, context: RunContext, state: State): Promise<{ ok: true; value: string } | { ok: false; error: GsvError }> {
-    if (this.#turn?.ordinal === run.ordinal) return { ok: true, value: this.#turn.system };
+  async #system(run: Thinking, context: RunContext, state: State): Promise<Result<string>> {
+    if (this.#turn?.ordinal === run.ordinal) return this.#unchanged(this.#turn);
     const assembled = await this.#ports.prompts
       .assemble({
         identity: state.identity,
         config: context.config,
         agent: context.agent,
+        defined: context.defined,
         nodes: context.nodes,
         skillPins: context.skillPins,
         tools: runTools(state.identity, this.#ports.native, context).definitions,
-        model: modelAt(modelsFor(run, state.settings, context.agent, context.config), run.modelIndex),
+        model: modelAt(modelsFor(run, state.settings, context), run.modelIndex),
         systemPromptOverride: state.settings.systemPrompt,
         now: this.#ports.wall(),
       })
@@ -335,8 +340,16 @@ export class ModelCaller {
         };
       });
     if (!assembled.ok) return assembled;
-    this.#turn = { ordinal: run.ordinal, system: assembled.value.system };
-    return { ok: true, value: assembled.value.system };
+    const { system } = assembled.value;
+    this.#turn = { ordinal: run.ordinal, system, layers: layersOf(assembled.value, context.defined) };
+    return this.#unchanged(this.#turn);
+  }
+  /** Before each call (rule AD10). */
+  async #unchanged({ system, layers }: Turn): Promise<Result<string>> {
+    const broken = await overridden(system, layers, this.#ports.decide.sha256);
+    if (broken === undefined) return { ok: true, value: system };
+    this.#turn = undefined;
+    return failure("prompt.overridden", `The prompt was not used: its section \`${broken}\` is not the one of the agent's definition.`);
   }
 
   /** Ends in time and never throws, whatever the client does. */

@@ -74,9 +74,10 @@ function forced(history: History, window: number, config: EffectiveConfig): CutP
   const budget = keepBeside(contextBudget(window, config.compaction), USUAL_PROMPT_TOKENS);
   return planCut(history.items, Math.min(budget, Math.floor(history.tokens / 4)));
 }
-function modelFor(run: Archiving, state: State, { config, agent }: RunContext): ModelRef {
-  if (config.compaction?.model) return config.compaction.model;
-  const models = modelsFor(run.resume ?? { directives: {} }, state.settings, agent, config);
+function modelFor(run: Archiving, state: State, context: RunContext): ModelRef {
+  const { compaction } = context.config;
+  if (compaction?.model) return compaction.model;
+  const models = modelsFor(run.resume ?? { directives: {} }, state.settings, context);
   return modelAt(models, run.resume?.modelIndex ?? 0);
 }
 
@@ -131,7 +132,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     maxTokens,
     thinkLevel: undefined,
     run: run.resume,
-    ownBudget: false,
+    ownBudget: undefined,
   });
   if (!allowed.ok) return { type: "SummarizeFailed", effectId: effect.id, error: allowed.error, retryable: allowed.retryable };
   const guard = {

@@ -28,7 +28,7 @@ import type { Directives, ResetPolicyPatch, SessionSettings, TokenUsage, ToolOut
 import type { MediaBlock, UserMessage } from "../../ports/messages.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ReplyRoute, SessionIdentity } from "../../ports/session.ts";
-import type { Amount, MoreOffer, Raise, SpendReport } from "../../ports/spend.ts";
+import type { DefinedLimit, Amount, MoreOffer, Raise, SpendReport } from "../../ports/spend.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { Approval } from "../../calls/approval.ts";
 import type { Taint } from "../../ports/taint.ts";
@@ -44,6 +44,8 @@ export interface Budget {
   readonly costUsd: number;
   /** Tokens of models without a known price. Absent: no limit. */
   readonly tokens?: number;
+  /** The limits that the agent's definition sets. Absent: none. */
+  readonly defined?: readonly DefinedLimit[];
 }
 
 /** What the owner has allowed a run beyond its limits. Absent fields: nothing. */

@@ -47,8 +47,6 @@ export function readHead(file: string): SkillHead {
   if (end === -1) return refused("The front matter is not closed: end it with a line `---`.");
   const head = rest.slice(0, end).join("\n");
   if (head.length > MAX_HEAD_CHARS) return refused(`The front matter is longer than ${MAX_HEAD_CHARS} characters.`);
-  const marked = rest.slice(0, end).findIndex((line) => /^(?:\.\.\.|%)/.test(line));
-  if (marked !== -1) return refused(`Line ${marked + 2}: directives and further documents are not allowed.`);
   return readYaml(head);
 }
 

@@ -4,6 +4,7 @@
  *   sealed     sessions/, results/: the record of past events. The workspace refuses all writes and deletions there, so that
  *              no transcript can be forged; reset, compaction and long results use their own stores.
  *   quarantine memory/quarantine/: memories that wait for the owner's review (quarantine.ts writes them).
+ *   definition agent.yaml: what the agent is and may do. Only `agents.define` writes it, because only what it has checked is in force.
  *   protected  files that define the agent and its instructions. Only the owner may change them.
  *   plain      all other files. Currently only the owner may change them too.
  *
@@ -12,9 +13,11 @@
 import type { GsvError } from "../../ports/result.ts";
 import type { WorkspacePath } from "../keys.ts";
 
-export type Protection = "sealed" | "quarantine" | "folder" | "protected" | "plain";
-/** `owner`: the owner's client, or a run of the owner's session. `other`: any other run. */
-export type Writer = "owner" | "other";
+export type Protection = "sealed" | "quarantine" | "definition" | "folder" | "protected" | "plain";
+/** `owner`: the owner's client, or a run of the owner's session. `other`: any other run. `gateway`: the gateway, with what it has checked. */
+export type Writer = "owner" | "other" | "gateway";
+
+export const DEFINITION_FILE = "agent.yaml";
 
 const PROTECTED_FILES = [
   "SOUL.md",
@@ -25,7 +28,6 @@ const PROTECTED_FILES = [
   "HEARTBEAT.md",
   "BOOTSTRAP.md",
   "MEMORY.md",
-  "agent.yaml",
 ] as const;
 const SEALED_FOLDERS = ["sessions", "results"] as const;
 /** On a disk, a file of such a name would replace the folder. */
@@ -41,6 +43,7 @@ export function protectionOf(path: WorkspacePath): Protection {
   const top = name.split("/")[0] ?? "";
   if (SEALED_FOLDERS.some((folder) => folder === top)) return "sealed";
   if (name === QUARANTINE || name.startsWith(`${QUARANTINE}/`)) return "quarantine";
+  if (name === DEFINITION_FILE) return "definition";
   if (FOLDERS.some((folder) => folder === name)) return "folder";
   return top === "skills" || PROTECTED.has(name) ? "protected" : "plain";
 }
@@ -65,17 +68,24 @@ export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefin
         reason: "workspace.protected",
         message: `\`${path}\` waits for the owner's review. Only the owner can keep or drop it: \`gsv memory review\`.`,
       };
+    case "definition":
+      return writer === "gateway"
+        ? undefined
+        : {
+            reason: "workspace.protected",
+            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit NAME\`.`,
+          };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };
     case "protected":
-      return writer === "owner"
+      return writer !== "other"
         ? undefined
         : {
             reason: "workspace.protected",
             message: `\`${path}\` is protected: only the owner may change it. The owner can ask for it in their own conversation, or use \`gsv workspace edit ${path}\`.`,
           };
     case "plain":
-      return writer === "owner"
+      return writer !== "other"
         ? undefined
         : {
             reason: "auth.forbidden",

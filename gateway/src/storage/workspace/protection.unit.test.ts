@@ -17,7 +17,9 @@ const TABLE: readonly (readonly [string, Protection])[] = [
   ["HEARTBEAT.md", "protected"],
   ["BOOTSTRAP.md", "protected"],
   ["MEMORY.md", "protected"],
-  ["agent.yaml", "protected"],
+  ["agent.yaml", "definition"],
+  ["Agent.YAML", "definition"],
+  ["notes/agent.yaml", "plain"],
   ["skills/mail/SKILL.md", "protected"],
   ["skills/mail/deep/notes.txt", "protected"],
   ["sessions/s-1.jsonl.gz", "sealed"],
@@ -44,7 +46,7 @@ const TABLE: readonly (readonly [string, Protection])[] = [
   ["./sessions/x", "sealed"],
 ];
 
-describe("[WF5][S10] protected files", () => {
+describe("[WF5][S10][AD5] protected files", () => {
   for (const [name, protection] of TABLE) {
     it(`${JSON.stringify(name)} is ${protection}`, () => {
       assert.equal(protectionOf(path(name)), protection);
@@ -53,6 +55,7 @@ describe("[WF5][S10] protected files", () => {
       const expected = {
         sealed: ["workspace.protected", "workspace.protected"],
         quarantine: ["workspace.protected", "workspace.protected"],
+        definition: ["workspace.protected", "workspace.protected"],
         folder: ["path.not_a_file", "path.not_a_file"],
         protected: [undefined, "workspace.protected"],
         plain: [undefined, "auth.forbidden"],

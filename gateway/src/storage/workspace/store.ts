@@ -32,6 +32,8 @@ export interface WriteOptions extends ChangeOptions {
   readonly ifMatch?: string;
   /** Of `update`: nothing of the old content stays, so its label goes too. */
   readonly whole?: boolean;
+  /** Of `write` and `delete`: the definition of an agent, which the gateway has checked. */
+  readonly definition?: true;
 }
 export interface WorkspaceLog {
   readonly path: string;
@@ -89,10 +91,10 @@ function isSeen(ifMatch: string | undefined, object: R2Object | undefined): bool
   return etag === object.etag || etag === idOf(object);
 }
 /** A path that is not sealed. The callers decide who may change protected files, because they know the writer. */
-function changeable(given: string): Result<WorkspacePath> {
+function changeable(given: string, { definition }: Pick<WriteOptions, "definition"> = {}): Result<WorkspacePath> {
   const path = parsePath(given);
   if (!path.ok) return path;
-  const refused = refusal(path.value, "owner");
+  const refused = refusal(path.value, definition === true ? "gateway" : "owner");
   return refused ? { ok: false, error: refused } : path;
 }
 
@@ -207,7 +209,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async write(agentId, given, content, options = {}) {
-      const path = changeable(given);
+      const path = changeable(given, options);
       return path.ok ? become(agentId, path.value, encode(content), options) : path;
     },
 
@@ -265,8 +267,8 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       );
     },
 
-    async delete(agentId, given, { before, ifMatch } = {}) {
-      const path = changeable(given);
+    async delete(agentId, given, { before, ifMatch, ...options } = {}) {
+      const path = changeable(given, options);
       if (!path.ok) return path;
       if (ifMatch !== undefined) {
         const head = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));

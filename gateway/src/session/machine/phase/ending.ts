@@ -1,6 +1,6 @@
 /** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
-import { enoughMore, RUN_LIMITS, type RunLimit } from "../../../ports/spend.ts";
+import { enoughMore, type RunLimit, settingOf } from "../../../ports/spend.ts";
 import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";
 import { limitAdvice } from "../../../calls/limit-question.ts";
 import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
@@ -73,8 +73,8 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
   const { budget, extra = {} } = run;
   if (!budget) return undefined;
   const short = (reason: ErrorReason, used: string, of: RunLimit, limit: number, missing: number): Shortage => {
-    const [why, setting] = [`The run used up ${used}.`, RUN_LIMITS[of]];
-    const error = { reason, message: `${why} ${limitAdvice(run.origin, of, limit)}` };
+    const [why, setting] = [`The run used up ${used}.`, settingOf(of, budget.defined)];
+    const error = { reason, message: `${why} ${limitAdvice(run.origin, { of, limit, setting })}` };
     return { error, offer: { of, amount: enoughMore(limit, missing), why, setting } };
   };
   const steps = budget.steps + (extra.steps ?? 0);

@@ -1,0 +1,160 @@
+/**
+ * Checks agent.yaml files, puts them in force and takes them out (rules AD1 to AD5, AD11). The only writer of agent.yaml. Changes come one
+ * after the other, because each is compared with the others in force.
+ */
+import type { AgentDefinition, DefinitionFile, DefinitionProblem } from "../../../../protocol/gen/types.ts";
+import { type Known, namedIn, readDefinition } from "../../agents/definition.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { isForeign } from "../../ports/taint.ts";
+import { definitionSections } from "../../prompt/definition.ts";
+import { KeyedLock } from "../../storage/keyed-lock.ts";
+import { parsePath } from "../../storage/keys.ts";
+import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
+import type { WorkspaceStore } from "../../storage/workspace/store.ts";
+import type { DefinitionStore, StoredDefinition } from "./definition-store.ts";
+
+export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background" | "ids" | "now"> {
+  readonly store: DefinitionStore;
+  readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
+  readonly nativeTools: () => ReadonlySet<string>;
+  /** Makes the agent when there is none with this id. True: it was made. */
+  readonly ensureAgent: (definition: AgentDefinition) => Promise<Result<boolean>>;
+}
+export interface GivenDefinition {
+  readonly text: string;
+  readonly files?: readonly DefinitionFile[] | undefined;
+}
+type Checked =
+  | { readonly problems: readonly DefinitionProblem[] }
+  | { readonly definition: AgentDefinition; readonly files: ReadonlyMap<string, string> };
+const NAMED_PROBLEMS = 8;
+
+export class Definitions {
+  readonly #ports: DefinitionPorts;
+  readonly #locks = new KeyedLock();
+
+  constructor(ports: DefinitionPorts) {
+    this.#ports = ports;
+  }
+
+  async validate(
+    given: GivenDefinition,
+  ): Promise<Result<{ readonly problems: readonly DefinitionProblem[]; readonly definition?: AgentDefinition }>> {
+    const checked = await this.#check(given);
+    if (!checked.ok) return checked;
+    return succeed(
+      "problems" in checked.value ? { problems: checked.value.problems } : { problems: [], definition: checked.value.definition },
+    );
+  }
+
+  define(given: GivenDefinition, by: string): Promise<Result<{ readonly definition: AgentDefinition; readonly created: boolean }>> {
+    return this.#locks.run("", async () => {
+      const { store, workspace, now, ids, ensureAgent, audit, background } = this.#ports;
+      const checked = await this.#check(given);
+      if (!checked.ok) return checked;
+      if ("problems" in checked.value) return fail("agent.definition_invalid", problemsText(checked.value.problems));
+      const { definition, files } = checked.value;
+      const agentId = definition.metadata.id;
+      for (const [path, content] of files) {
+        const written = await workspace.write(agentId, path, content, { by });
+        if (!written.ok) return written;
+      }
+      const written = await workspace.write(agentId, DEFINITION_FILE, given.text, { by, definition: true });
+      if (!written.ok) return written;
+      const made = await ensureAgent(definition);
+      if (!made.ok) return made;
+      const { core, characteristics } = definitionSections(definition);
+      const digests = await Promise.all(
+        [...files, [DEFINITION_FILE, given.text] as const].map(async ([path, text]) => [path, await ids.sha256(text)]),
+      );
+      store.put({
+        agentId,
+        text: given.text,
+        definition,
+        coreSha256: await ids.sha256(core),
+        ...(characteristics === undefined ? {} : { characteristicsSha256: await ids.sha256(characteristics) }),
+        files: Object.fromEntries(digests),
+        definedAt: now(),
+        definedBy: by,
+      });
+      const detail = (await ids.sha256(given.text)).slice(0, 16);
+      background("audit", audit.append({ actor: by, action: "agents.define", target: agentId, decision: "allowed", detail }));
+      return succeed({ definition, created: made.value });
+    });
+  }
+
+  /** The definition first: without its file it would still be in force. */
+  undefine(agentId: string): Promise<Result<{ readonly removed: boolean }>> {
+    return this.#locks.run("", async () => {
+      const { store, workspace } = this.#ports;
+      const removed = store.remove(agentId);
+      const gone = await workspace.delete(agentId, DEFINITION_FILE, { definition: true });
+      if (!gone.ok && gone.error.reason !== "path.not_found") return gone;
+      return succeed({ removed });
+    });
+  }
+
+  /** Files of a definition in force that are not as they were when it was put in force. */
+  async changedFiles({ agentId, files }: StoredDefinition): Promise<Result<readonly string[]>> {
+    const changed: string[] = [];
+    for (const [path, sha256] of Object.entries(files)) {
+      const file = await this.#ports.workspace.own(agentId, path);
+      if (!file.ok && file.error.reason === "storage.failed") return file;
+      const text = file.ok ? file.value?.content : undefined;
+      if (text === undefined || (await this.#ports.ids.sha256(text)) !== sha256) changed.push(path);
+    }
+    return succeed(changed.sort());
+  }
+
+  async #check({ text, files = [] }: GivenDefinition): Promise<Result<Checked>> {
+    const { store, workspace, nativeTools } = this.#ports;
+    const given = new Map<string, string>();
+    for (const { path, content } of files) {
+      const parsed = parsePath(path.replace(/^\.\//, ""));
+      if (!parsed.ok) return parsed;
+      given.set(parsed.value, content);
+    }
+    const named = namedIn(text);
+    const texts = new Map<string, string>();
+    const notOwners: string[] = [];
+    for (const path of named.files) {
+      const sent = given.get(path);
+      if (sent !== undefined) {
+        texts.set(path, sent);
+        continue;
+      }
+      const file = named.agentId === undefined ? undefined : await workspace.own(named.agentId, path);
+      if (file?.ok === false && file.error.reason === "storage.failed") return file;
+      if (file?.ok !== true || file.value === undefined) continue;
+      texts.set(path, file.value.content);
+      if (isForeign(file.value.taint)) notOwners.push(path);
+    }
+    const known: Known = {
+      fileOf: (path) => texts.get(path),
+      nativeTools: nativeTools(),
+      names: new Map([...store.all()].map(([agentId, { definition }]) => [agentId, definition.metadata.name])),
+    };
+    const read = readDefinition(text, known);
+    const problems = [...(read.ok ? [] : read.problems), ...notOwners.map(foreign)];
+    if (!read.ok || problems.length > 0) return succeed({ problems });
+    return succeed({ definition: read.definition, files: texts });
+  }
+}
+
+/** The file is of the agent's folder, and the owner may never have seen what stands in it. */
+const foreign = (path: string): DefinitionProblem => ({
+  path: "core_context.system_prompt",
+  problem: `\`${path}\` was written in a conversation that had read text of others. Give the file itself: \`gsv agent define FOLDER\`.`,
+});
+function problemsText(problems: readonly DefinitionProblem[]): string {
+  const lines = problems
+    .slice(0, NAMED_PROBLEMS)
+    .map(
+      ({ path, line, problem }) =>
+        `${[line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ")}: ${problem}`,
+    );
+  const more = problems.length > NAMED_PROBLEMS ? ` and ${problems.length - NAMED_PROBLEMS} more` : "";
+  return `agent.yaml has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}, so it was not put in force. ${lines.join(" ")}${more}`;
+}

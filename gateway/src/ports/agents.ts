@@ -1,0 +1,10 @@
+/** The definition of an agent, as runs get it. Types only. */
+import type { AgentDefinition } from "../../../protocol/gen/types.ts";
+
+export interface DefinedAgent {
+  readonly definition: AgentDefinition;
+  /** Of the section that the definition gives the prompt's first layer. */
+  readonly coreSha256: string;
+  /** Of the second layer's. Absent: the definition gives none. */
+  readonly characteristicsSha256?: string;
+}
