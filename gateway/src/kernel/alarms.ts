@@ -45,6 +45,12 @@ export class Alarms {
     });
   }
 
+  /** Does the same after a change whose only new deadline this is: what is armed already is mostly early enough, and no one else is asked. */
+  armFor(deadline: number | undefined): void {
+    if (deadline === undefined || (this.#armedAt !== undefined && this.#armedAt <= deadline)) return;
+    this.arm();
+  }
+
   /** Handles the alarm. Never throws: the platform stops retrying an alarm that throws. */
   async fire(): Promise<void> {
     this.#armedAt = undefined;

@@ -47,6 +47,26 @@ describe("[W13] many deadlines over one alarm", () => {
     assert.deepEqual(set, [500, 300]);
   });
 
+  test("a single new deadline is compared with the alarm that is set: no one is asked while that is early enough", () => {
+    let asked = 0;
+    let at = 500;
+    const next = (): number => {
+      asked++;
+      return at;
+    };
+    const { alarms, set } = make([{ name: "a", next, run: () => undefined }]);
+    alarms.armFor(undefined);
+    assert.deepEqual([set, asked], [[], 0]);
+    alarms.armFor(900);
+    assert.deepEqual([set, asked], [[500], 1]);
+    alarms.armFor(500);
+    alarms.armFor(501);
+    assert.deepEqual([set, asked], [[500], 1]);
+    at = 300;
+    alarms.armFor(300);
+    assert.deepEqual([set, asked], [[500, 300], 2]);
+  });
+
   test("without a deadline no alarm is set", () => {
     const { alarms, set } = make([{ name: "a", next: () => undefined, run: () => undefined }]);
     alarms.arm();

@@ -219,11 +219,18 @@ export class Audit {
 
   async #sealOpen(): Promise<void> {
     for (;;) {
-      const open = all<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE hash IS NULL ORDER BY seq LIMIT ?", SEAL_ROWS);
+      // Entries are hashed in order, so those that are not follow the recorded end. Without it, the whole log would be read for each entry.
+      const end = this.#head();
+      const open = all<AuditRow>(
+        this.#db.sql,
+        "SELECT * FROM audit WHERE seq > ? AND hash IS NULL ORDER BY seq LIMIT ?",
+        end?.seq ?? 0,
+        SEAL_ROWS,
+      );
       const [first] = open;
       if (first === undefined) return;
       // The recorded end, and not the last entry: one that follows a cut does not hide it. An earlier version recorded no end.
-      let prev = (this.#head() ?? this.#before(first.seq)).hash;
+      let prev = (end ?? this.#before(first.seq)).hash;
       const sealed: AuditRow[] = [];
       for (const row of open) {
         const detail = row.action === GENESIS && row.detail === null ? this.#genesis(row.seq, prev) : row.detail;
@@ -244,6 +251,8 @@ export class Audit {
         const head = linkOf(sealed.at(-1));
         if (head !== undefined) this.#db.kv.put(HEAD, head);
       });
+      // What came meanwhile has a pass of its own.
+      if (open.length < SEAL_ROWS) return;
     }
   }
   #genesis(seq: number, lastHash: string): string {

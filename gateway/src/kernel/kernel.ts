@@ -90,6 +90,7 @@ export class Kernel {
       sessionSpent: (session, spent) => this.#features.sessionSpent(session, spent),
       sessionGone: (session) => this.#features.sessionGone(session),
       arm: () => this.#alarms?.arm(),
+      armFor: (deadline) => this.#alarms?.armFor(deadline),
       closeToken: (tokenId, reason) => this.#closeToken(tokenId, reason),
       background: (what, work) => host.waitUntil(work.catch((error: unknown) => log.error("background_failed", { what, error }))),
     };

@@ -47,6 +47,8 @@ export interface KernelPorts {
   readonly sessionGone: (session: DeletedSession) => void;
   /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
+  /** The same when nothing else may have changed: this is the one deadline that is new. Costs nothing while the alarm is early enough. */
+  readonly armFor: (deadline: number | undefined) => void;
   /** Closes every connection that uses a token; returns how many. */
   readonly closeToken: (tokenId: string, reason: string) => number;
   /** Lets work continue after the answer. A failure is logged. */

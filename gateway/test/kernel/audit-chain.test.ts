@@ -37,6 +37,29 @@ const withAudit = <T>(work: (audit: Audit, clock: { at: number }, state: Durable
   });
 const entry = { actor: "a", action: "b", decision: "allowed" } as const;
 
+test("[AU2] an entry costs the same however long the log is", () =>
+  inGateway(async ({ storage }) => {
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const exec = (query: string, ...bindings: unknown[]) => {
+      const cursor = storage.sql.exec(query, ...bindings);
+      cursors.push(cursor);
+      return cursor;
+    };
+    const transactionSync = <T>(work: () => T): T => storage.transactionSync(work);
+    const counted = { kv: storage.kv, transactionSync, sql: { exec } as SqlStorage };
+    const audit = new Audit(counted, { now: () => Date.UTC(2090, 0, 1) });
+    const rowsRead = async (): Promise<number> => {
+      cursors.length = 0;
+      await audit.append(entry);
+      return cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0);
+    };
+    await audit.append(entry);
+    const first = await rowsRead();
+    for (let at = 0; at < 40; at++) await audit.append(entry);
+    expect(await rowsRead()).toBe(first);
+    expect(first).toBeGreaterThan(0);
+  }));
+
 describe("[AU3] [S16] what was done to the log is found", () => {
   const cases: readonly (readonly [string, readonly string[], number, RegExp])[] = [
     ["a changed entry", ["UPDATE audit SET actor = 'forged' WHERE seq = 3"], 3, /changed after it was written/],

@@ -9,8 +9,8 @@ import type { Connection, Connections } from "../../kernel/connections.ts";
 export interface DispatchPorts {
   readonly connections: Connections;
   readonly now: () => number;
-  /** A deadline may have come nearer. */
-  readonly arm: () => void;
+  /** A link must show life by then. */
+  readonly armFor: (deadline: number | undefined) => void;
 }
 /** The event that asks a machine to run a call. */
 export type CallEvent =
@@ -37,7 +37,7 @@ export class NodeDispatch {
     // Noted first: if the link breaks during the hand-over, the caller must hear of it.
     this.remember(nodeId, callId, timeoutMs);
     const sent = this.#send(node, frame);
-    this.#ports.arm();
+    this.#ports.armFor(this.nextLivenessCheck());
     return sent;
   }
   /** All branches are the same: the compiler needs one event with its own payload. */

@@ -38,7 +38,18 @@ export interface NodePorts
     NotifyPort,
     Pick<
       KernelPorts,
-      "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub" | "subscriptions" | "unfinished"
+      | "arm"
+      | "armFor"
+      | "audit"
+      | "background"
+      | "config"
+      | "connections"
+      | "database"
+      | "ids"
+      | "now"
+      | "scrub"
+      | "subscriptions"
+      | "unfinished"
     > {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
@@ -65,12 +76,12 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
   migrations: NODE_MIGRATIONS,
   tools: NODE_TOOLS,
   create(ports) {
-    const { arm, background, config, connections, database, ids, now, sessions, ask } = ports;
+    const { arm, armFor, background, config, connections, database, ids, now, sessions, ask } = ports;
     const nodes = new Nodes(database);
     const hide = (text: string): string => hideTokens(ports.scrub(text));
     const silence = { nodes, notify: ports.notify, timeZone: () => config.effective().userTimezone };
     const processes = new ProcessStore(database);
-    const dispatch = new NodeDispatch({ connections, now, arm });
+    const dispatch = new NodeDispatch({ connections, now, armFor });
     const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
     const waitStore = new WaitStore(database);
     const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background, waits: waitStore });

@@ -71,6 +71,8 @@ export class Nodes {
   /** A cache of the rows: tool lists are large and asked for often. */
   readonly #offers = new Map<string, NodeOffer>();
 
+  /** A cache of when machines were seen, the last ones first: it is asked for with every message. */
+  #seen: readonly { readonly id: string; readonly at: number }[] | undefined;
   /** The stored number; no other code changes it. */
   #forgotten: number | undefined;
 
@@ -79,6 +81,7 @@ export class Nodes {
   }
 
   connected(client: ClientInfo, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined, ledger: boolean, now: number): void {
+    this.#seen = undefined;
     run(
       this.#db.sql,
       `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop)
@@ -106,6 +109,7 @@ export class Nodes {
 
   /** `waiting`: refs of sessions with open calls on the machine. */
   disconnected(nodeId: string, waiting: readonly string[], now: number): void {
+    this.#seen = undefined;
     run(
       this.#db.sql,
       "UPDATE nodes SET last_seen_at = ?, last_disconnected_at = ?, waiting = ? WHERE id = ?",
@@ -153,9 +157,8 @@ export class Nodes {
 
   /** Machines that were seen since then, the last ones first. */
   seenSince(since: number): readonly string[] {
-    return all<{ id: string }>(this.#db.sql, "SELECT id FROM nodes WHERE last_seen_at >= ? ORDER BY last_seen_at DESC, id", since).map(
-      ({ id }) => id,
-    );
+    this.#seen ??= all<{ id: string; at: number }>(this.#db.sql, "SELECT id, last_seen_at AS at FROM nodes ORDER BY last_seen_at DESC, id");
+    return this.#seen.filter(({ at }) => at >= since).map(({ id }) => id);
   }
   exists(nodeId: string): boolean {
     return one(this.#db.sql, "SELECT 1 AS there FROM nodes WHERE id = ?", nodeId) !== undefined;
@@ -200,6 +203,7 @@ export class Nodes {
   /** True: the machine was known. */
   forget(nodeId: string): boolean {
     this.#offers.delete(nodeId);
+    this.#seen = undefined;
     const removed = one(this.#db.sql, "DELETE FROM nodes WHERE id = ? RETURNING id", nodeId) !== undefined;
     if (removed) {
       this.#forgotten = this.version() + 1;

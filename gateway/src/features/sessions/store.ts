@@ -33,6 +33,8 @@ export class Sessions implements SessionDirectory {
   readonly #db: Database;
   readonly #after: (ms: number, work: () => void) => void;
   readonly #byKey = new Map<string, Cached>();
+  /** Of the same records: each report of a machine names its session by the ref. */
+  readonly #keyByRef = new Map<string, string>();
   /** Last activities that are not written yet, by key. Every query of times writes them first. */
   readonly #unwritten = new Map<string, number>();
 
@@ -49,7 +51,7 @@ export class Sessions implements SessionDirectory {
 
   /** The key behind a ref. */
   keyOf(ref: string): string | undefined {
-    return one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
+    return this.#keyByRef.get(ref) ?? one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
   }
 
   /** The record of a key, created at its first message; notes that the session is active. `owned` counts only at the creation. */
@@ -185,7 +187,7 @@ export class Sessions implements SessionDirectory {
   /** Part of the transaction that ends a deletion. The name is free again. */
   remove(key: string): void {
     run(this.#db.sql, "DELETE FROM sessions WHERE key = ?", key);
-    this.#byKey.delete(key);
+    this.#drop(key);
     this.#unwritten.delete(key);
   }
   /** What a deletion has to know of a session; undefined: there is none. */
@@ -215,8 +217,15 @@ export class Sessions implements SessionDirectory {
   #keep(record: Cached): void {
     if (this.#byKey.size >= CACHED) {
       const oldest = this.#byKey.keys().next();
-      if (oldest.done !== true) this.#byKey.delete(oldest.value);
+      if (oldest.done !== true) this.#drop(oldest.value);
     }
     this.#byKey.set(record.key, record);
+    this.#keyByRef.set(record.ref, record.key);
+  }
+  #drop(key: string): void {
+    const record = this.#byKey.get(key);
+    if (record === undefined) return;
+    this.#byKey.delete(key);
+    this.#keyByRef.delete(record.ref);
   }
 }

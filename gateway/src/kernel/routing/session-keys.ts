@@ -33,8 +33,10 @@ export function normaliseId(raw: string, whenEmpty: string): string {
 }
 
 const SAFE = /^[A-Za-z0-9+\-_@.]$/;
+const ALL_SAFE = /^[A-Za-z0-9+\-_@.]*$/;
 /** Percent-encodes everything outside `[A-Za-z0-9+\-_@.]`, in UTF-8 and upper case. Undefined: half a character, which has no UTF-8. */
 export function encodeSegment(text: string): string | undefined {
+  if (ALL_SAFE.test(text)) return text;
   if (!text.isWellFormed()) return undefined;
   let out = "";
   for (const character of text) {
@@ -46,6 +48,7 @@ export function encodeSegment(text: string): string | undefined {
 
 /** The text behind a segment. Undefined: it has a `%` that begins no UTF-8 character. */
 export function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes("%")) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {
