@@ -62,17 +62,28 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
             list.bind("--ro-bind", Path::new(kept));
         }
     }
-    if !is_root(TEMP) {
-        list.writable(plan.temp(), TEMP.into());
-    }
-    for folder in &plan.writable {
-        list.writable(folder.clone(), folder.clone());
+    if plan.read_only {
+        if !is_root(TEMP) {
+            // What a program keeps there for itself ends with the command.
+            list.words(&["--tmpfs", TEMP, "--setenv", "TMPDIR", TEMP]);
+        }
+        for folder in &plan.writable {
+            list.read_only(folder);
+        }
+    } else {
+        if !is_root(TEMP) {
+            list.writable(plan.temp(), TEMP.into());
+        }
+        for folder in &plan.writable {
+            list.writable(folder.clone(), folder.clone());
+        }
     }
     if let Some(program) = &plan.program {
         list.bind("--ro-bind", program);
         list.covers.push(program.clone());
     }
-    if plan.profile != Profile::Off {
+    // Nothing can be changed there in any case, and what is missing could not be made.
+    if plan.profile != Profile::Off && !plan.read_only {
         for folder in &survey.protected.pinned {
             list.opened("--bind-fd", folder);
         }
@@ -102,6 +113,7 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
     Mounted {
         arguments: list.words,
         writable: list.writable,
+        read_only: list.read_only,
         covers: list.covers,
     }
 }
@@ -116,6 +128,8 @@ pub(crate) struct Mounted {
     pub(crate) arguments: Vec<OsString>,
     /// Each folder with the path at which it is writable.
     pub(crate) writable: Vec<(PathBuf, PathBuf)>,
+    /// Folders that are mounted where they are, read-only.
+    pub(crate) read_only: Vec<PathBuf>,
     /// Paths that must be read-only mounts.
     pub(crate) covers: Vec<PathBuf>,
 }
@@ -124,6 +138,7 @@ pub(crate) struct Mounted {
 struct Arguments {
     words: Vec<OsString>,
     writable: Vec<(PathBuf, PathBuf)>,
+    read_only: Vec<PathBuf>,
     covers: Vec<PathBuf>,
 }
 
@@ -144,6 +159,11 @@ impl Arguments {
         self.words
             .extend(["--bind".into(), folder.clone().into(), path.clone().into()]);
         self.writable.push((folder, path));
+    }
+
+    fn read_only(&mut self, folder: &Path) {
+        self.bind("--ro-bind", folder);
+        self.read_only.push(folder.to_owned());
     }
 
     /// bubblewrap compares what it has mounted with the open file, and ends when it is another one. It looks at the path again, so the
@@ -195,6 +215,7 @@ mod tests {
             hidden: vec![],
             own: "/own".into(),
             program: None,
+            read_only: false,
         }
     }
 
@@ -258,6 +279,24 @@ mod tests {
             at("--ro-bind /tmp/deep/gsv") < at("--tmpfs /home/u/.ssh"),
             "hidden paths stay hidden"
         );
+    }
+
+    #[test]
+    fn sb21_a_command_that_changes_nothing_has_no_writable_folder() {
+        let mut plan = plan();
+        plan.read_only = true;
+        let text = text(&plan);
+        assert!(
+            text.contains(
+                "--tmpfs /tmp --setenv TMPDIR /tmp --ro-bind /tmp/ws /tmp/ws --ro-bind /own/tmp /own/tmp --tmpfs /home/u/.ssh"
+            ),
+            "{text}"
+        );
+        assert!(!text.contains("--bind ") && !text.contains("--bind-fd"), "{text}");
+        let disk = Fake::of(&["/home/u/.ssh/"]);
+        let mounted = arguments(&plan, &survey(), 7, &disk);
+        assert_eq!(mounted.writable, vec![]);
+        assert_eq!(mounted.read_only, plan.writable);
     }
 
     #[test]

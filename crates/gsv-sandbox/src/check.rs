@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::expected::{Expected, Identity, Want};
 
 /// File systems that bubblewrap creates with each sandbox. They must be new ones.
-const FRESH: [&str; 5] = ["/proc", "/dev", "/dev/pts", "/run", "/var/tmp"];
+const FRESH: [&str; 6] = ["/proc", "/dev", "/dev/pts", "/run", "/var/tmp", "/tmp"];
 /// Devices that bubblewrap mounts one by one.
 const DEVICES: [&str; 7] = [
     "/dev/null",

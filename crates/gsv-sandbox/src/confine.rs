@@ -109,7 +109,11 @@ impl Confinement {
         let mut covered = hidden.clone();
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
-        let protected = Mounts::open(protected(&self.plan.workspace, workdir, &Disk))?;
+        let protected = if self.plan.read_only {
+            Mounts::default()
+        } else {
+            Mounts::open(protected(&self.plan.workspace, workdir, &Disk))?
+        };
         let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
         let survey = Survey {
             hidden,
@@ -117,7 +121,7 @@ impl Confinement {
             sockets,
             workdir: workdir.to_owned(),
         };
-        let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated)?))
+        let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated, false)?))
             .map_err(|error| format!("the system-call filter can't be passed on: {error}"))?;
         let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
         let mounted = arguments(&self.plan, &survey, number, &Disk);
@@ -164,6 +168,11 @@ mod inside {
         }
         let opened =
             |want: fn(_) -> Want| move |opened: &crate::mounts::Opened| (opened.path.clone(), want(opened.identity));
+        for path in &mounted.read_only {
+            let identity = without_links(path).and_then(identity_of);
+            let identity = identity.map_err(|error| format!("{} can't be opened: {error}", path.display()))?;
+            points.push((path.clone(), Want::ReadOnly(identity)));
+        }
         points.extend(protected.pinned.iter().map(opened(Want::Writable)));
         points.extend(protected.read_only.iter().map(opened(Want::ReadOnly)));
         points.extend(mounted.covers.iter().map(|path| (path.clone(), Want::Cover)));
@@ -250,7 +259,7 @@ fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) 
 
 #[cfg(target_os = "linux")]
 fn restrict(plan: &Plan) -> Result<(), String> {
-    crate::landlock::restrict(&crate::grants::grants(plan, &Disk))
+    crate::landlock::restrict(&crate::grants::grants(plan, &Disk), plan.read_only)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -258,10 +267,11 @@ fn restrict(_plan: &Plan) -> Result<(), String> {
     Err("Landlock exists only on Linux".into())
 }
 
-/// As [`Confinement::enter`].
-fn enter_stored(file: &Path, proxy: Option<&Path>, command: &[OsString]) -> Result<u8, String> {
+/// As [`Confinement::enter`]. `read_only`: the command changes nothing.
+fn enter_stored(file: &Path, proxy: Option<&Path>, read_only: bool, command: &[OsString]) -> Result<u8, String> {
     let stored = Confinement::read(file);
-    let confinement = stored.map_err(|error| format!("its plan can't be read: {error}"))?;
+    let mut confinement = stored.map_err(|error| format!("its plan can't be read: {error}"))?;
+    confinement.plan.read_only = read_only;
     confinement.enter(proxy, command)
 }
 
@@ -272,8 +282,10 @@ pub const NOT_STARTED: u8 = 126;
 const INSIDE: &str = "--inside";
 /// Followed by the node's socket for this command, or inside by the number of that open file.
 const PROXY: &str = "--proxy";
+/// The command changes nothing (rule SB21). It has no way to hosts either.
+const READ_ONLY: &str = "--read-only";
 
-/// The `main` of the program; `args` are `FILE [--proxy SOCKET] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
+/// The `main` of the program; `args` are `FILE [--proxy SOCKET | --read-only] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
 ///
 /// The program that calls it must do so for its first argument, whatever that is: it is started again with the same one, followed by
 /// `--inside EXPECTED SIGN ERRORS [--proxy NUMBER] -- PROGRAM ARGS...`, which are numbers of open files.
@@ -289,9 +301,12 @@ pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return enter_checked([expected, sign, errors], Some(socket), command);
         }
         [file, proxy, socket, dashes, command @ ..] if proxy == PROXY && dashes == "--" => {
-            enter_stored(Path::new(file), Some(Path::new(socket)), command)
+            enter_stored(Path::new(file), Some(Path::new(socket)), false, command)
         }
-        [file, dashes, command @ ..] if dashes == "--" => enter_stored(Path::new(file), None, command),
+        [file, read_only, dashes, command @ ..] if read_only == READ_ONLY && dashes == "--" => {
+            enter_stored(Path::new(file), None, true, command)
+        }
+        [file, dashes, command @ ..] if dashes == "--" => enter_stored(Path::new(file), None, false, command),
         _ => Err("it was called without a plan".into()),
     };
     match entered {

@@ -78,6 +78,7 @@ mod tests {
             hidden: vec![],
             own: "/own".into(),
             program: None,
+            read_only: false,
         };
         let vars = [
             "PATH",

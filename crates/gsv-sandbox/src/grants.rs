@@ -60,8 +60,9 @@ pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Vec<Grant> {
     if let Some(path) = &plan.program {
         add(path, Access::Read);
     }
+    let in_folders = if plan.read_only { Access::Read } else { Access::Write };
     for path in &plan.writable {
-        add(path, Access::Write);
+        add(path, in_folders);
     }
     for device in DEVICES {
         add(Path::new(device), Access::Device);
@@ -115,6 +116,7 @@ mod tests {
             hidden: hidden.iter().map(PathBuf::from).collect(),
             own: "/home/u/.cache/gsv".into(),
             program: None,
+            read_only: false,
         }
     }
 

@@ -40,12 +40,14 @@ fn handled(ruleset: Ruleset, abi: ABI) -> Result<Ruleset, landlock::RulesetError
     }
 }
 
+/// `read_only`: also no rights, owners, times and attributes of files are changed, which Landlock does not see.
+///
 /// # Errors
 /// A sentence; nothing or only a part is enforced then, and the caller must end.
-pub(crate) fn restrict(grants: &[Grant]) -> Result<(), String> {
+pub(crate) fn restrict(grants: &[Grant], read_only: bool) -> Result<(), String> {
     let abi = level()?;
     drop_capabilities()?;
-    let filter = seccomp::filter(Sockets::None)?;
+    let filter = seccomp::filter(Sockets::None, read_only)?;
     let failed = |error: landlock::RulesetError| format!("Landlock refused the rules: {error}");
     let ruleset = handled(Ruleset::default().set_compatibility(CompatLevel::HardRequirement), abi).map_err(failed)?;
     let mut created = ruleset.create().map_err(failed)?;

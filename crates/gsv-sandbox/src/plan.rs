@@ -41,6 +41,9 @@ pub struct Plan {
     /// A program that is readable wherever it lies: the one that tests the sandbox from inside. Commands have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
+    /// For a command that changes nothing (rule SB21): what is writable otherwise is readable. Never stored.
+    #[serde(skip)]
+    pub read_only: bool,
 }
 
 /// Why a profile can't be had with these folders. A sentence with what to do.
@@ -162,6 +165,7 @@ impl Plan {
             hidden,
             own,
             program: None,
+            read_only: false,
         })
     }
 

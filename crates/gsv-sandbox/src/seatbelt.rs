@@ -25,8 +25,13 @@ pub(crate) fn profile(plan: &Plan, protected: &Protected) -> String {
     for path in ["/dev/null", "/dev/zero", "/dev/tty"] {
         let _ = writeln!(text, "(allow file-write* (literal {}))", quoted(Path::new(path)));
     }
+    let in_folders = if plan.read_only {
+        "allow file-read*"
+    } else {
+        "allow file-read* file-write*"
+    };
     for path in &plan.writable {
-        rule(&mut text, "allow file-read* file-write*", path);
+        rule(&mut text, in_folders, path);
     }
     for path in protected.read_only.iter().chain(&protected.missing) {
         rule(&mut text, "deny file-write*", path);
@@ -67,6 +72,7 @@ mod tests {
             hidden: vec![PathBuf::from("/Users/u/a \"b\"")],
             own: "/own".into(),
             program: None,
+            read_only: false,
         };
         let protected = Protected {
             pinned: vec!["/ws/.git".into()],

@@ -80,6 +80,44 @@ const SHARED: &[libc::c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
+/// They change what is known of a file besides its content. A read-only mount refuses them; Landlock does not see them.
+const ABOUT_FILES: &[libc::c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+/// Newer calls have the same number on every machine.
+const FCHMODAT2: libc::c_long = 452;
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const FILE_SETATTR: libc::c_long = 469;
+/// Their earlier forms.
+#[cfg(not(any(target_arch = "aarch64", target_arch = "riscv64")))]
+const ABOUT_FILES_BEFORE: &[libc::c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
+const ABOUT_FILES_BEFORE: &[libc::c_long] = &[];
+/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`: attributes such as "immutable", also of a file that is open for reading only.
+const ATTRIBUTES: [i64; 2] = [0x4008_6602, 0x401c_5820];
+
 /// Namespaces that a new process could get.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -111,9 +149,11 @@ fn refuse_when(code: u16, k: u32, errno: i32) -> [sock_filter; 2] {
     ]
 }
 
+/// `read_only`: for a command that changes nothing, where no mount sees to it.
+///
 /// # Errors
 /// A sentence: the filter can't be built for this machine.
-pub(crate) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
+pub(crate) fn filter(sockets: Sockets, read_only: bool) -> Result<BpfProgram, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the system-call filter can't be built: {error}");
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, vec![])).collect();
     let condition = |argument, operator, value: i64| {
@@ -127,14 +167,14 @@ pub(crate) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
         namespaces.push(rule(vec![condition(0, mask, i64::from(flag))?])?);
     }
     rules.insert(libc::SYS_clone, namespaces);
-    let typed = [libc::TIOCSTI, libc::TIOCLINUX];
+    let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| i64::try_from(request).unwrap_or_default());
+    let attributes = ATTRIBUTES.iter().filter(|_| read_only);
     let mut inputs = Vec::new();
-    for request in typed {
-        inputs.push(rule(vec![condition(
-            1,
-            SeccompCmpOp::Eq,
-            i64::try_from(request).unwrap_or_default(),
-        )?])?);
+    for request in typed.iter().chain(attributes) {
+        inputs.push(rule(vec![condition(1, SeccompCmpOp::Eq, *request)?])?);
+    }
+    if read_only {
+        rules.extend(ABOUT_FILES.iter().chain(ABOUT_FILES_BEFORE).map(|call| (*call, vec![])));
     }
     rules.insert(libc::SYS_ioctl, inputs);
     let of_socket = match sockets {
@@ -192,9 +232,11 @@ mod tests {
     #[test]
     fn sb4_the_filter_fits_and_its_bytes_are_eight_a_line() {
         for sockets in [Sockets::None, Sockets::Isolated] {
-            let program = filter(sockets).unwrap();
-            assert!(program.len() > REFUSED.len() && program.len() < 4096);
-            assert_eq!(bytes(&program).len(), program.len() * 8);
+            for read_only in [false, true] {
+                let program = filter(sockets, read_only).unwrap();
+                assert!(program.len() > REFUSED.len() && program.len() < 4096);
+                assert_eq!(bytes(&program).len(), program.len() * 8);
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 
 use self::attempts::attempts;
-use self::files::{caches, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
+use self::files::{caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
 use self::others::{
     masks_moved_sockets, masks_relative_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans,
     starts_once,
@@ -48,12 +48,13 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 12] = [
+const IN_EACH_TIER: [Test; 13] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
     ("sb1_a_program_in_a_shared_folder_is_tested", program_in_a_shared_folder),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
     ("sb3_only_the_workspace_roots_and_temporary_folder_are_written", writes),
     ("sb3_strict_reads_only_the_workspace_and_the_system", strict_reads),
+    ("sb21_a_command_that_reads_only_changes_nothing", changes_nothing),
     ("sb4_there_is_no_network_and_no_way_to_other_programs", nothing_outside),
     ("sb7_caches_are_shared_and_their_tools_keep_their_homes", caches),
     ("sb8_the_environment_has_no_secrets", no_secrets),

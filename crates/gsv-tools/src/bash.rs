@@ -192,6 +192,7 @@ impl Bash {
             return Err(ToolError::bad_args("yieldMs", "must be at most 86400000 milliseconds"));
         }
         let outside = self.sessions.leaves(args.sandbox)?;
+        let changes_nothing = self.sessions.reads_only(args.sandbox)?;
         let temporary = self.sessions.temporary(outside);
         let rel = self.files.parse(args.workdir.as_deref().unwrap_or("."))?;
         let files = Arc::clone(&self.files);
@@ -230,6 +231,7 @@ impl Bash {
             background,
             outside,
             hosts,
+            read_only: changes_nothing,
         };
         Ok((spec, args.yield_ms))
     }

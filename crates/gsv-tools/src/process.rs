@@ -97,6 +97,9 @@ impl Tool for Process {
             if context.cancel.is_cancelled() {
                 return Err(ToolError::Cancelled { tail: None });
             }
+            if args.sandbox == Some(Asked::ReadOnly) {
+                return Err(ToolError::bad_args("sandbox", "`read-only` is for Bash"));
+            }
             self.sessions.sweep().await;
             if args.action == Action::List {
                 let sessions: Vec<ListedCommand> = self

@@ -67,6 +67,12 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "changes the gateway": native("gsv__Config", "control"),
     "runs a command in the sandbox": { ...bash("git status && npm test > out"), sandbox: "workspace" },
     "runs a command in a strict sandbox": { ...bash("make"), sandbox: "strict" },
+    "runs a command that only reads": { ...onNode("Bash", "exec", { command: "make", sandbox: "read-only" }), sandbox: "workspace" },
+    "runs a command that only reads on a machine without a sandbox": onNode("Bash", "exec", { command: "make", sandbox: "read-only" }),
+    "gives input to a command that only reads": {
+      ...onNode("Process", "exec", { action: "write", data: "x", sandbox: "read-only" }),
+      sandbox: "workspace",
+    },
     "runs a command on a machine whose sandbox is off": { ...bash("make"), sandbox: "off" },
     "runs a command outside the sandbox": { ...onNode("Bash", "exec", { command: "make", sandbox: "off" }), sandbox: "workspace" },
     "asks for a host in the sandbox": {
@@ -115,6 +121,9 @@ describe("[PO7] the mode decides what no rule decides", () => {
     "changes the gateway": "deny ask ask allow allow",
     "runs a command in the sandbox": "deny ask allow allow allow",
     "runs a command in a strict sandbox": "deny ask allow allow allow",
+    "runs a command that only reads": "deny ask allow allow allow",
+    "runs a command that only reads on a machine without a sandbox": "deny ask ask allow allow",
+    "gives input to a command that only reads": "deny ask ask allow allow",
     "runs a command on a machine whose sandbox is off": "deny ask ask allow allow",
     "runs a command outside the sandbox": "deny ask ask allow allow",
     "asks for a host in the sandbox": "deny ask ask allow allow",

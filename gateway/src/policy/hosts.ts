@@ -5,12 +5,15 @@ import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 export const LEAVES = "sandbox";
 export const HOSTS = "hosts";
 const WITH_HOSTS = "workspace+net";
+const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
 const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
 
 const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
 /** The call is about a command in the sandbox with hosts. */
 export const isWithHosts = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === WITH_HOSTS;
+/** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
+export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === READ_ONLY;
 
 /** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
 export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {

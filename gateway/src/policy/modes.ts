@@ -6,7 +6,7 @@ import { isMemory, protectionOf } from "../storage/workspace/protection.ts";
 import { deletionOf, MAX_DELETED } from "./deletions.ts";
 import { parseTarget, targetName } from "../tools/message-target.ts";
 import { isHarmless } from "./harmless.ts";
-import { askedHosts, isWithHosts, LEAVES } from "./hosts.ts";
+import { askedHosts, isReadOnly, isWithHosts, LEAVES } from "./hosts.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { COMMAND, isShell } from "./rules.ts";
 
@@ -161,9 +161,10 @@ function contained(call: PolicyCall): ModeVerdict {
     return { verdict: "ask", why: `It runs a program on ${place(call)} in the sandbox, with access to ${hosts.join(", ")}.` };
   if (tool === "Process" && isWithHosts(args))
     return { verdict: "ask", why: `It gives input to a program on ${place(call)} that may reach hosts.` };
+  const hasSandbox = sandbox !== undefined && sandbox !== "off";
+  if (tool === "Bash" && isReadOnly(args) && hasSandbox) return ALLOW;
   if (Object.hasOwn(args, LEAVES))
     return { verdict: "ask", why: `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${place(call)} outside the sandbox.` };
-  const hasSandbox = sandbox !== undefined && sandbox !== "off";
   if (hasSandbox && !CONFINED.has(tool)) return { verdict: "ask", why: `It runs a program on ${place(call)} outside the sandbox.` };
   if (hasSandbox) return ALLOW;
   const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;

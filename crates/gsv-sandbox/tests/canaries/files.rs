@@ -50,6 +50,60 @@ pub(crate) fn writes(tier: Tier) {
     assert_eq!(std::fs::read_to_string(scene.path("home/.bashrc")).unwrap(), "SECRET");
 }
 
+pub(crate) fn changes_nothing(tier: Tier) {
+    let reads = |scene: &Scene, script: &str| {
+        let output = scene.reading(tier, script);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text, errors)
+    };
+    for profile in [Profile::Workspace, Profile::Strict] {
+        let scene = Scene::new(profile);
+        let file = scene.path("home/ws/file");
+        std::fs::write(&file, "as it was").unwrap();
+        let before = std::fs::metadata(&file).unwrap();
+        let (status, text, errors) = reads(&scene, "cat file && cat <.git/config >/dev/null && ls >/dev/null");
+        assert_eq!((status, text.as_str()), (Some(0), "as it was"), "{errors}");
+        for script in [
+            "echo x >>file",
+            "echo x >new",
+            "mkdir new",
+            "rm file",
+            "mv file moved",
+            "ln -s file new",
+            "truncate -s 0 file",
+            "chmod 777 file",
+            "touch -d 2001-01-01 file",
+            "chgrp \"$(id -g)\" file",
+            "echo x >.git/hooks/pre-commit",
+            "echo x >\"$ROOT/data/new\"",
+            "echo x >\"$ROOT/own/tmp/new\"",
+            "echo x >\"$ROOT/own/cache/new\"",
+            "echo x >\"$HOME/.cargo/registry/new\"",
+            "echo x >\"$HOME/new\"",
+            "cat \"$ROOT/state/token\" && test -s \"$ROOT/state/token\"",
+        ] {
+            let (status, text, errors) = reads(&scene, script);
+            assert_ne!(status, Some(0), "{script}: {text}{errors}");
+            assert!(!errors.contains("The command was not run"), "{script}: {errors}");
+            assert!(!text.contains("SECRET"), "{script}: {text}");
+        }
+        let after = std::fs::metadata(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "as it was");
+        assert_eq!(after.modified().unwrap(), before.modified().unwrap());
+        assert_eq!(after.permissions(), before.permissions());
+        for (folder, count) in [("home/ws", 2), ("data", 0), ("own/tmp", 0), ("home/.cargo/registry", 0)] {
+            assert_eq!(scene.path(folder).read_dir().unwrap().count(), count, "{folder}");
+        }
+        if tier == Tier::Bubblewrap {
+            // A program may keep something for itself, which ends with it.
+            let (status, _, errors) = reads(&scene, "echo x >\"$TMPDIR/t\" && grep -q x /tmp/t");
+            assert_eq!(status, Some(0), "{errors}");
+            assert!(!scene.path("own/tmp/t").exists());
+        }
+    }
+}
+
 pub(crate) fn strict_reads(tier: Tier) {
     let mut scene = Scene::new(Profile::Strict);
     for file in ["home/.bashrc", "other/file", "state/token"] {

@@ -92,8 +92,19 @@ impl Scene {
         self.command_by(bubblewrap(), tier, script)
     }
 
+    /// A script in a sandbox in which nothing can be changed.
+    pub(crate) fn reading(&self, tier: Tier, script: &str) -> Output {
+        self.built(bubblewrap(), tier, &["--read-only"], script)
+            .output()
+            .unwrap()
+    }
+
     /// `bubblewrap`: the program that makes the mounts.
     pub(crate) fn command_by(&self, bubblewrap: Option<PathBuf>, tier: Tier, script: &str) -> Command {
+        self.built(bubblewrap, tier, &[], script)
+    }
+
+    fn built(&self, bubblewrap: Option<PathBuf>, tier: Tier, options: &[&str], script: &str) -> Command {
         let plan = self.plan();
         prepare(&plan, &self.path("home")).unwrap();
         let vars = environment(&plan, self.vars(), &[]);
@@ -101,14 +112,9 @@ impl Scene {
         Confinement { tier, plan, bubblewrap }.write(&file).unwrap();
         let mut command = Command::new(program().path);
         command
-            .args([
-                OsString::from("__confine"),
-                file.into(),
-                "--".into(),
-                "/bin/sh".into(),
-                "-c".into(),
-                script.into(),
-            ])
+            .args([OsString::from("__confine"), file.into()])
+            .args(options)
+            .args(["--", "/bin/sh", "-c", script])
             .current_dir(&self.request.workspace)
             .env_clear()
             .envs(vars)

@@ -17,6 +17,9 @@ pub(crate) enum Asked {
     Off,
     #[serde(rename = "workspace+net")]
     Hosts,
+    /// The command changes nothing. The gateway asks for it, for conditions of a heartbeat; models are not offered it.
+    #[serde(rename = "read-only")]
+    ReadOnly,
 }
 
 impl Sessions {
@@ -38,6 +41,17 @@ impl Sessions {
                 "the owner of this machine lets no command leave the sandbox (`escalation` in node.toml)",
             )),
             asked => Ok(asked == Some(Asked::Off)),
+        }
+    }
+
+    /// Whether a call asks for a command that changes nothing. Only a sandbox can keep that.
+    pub(crate) fn reads_only(&self, asked: Option<Asked>) -> Result<bool, ToolError> {
+        match asked {
+            Some(Asked::ReadOnly) if self.sandbox().is_none() => Err(ToolError::bad_args(
+                "sandbox",
+                "this machine has no sandbox, so that nothing keeps a command from changing files; `gsv node sandbox` tells why",
+            )),
+            asked => Ok(asked == Some(Asked::ReadOnly)),
         }
     }
 
@@ -171,6 +185,17 @@ mod tests {
         let (_dir, closed) = sessions(Some(sandbox(false, true)));
         assert!(closed.leaves(Some(Asked::Off)).is_err() && !closed.may_leave());
         assert!(!closed.leaves(None).unwrap());
+    }
+
+    #[test]
+    fn sb21_a_command_that_changes_nothing_needs_a_sandbox() {
+        let (_dir, none) = sessions(None);
+        let refused = none.reads_only(Some(Asked::ReadOnly)).unwrap_err().to_string();
+        assert!(refused.contains("has no sandbox"), "{refused}");
+        assert!(!none.reads_only(None).unwrap());
+        let (_dir, closed) = sessions(Some(sandbox(false, false)));
+        assert!(closed.reads_only(Some(Asked::ReadOnly)).unwrap() && !closed.leaves(Some(Asked::ReadOnly)).unwrap());
+        assert!(!closed.reads_only(Some(Asked::Hosts)).unwrap());
     }
 
     #[test]

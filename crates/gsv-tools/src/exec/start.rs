@@ -31,6 +31,8 @@ pub(crate) struct Spec {
     pub(crate) outside: bool,
     /// The hosts that the call asked for.
     pub(crate) hosts: Vec<HostRule>,
+    /// The command changes nothing. There is a sandbox, which sees to it.
+    pub(crate) read_only: bool,
 }
 
 /// How the commands of a node are run.
@@ -49,11 +51,15 @@ impl How {
     }
 
     /// The program that the command's process becomes.
-    fn program(&self, command: &str, sandbox: Option<&Sandbox>, proxy: Option<PathBuf>) -> Vec<OsString> {
+    fn program(&self, spec: &Spec, sandbox: Option<&Sandbox>, proxy: Option<PathBuf>) -> Vec<OsString> {
+        let command = spec.command.as_str();
         let shell: [OsString; 4] = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
         let mut words: Vec<OsString> = Vec::new();
         if let Some(sandbox) = sandbox {
             words.extend(sandbox.wrapper.iter().cloned());
+            if spec.read_only {
+                words.push("--read-only".into());
+            }
             if let Some(socket) = proxy {
                 words.extend([OsString::from("--proxy"), socket.into()]);
             }
@@ -162,7 +168,8 @@ fn make_fifo(path: &Path) -> io::Result<()> {
 
 /// Before the command can start: the sandbox looks for the socket.
 fn open_proxy(folder: &Folder, how: &How, spec: &Spec) -> io::Result<Option<Proxy>> {
-    let hosts = how.sandbox_of(spec).and_then(|sandbox| sandbox.hosts(&spec.hosts));
+    let sandbox = how.sandbox_of(spec).filter(|_| !spec.read_only);
+    let hosts = sandbox.and_then(|sandbox| sandbox.hosts(&spec.hosts));
     hosts
         .map(|hosts| Proxy::open(&folder.file(PROXY), folder.file(REFUSED), hosts))
         .transpose()
@@ -182,9 +189,10 @@ async fn open_gate(
     };
     let sandbox = how.sandbox_of(&spec);
     let proxy = sandbox
+        .filter(|_| !spec.read_only)
         .and_then(|sandbox| sandbox.network.as_ref())
         .map(|_| folder.file(PROXY));
-    let program = how.program(&spec.command, sandbox, proxy);
+    let program = how.program(&spec, sandbox, proxy);
     let built = how
         .supervisor
         .command(folder.path(), &stdin, &program, sandbox.is_some());
@@ -237,7 +245,7 @@ async fn open_gate(
         started_uptime_ms: host::uptime_ms(),
         timeout_ms: spec.timeout_ms,
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
-        may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave),
+        may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
         has_hosts: !spec.hosts.is_empty(),
         limits: how.supervisor.limits(),
     };

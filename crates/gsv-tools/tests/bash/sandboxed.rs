@@ -28,6 +28,27 @@ async fn sb9_a_command_that_the_sandbox_stops_says_so() {
 }
 
 #[tokio::test]
+async fn sb21_a_command_that_reads_only_changes_nothing_and_has_no_hosts() {
+    let lab = Lab::new();
+    lab.ok("Bash", json!({"command": "echo here >kept"})).await;
+    let reading = |command: &str| json!({"command": command, "sandbox": "read-only"});
+    let read = lab.ok("Bash", reading("cat kept; echo \"[$HTTP_PROXY]\"")).await;
+    assert_eq!(read["output"], "here\n[]\n", "{read}");
+    for command in ["echo x >new", "rm kept", "chmod 777 kept", "echo x >>kept"] {
+        let tried = lab.ok("Bash", reading(command)).await;
+        assert_eq!(tried["status"], "failed", "{command}: {tried}");
+        let note = tried["note"].as_str().unwrap_or_default();
+        assert!(!note.contains("set to `off`"), "{note}");
+    }
+    let left = lab.ok("Bash", json!({"command": "ls; cat kept"})).await;
+    assert_eq!(left["output"], "kept\nhere\n");
+    let with_hosts = json!({"command": "true", "sandbox": "read-only", "hosts": ["example.org"]});
+    assert_eq!(lab.reason("Bash", with_hosts).await, "tool.bad_args");
+    let other = json!({"action": "list", "sandbox": "read-only"});
+    assert_eq!(lab.reason("Process", other).await, "tool.bad_args");
+}
+
+#[tokio::test]
 async fn sb3_a_command_sees_no_folder_of_gsv() {
     let lab = Lab::new();
     let seen = lab
