@@ -1854,6 +1854,17 @@ export type HeartbeatConfig = {
   activeHours?: HeartbeatHours;
 };
 
+/** A condition of HEARTBEAT.md that could not be looked at. */
+export type HeartbeatFailing = {
+  /** At most 1024 characters. */
+  condition: string;
+  count: number;
+  /** Epoch ms. */
+  since: number;
+  /** At most 512 characters. */
+  why: string;
+};
+
 /** When heartbeats may run. */
 export type HeartbeatHours = {
   /** At most 5 characters. */
@@ -1915,6 +1926,8 @@ export type HeartbeatState = {
   lastReason?: string;
   /** At most 512 characters. */
   paused?: string;
+  /** At most 20 items. */
+  failing?: HeartbeatFailing[];
   runs: number;
   /** From 0. */
   costUsd: number;

@@ -9,6 +9,13 @@ export const HeartbeatSkip = enumOf(
   "Why a heartbeat called no model. `empty`: HEARTBEAT.md has no task. `not_due`: none of its conditions is true. `wrong`: it has a line that is no condition. `busy`: a run goes on in the main conversation. `hours`: the active hours were over. `budget`: a limit of the day or month is used up. `stopped`: GSV is stopped.",
   ["empty", "not_due", "wrong", "busy", "hours", "budget", "stopped"],
 );
+export const HeartbeatFailing = struct("HeartbeatFailing", "A condition of HEARTBEAT.md that could not be looked at.", {
+  condition: t.string(1024),
+  /** Failures in a row. */
+  count: t.int(),
+  since: t.time(),
+  why: t.string(512),
+});
 export const HeartbeatState = struct("HeartbeatState", "Where the heartbeat of an agent stands.", {
   enabled: t.bool(),
   /** What is wrong: a setting, or a line of HEARTBEAT.md. */
@@ -25,6 +32,8 @@ export const HeartbeatState = struct("HeartbeatState", "Where the heartbeat of a
   lastReason: t.optional(t.string(2048)),
   /** Why the gateway paused the heartbeat. */
   paused: t.optional(t.string(512)),
+  /** Absent when each condition could be looked at. */
+  failing: t.optional(t.array(HeartbeatFailing, 20)),
   /** In the last 24 hours: model runs, what they cost, and what was skipped by reason. */
   runs: t.int(),
   costUsd: t.number(0),

@@ -151,6 +151,18 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
     if let Some(problem) = &state.problem {
         lines.push(format!("! {}", one_line(problem, 400)));
     }
+    for failing in state.failing.iter().flatten() {
+        let times = match failing.count {
+            1 => String::new(),
+            count => format!(", {} times in a row", grouped(count)),
+        };
+        lines.push(format!(
+            "! {} fails since {}{times}: {}",
+            one_line(&failing.condition, 200),
+            time(failing.since),
+            one_line(&failing.why, 400)
+        ));
+    }
     if let Some(why) = &state.paused {
         lines.push(format!("paused: {}", one_line(why, 400)));
     } else if state.running_at_ms.is_some() {
@@ -199,11 +211,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hb8_the_status_says_when_it_comes_what_was_skipped_and_what_it_cost() {
+    fn hb8_hb11_the_status_says_when_it_comes_what_was_skipped_and_what_it_cost() {
         let state: HeartbeatState = serde_json::from_value(json!({
             "enabled": true, "everyMs": 1_800_000, "target": "last",
             "activeHours": {"start": "08:00", "end": "22:00", "timezone": "Europe/Amsterdam"},
             "lastRunAtMs": 0, "lastStatus": "skipped", "lastReason": "HEARTBEAT.md has\nno task.",
+            "failing": [{"condition": "exec: laptop test -e x", "count": 3, "since": 0, "why": "The machine\nlaptop is not connected."}],
             "runs": 2, "costUsd": 0.02, "skipped": {"empty": 30, "not_due": 4}
         }))
         .unwrap();
@@ -211,6 +224,10 @@ mod tests {
             lines(&state, 1_800_000),
             [
                 "every 30 min, 08:00 to 22:00 (Europe/Amsterdam), answers go to your last direct chat",
+                &format!(
+                    "! exec: laptop test -e x fails since {}, 3 times in a row: The machine laptop is not connected.",
+                    time(0)
+                ),
                 "last 30 min ago, skipped: HEARTBEAT.md has no task.",
                 "in the last day 2 model runs for $0.0200; skipped 30 empty, 4 not due",
             ]

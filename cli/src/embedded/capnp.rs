@@ -79,7 +79,8 @@ const config :Workerd.Config = (
     (name = "r2", worker = .r2),{services}
     (name = "do-disk", disk = (path = {durable}, writable = true)),
     (name = "files", disk = (path = {workspace}, writable = true)),
-    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+    (name = "public-web", network = (allow = ["public"], tlsOptions = (trustBrowserCas = true)))
   ],
   sockets = [ (name = "http", address = "127.0.0.1:{port}", http = (), service = "gsv") ]
 );
@@ -101,6 +102,7 @@ const gsv :Workerd.Worker = (
     (name = "SESSION", durableObjectNamespace = "Session"),
     (name = "SEARCH", durableObjectNamespace = "SearchIndex"),
     (name = "STORAGE", r2Bucket = "r2"),
+    (name = "PUBLIC_WEB", service = "public-web"),
     (name = "ENVIRONMENT", text = "embedded"),
     (name = "VERSION", text = {version}),
     (name = "BOOTSTRAP_TOKEN_HASH", text = {hash}),
@@ -282,6 +284,15 @@ mod tests {
         assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
         assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
         assert!(!config.contains("channel"), "no channel is configured");
+    }
+
+    #[test]
+    fn hb9_pages_of_conditions_are_read_through_a_network_without_local_addresses() {
+        let config = written(&[]);
+        assert!(config.contains(
+            r#"(name = "public-web", network = (allow = ["public"], tlsOptions = (trustBrowserCas = true)))"#
+        ));
+        assert!(config.contains(r#"(name = "PUBLIC_WEB", service = "public-web")"#));
     }
 
     #[test]

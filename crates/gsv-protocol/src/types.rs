@@ -2765,6 +2765,19 @@ pub struct HeartbeatConfig {
     pub active_hours: Option<HeartbeatHours>,
 }
 
+/// A condition of HEARTBEAT.md that could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatFailing {
+    /// At most 1024 characters.
+    pub condition: String,
+    pub count: u64,
+    /// Epoch ms.
+    pub since: u64,
+    /// At most 512 characters.
+    pub why: String,
+}
+
 /// When heartbeats may run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2871,6 +2884,9 @@ pub struct HeartbeatState {
     /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// At most 20 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Vec<HeartbeatFailing>>,
     pub runs: u64,
     /// From 0.
     pub cost_usd: f64,

@@ -10,7 +10,16 @@ import { migrateFeatures } from "../kernel/migrations.ts";
 import { KERNEL_TABLES } from "../kernel/tables.ts";
 import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
-import { allowedOrigins, bootstrapTokenHash, channelNames, channelService, type Env, sealingKeys, versionOf } from "../platform/env.ts";
+import {
+  allowedOrigins,
+  bootstrapTokenHash,
+  channelNames,
+  channelService,
+  type Env,
+  publicFetch,
+  sealingKeys,
+  versionOf,
+} from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
@@ -19,6 +28,7 @@ import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { PublicRequest } from "../ports/web.ts";
 import type { BasePorts } from "./features.ts";
 import { composeNativeTools } from "./native-tools.ts";
 
@@ -32,6 +42,9 @@ export interface Parts {
   search(env: Env, agentId: string): SearchPort;
   model(env: Env): ModelClient;
   nativeTools(env: Env, log: Logger): NativeTools;
+  /** As `WebPort.web`. */
+  publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
+  timeLimit(ms: number): AbortSignal;
 }
 
 export const parts: Parts = {
@@ -41,6 +54,8 @@ export const parts: Parts = {
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   model: (env) => createModelClient({ ai: env.AI }),
   nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
+  publicFetch,
+  timeLimit: (ms) => AbortSignal.timeout(ms),
 };
 
 /** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */
@@ -75,6 +90,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     model: parts.model(env),
     native: parts.nativeTools(env, log),
     port,
+    web: { fetch: (url, request) => parts.publicFetch(env, url, request), limit: (ms) => parts.timeLimit(ms) },
     after: (ms, work) => void setTimeout(work, ms),
   });
   kernel.start(features);

@@ -30,6 +30,7 @@ import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { WebPort } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
 
 /** The ports that exist before any feature: the kernel's, and those to other objects and services. */
@@ -47,6 +48,7 @@ export interface BasePorts extends KernelPorts {
   readonly native: NativeTools;
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
+  readonly web: WebPort["web"];
   readonly after: (ms: number, work: () => void) => void;
 }
 

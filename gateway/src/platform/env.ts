@@ -12,6 +12,7 @@ import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { PublicRequest } from "../ports/web.ts";
 
 /** A Durable Object with the port that it serves. */
 type ObjectOf<Port> = Rpc.DurableObjectBranded & Port;
@@ -30,6 +31,8 @@ export interface Env {
   readonly LOADER?: WorkerLoader;
   /** For READERS: the folder with the modules. */
   readonly MODULES?: Pick<Fetcher, "fetch">;
+  /** The network without addresses of this machine and of local networks: on the owner's machine only. */
+  readonly PUBLIC_WEB?: Pick<Fetcher, "fetch">;
   /** Version of the program, for /health and hello-ok. */
   readonly VERSION?: string;
   /** `cloudflare` on the edge. Any other value, or none, means the owner's machine; there the Host header is checked too. */
@@ -42,6 +45,16 @@ export interface Env {
   readonly ALLOWED_ORIGINS?: string;
   /** Host names under which an embedded gateway may be reached, beside loopback; separated by commas. */
   readonly ALLOWED_HOSTS?: string;
+}
+
+/**
+ * Leads to public addresses only, also for a name that others resolve to a local one: the runtime checks the address that it connects to.
+ * On Cloudflare each request is such a one. Undefined: this machine's gateway was started without that network.
+ */
+export function publicFetch(env: Env, url: string, { headers, ...request }: PublicRequest): Promise<Response> | undefined {
+  const init = { ...request, headers: { ...headers } };
+  if (isEmbedded(env)) return env.PUBLIC_WEB?.fetch(url, init);
+  return globalThis.fetch(url, init);
 }
 
 const list = (text: string | undefined): readonly string[] =>

@@ -1,6 +1,7 @@
 /** What the nodes feature offers to other features: which machines are known and connected. */
 import type { NodeEntry, UndoFile } from "../../../protocol/gen/types.ts";
 import type { Result } from "./result.ts";
+import type { Taint } from "./taint.ts";
 import type { ToolEntry } from "./tool-entry.ts";
 
 /** A part of an undo on one machine. */
@@ -18,6 +19,25 @@ export interface NodeUndoReport {
 }
 export interface NodeUndoPort {
   readonly nodeUndo: { ask(nodeId: string, request: NodeUndoRequest): Promise<Result<NodeUndoReport>> };
+}
+
+/** A command that only reads, for a condition of a heartbeat (rule HB10). */
+export interface CommandLook {
+  readonly agentId: string;
+  readonly nodeId: string;
+  readonly command: string;
+  /** Of a conversation that wrote the command. */
+  readonly taint?: Taint;
+}
+export type CommandSeen =
+  /** `isTrue`: it ended with 0. */
+  | { readonly kind: "ended"; readonly isTrue: boolean }
+  /** `why`: a sentence without any text of the command. */
+  | { readonly kind: "failed"; readonly why: string }
+  /** It can't be run until something is repaired. `why` continues a sentence that begins with the condition. */
+  | { readonly kind: "wrong"; readonly why: string };
+export interface NodeLooksPort {
+  readonly nodeLooks: { look(look: CommandLook): Promise<CommandSeen> };
 }
 
 export interface NodesPort {

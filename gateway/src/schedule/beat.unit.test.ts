@@ -130,7 +130,7 @@ describe("[HB3] [HB4] what HEARTBEAT.md asks for", () => {
       "every: 1h at 09:00",
       "every: 1d at 24:00",
       "unread: two words",
-      "http_changed: https://example.com",
+      "http_changed: example.com",
       "look",
       "every:",
       "file_changed:",

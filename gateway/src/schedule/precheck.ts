@@ -1,26 +1,35 @@
 /**
- * Whether HEARTBEAT.md has something to do now (rules HB3, HB4). PURE: the file, the marks of earlier beats and the present state of the
- * files that it names come in. No model is asked.
+ * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the present state
+ * of the files that it names and what pages and commands have answered come in. No model is asked.
  */
 import { isMeaningful } from "../prompt/heartbeat.ts";
 import { momentOnDay } from "./beat.ts";
+import type { Answers } from "./failing.ts";
 import { readLength } from "./length.ts";
+import { publicUrl } from "./public-url.ts";
 
 /** A condition of the front matter, as it is written. */
 export type Condition = { readonly text: string } & (
   | { readonly kind: "every"; readonly ms: number; readonly at?: number }
   | { readonly kind: "file_changed"; readonly path: string }
   | { readonly kind: "unread"; readonly channel: string }
+  | { readonly kind: "http_changed"; readonly url: string }
+  | { readonly kind: "exec"; readonly nodeId: string; readonly command: string }
 );
+/** A condition that something outside of the gateway answers. */
+export type Asked = Extract<Condition, { readonly kind: "http_changed" | "exec" }>;
+export const isAsked = (condition: Condition): condition is Asked => condition.kind === "http_changed" || condition.kind === "exec";
 export type Instructions =
   | { readonly kind: "empty" }
   /** Without conditions, each beat asks the model. */
   | { readonly kind: "tasks"; readonly conditions: readonly Condition[] }
   | { readonly kind: "wrong"; readonly problem: string };
-/** By the text of a condition: when it was true the last time, the state of its file, or the last message that was seen. */
+/** By the text of a condition: when it was true the last time, the state of its file or page, or the last message that was seen. */
 export type Marks = Readonly<Record<string, number | string>>;
 
 const MAX_CONDITIONS = 20;
+/** Each of them is a request or a command at every beat. */
+const MAX_ASKED = 5;
 const MAX_CONDITION_CHARS = 1_000;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
@@ -32,21 +41,34 @@ export function readInstructions(text: string): Instructions {
   if (!isMeaningful(rest)) return { kind: "empty" };
   const conditions: Condition[] = [];
   for (const line of (front?.[1] ?? "").split(/\r?\n/)) {
-    const said = line.replace(/(?:^|\s)#.*$/, "").trim();
+    // In a command `#` may be a part of it.
+    const said = (COMMAND_LINE.test(line) ? line : line.replace(/(?:^|\s)#.*$/, "")).trim();
     if (said === "" || said === "when:") continue;
     const condition = conditionOf(said.replace(/^-\s+/, ""));
     if (condition === undefined)
       return {
         kind: "wrong",
-        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as \`every: 2h\`, \`every: 1d at 09:00\`, \`file_changed: notes/inbox.md\` and \`unread: whatsapp\`.`,
+        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as ${EXAMPLES}.`,
       };
+    if (typeof condition === "string") return { kind: "wrong", problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md ${condition}.` };
     conditions.push(condition);
   }
+  const asked = conditions.filter(isAsked).length;
+  if (asked > MAX_ASKED)
+    return {
+      kind: "wrong",
+      problem: `HEARTBEAT.md has ${asked} conditions with \`http_changed\` or \`exec\`; at most ${MAX_ASKED} are looked at.`,
+    };
   if (conditions.length > MAX_CONDITIONS)
     return { kind: "wrong", problem: `HEARTBEAT.md has ${conditions.length} conditions; at most ${MAX_CONDITIONS} are read.` };
   return { kind: "tasks", conditions };
 }
-function conditionOf(text: string): Condition | undefined {
+const COMMAND_LINE = /^\s*(?:-\s+)?exec:/;
+const EXAMPLES =
+  "`every: 2h`, `every: 1d at 09:00`, `file_changed: notes/inbox.md`, `unread: whatsapp`, `http_changed: https://example.org/news` and `exec: laptop test -e /tmp/ready`";
+
+/** A text continues the sentence that names the line, and says what is wrong with it. */
+function conditionOf(text: string): Condition | string | undefined {
   if (text.length > MAX_CONDITION_CHARS) return undefined;
   const [, name, given] = /^(\w+):\s*(.+)$/.exec(text) ?? [];
   const value = given?.replace(/^(["'])(.*)\1$/, "$2").trim();
@@ -55,6 +77,15 @@ function conditionOf(text: string): Condition | undefined {
   if (name === "unread") {
     const channel = value.toLowerCase();
     return CHANNEL.test(channel) ? { kind: "unread", channel, text: `unread: ${channel}` } : undefined;
+  }
+  if (name === "http_changed") {
+    const read = publicUrl(value);
+    return read.ok ? { kind: "http_changed", url: value, text: `http_changed: ${value}` } : read.problem;
+  }
+  if (name === "exec") {
+    const [, nodeId, command] = /^([A-Za-z0-9][\w.-]{0,63})\s+(.+)$/.exec(value) ?? [];
+    if (nodeId === undefined || command === undefined) return "names no machine and command, as in `exec: laptop test -e /tmp/ready`";
+    return { kind: "exec", nodeId, command, text: `exec: ${nodeId} ${command}` };
   }
   if (name !== "every") return undefined;
   const [, length = "", hour, minute] = /^(.+?)(?:\s+at\s+(\d{1,2}):(\d{2}))?$/.exec(value) ?? [];
@@ -80,11 +111,13 @@ export function check(
     tz,
     states,
     wrote = new Map(),
+    answers = new Map(),
   }: {
     readonly now: number;
     readonly tz: string;
     readonly states: ReadonlyMap<string, string>;
     readonly wrote?: ReadonlyMap<string, number>;
+    readonly answers?: Answers;
   },
 ): { readonly due: readonly string[]; readonly marks: Marks } {
   const due: string[] = [];
@@ -104,6 +137,15 @@ export function check(
       const at = wrote.get(condition.channel) ?? from;
       if (at > from) due.push(text);
       next[text] = Math.max(at, from);
+      continue;
+    }
+    if (isAsked(condition)) {
+      const answer = answers.get(text);
+      const print = answer?.kind === "print" ? answer.print : undefined;
+      // As for a file, the first look is no change. What could not be looked at keeps its mark.
+      if (answer?.kind === "ended" ? answer.isTrue : print !== undefined && mark !== undefined && mark !== print) due.push(text);
+      const seen = print ?? mark;
+      if (seen !== undefined) next[text] = seen;
       continue;
     }
     const since = typeof mark === "number" && mark <= now ? mark : undefined;

@@ -175,6 +175,7 @@ import type {
   GsvConfig,
   HealthResult,
   HeartbeatConfig,
+  HeartbeatFailing,
   HeartbeatHours,
   HeartbeatSetParams,
   HeartbeatSetResult,
@@ -617,6 +618,7 @@ export function checkGroupPolicy(value: unknown): value is GroupPolicy;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
+export function checkHeartbeatFailing(value: unknown): value is HeartbeatFailing;
 export function checkHeartbeatHours(value: unknown): value is HeartbeatHours;
 export function checkHeartbeatSetParams(value: unknown): value is HeartbeatSetParams;
 export function checkHeartbeatSetResult(value: unknown): value is HeartbeatSetResult;

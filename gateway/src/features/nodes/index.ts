@@ -6,7 +6,7 @@ import type { ChangesPort } from "../../ports/changes.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
-import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
+import type { NodeLooksPort, NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
@@ -70,7 +70,7 @@ const RESTART_SETTLED_MS = 100;
 /** A node without a ledger may begin to listen for calls only after hello-ok: until then calls wait for it. */
 const LISTENING_MS = 300;
 
-export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort & { readonly nodesRpc: NodesRpc }> = {
+export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort & NodeLooksPort & { readonly nodesRpc: NodesRpc }> = {
   name: "nodes",
   history: NODE_HISTORY,
   migrations: NODE_MIGRATIONS,
@@ -130,6 +130,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       offers: {
         nodes: { list: () => links.known(), tools: () => links.tools() },
         nodeUndo: { ask: (nodeId, request) => undos.ask(nodeId, request) },
+        nodeLooks: {
+          look: async (look) =>
+            (await import("./command-look.lazy.ts")).lookByCommand({ ...ports, sha256: ids.sha256, nodes, links, calls }, look),
+        },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),
           awaitNodes: (report) => waits.report(report),

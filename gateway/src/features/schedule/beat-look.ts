@@ -1,6 +1,6 @@
 /**
  * Looks whether a heartbeat has something to do, before any model is asked (rules HB3, HB4, HB7). Reads files of the agent's workspace
- * and when others wrote, and changes nothing.
+ * and when others wrote, and changes nothing. What pages and machines have to answer is asked by the caller, between two looks.
  */
 import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -9,7 +9,8 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
 import { isWithin } from "../../schedule/beat.ts";
-import { check, type Condition, type Instructions, type Marks, readInstructions, unreadSince } from "../../schedule/precheck.ts";
+import { type Answers, failingAfter, failingSentence, toldOf } from "../../schedule/failing.ts";
+import { type Asked, check, type Condition, type Instructions, isAsked, readInstructions, unreadSince } from "../../schedule/precheck.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
@@ -18,29 +19,49 @@ import type { BeatBody } from "./job.ts";
 export interface LookPorts extends SessionsPort, SpendPort, ChannelsOutPort, Pick<KernelPorts, "config" | "now"> {
   readonly bucket: Pick<Bucket, "get" | "head">;
 }
+/** What a look has found, for the next one. */
+export type Found = Pick<BeatBody, "marks" | "failing">;
 export type Look =
-  | { readonly kind: "skip"; readonly reason: HeartbeatSkip; readonly text: string; readonly marks?: Marks }
-  /** `because`: conditions that are true; none, when the file has none or the owner has asked. */
-  | { readonly kind: "wake"; readonly because: readonly string[]; readonly marks: Marks };
+  | { readonly kind: "skip"; readonly reason: HeartbeatSkip; readonly text: string; readonly found?: Found }
+  /** `because`: conditions that are true; none, when the file has none or the owner has asked. `failing`: a sentence for each that the model is told of. */
+  | { readonly kind: "wake"; readonly because: readonly string[]; readonly failing: readonly string[]; readonly found: Found }
+  /** Look again with their answers. */
+  | { readonly kind: "ask"; readonly asked: readonly Asked[]; readonly taint?: Taint };
 
 const FILE = "HEARTBEAT.md";
 const MAX_BYTES = 65_536;
-const skip = (reason: HeartbeatSkip, text: string, marks?: Marks): Look => ({
+const skip = (reason: HeartbeatSkip, text: string, found?: Found): Look => ({
   kind: "skip",
   reason,
   text,
-  ...(marks === undefined ? {} : { marks }),
+  ...(found === undefined ? {} : { found }),
 });
+export interface LookedAt {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly beat: BeatBody;
+  /** The owner asks now, so that hours and conditions do not count. */
+  readonly byHand: boolean;
+}
 
-/** `byHand`: the owner asks now, so that hours and conditions do not count. */
-export async function look(ports: LookPorts, agentId: string, sessionKey: string, beat: BeatBody, byHand: boolean): Promise<Look> {
-  const { config, now, sessions, ask, spendFull } = ports;
+/** `answers`: of the conditions that the look before has asked for. */
+export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand }: LookedAt, answers?: Answers): Promise<Look> {
+  const { config, now } = ports;
   const { hours } = beat.settings;
   if (!byHand && hours !== undefined && !isWithin(hours, now())) return skip("hours", "The active hours are over.");
-  const { instructions } = await readFile(ports, agentId);
+  const { instructions, taint } = await readFile(ports, agentId);
   if (instructions.kind === "empty") return skip("empty", "HEARTBEAT.md has no task.");
   if (instructions.kind === "wrong") return skip("wrong", instructions.problem);
   const { conditions } = instructions;
+  const asked = conditions.filter(isAsked);
+  if (asked.length > 0 && answers === undefined) {
+    // Nothing is asked for a heartbeat that may not run.
+    return (await blocked(ports, agentId, sessionKey)) ?? { kind: "ask", asked, ...(taint === undefined ? {} : { taint }) };
+  }
+  for (const { text } of asked) {
+    const answer = answers?.get(text);
+    if (answer?.kind === "wrong") return skip("wrong", `\`${text}\` in HEARTBEAT.md ${answer.why}.`);
+  }
   const states = await statesOf(ports, agentId, conditions);
   const at = now();
   const wrote = new Map<string, number>();
@@ -51,14 +72,31 @@ export async function look(ports: LookPorts, agentId: string, sessionKey: string
     if (last === undefined) return skip("wrong", `\`${text}\` in HEARTBEAT.md names a channel that this gateway does not have.`);
     wrote.set(channel, last);
   }
-  const found = check(conditions, beat.marks, { now: at, tz: hours?.tz ?? config.effective().userTimezone, states, wrote });
-  if (!byHand && conditions.length > 0 && found.due.length === 0)
-    return skip("not_due", "No condition of HEARTBEAT.md is true.", found.marks);
+  const tz = hours?.tz ?? config.effective().userTimezone;
+  const { due, marks } = check(conditions, beat.marks, { now: at, tz, states, wrote, ...(answers === undefined ? {} : { answers }) });
+  const { failing, tell } = failingAfter(beat.failing ?? {}, answers ?? new Map(), at);
+  if (!byHand && conditions.length > 0 && due.length === 0 && tell.length === 0) {
+    const count = Object.values(failing).filter((one) => one.count > 0).length;
+    const also = count === 0 ? "" : ` ${count} of them could not be looked at.`;
+    return skip("not_due", `No condition of HEARTBEAT.md is true.${also}`, { marks, failing });
+  }
+  // A condition that was true stays so until a heartbeat has run; a failure is counted in any case.
+  const isBlocked = await blocked(ports, agentId, sessionKey, { marks: beat.marks, failing });
+  if (isBlocked !== undefined) return isBlocked;
+  const sentences = tell.flatMap((text) => (failing[text] === undefined ? [] : [failingSentence(text, failing[text])]));
+  return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
+}
+/** Why no run may begin now. */
+async function blocked(
+  { sessions, ask, spendFull }: LookPorts,
+  agentId: string,
+  sessionKey: string,
+  found?: Found,
+): Promise<Look | undefined> {
   if (sessions.find(sessionKey) !== undefined && (await ask(sessionKey, (session) => session.resume())).busy)
-    return skip("busy", "A run goes on in the main conversation.");
+    return skip("busy", "A run goes on in the main conversation.", found);
   const full = spendFull(agentId);
-  if (full !== undefined) return skip("budget", `The limit ${full} is used up.`);
-  return { kind: "wake", because: found.due, marks: found.marks };
+  return full === undefined ? undefined : skip("budget", `The limit ${full} is used up.`, found);
 }
 /** The file as it is now. `taint`: of a conversation that wrote it. */
 export async function readFile(

@@ -62,7 +62,7 @@ export class BeatRows {
         updatedAt: now,
         schedule: { kind: "beat" },
         spec: { mode: "systemEvent", text: settings.prompt ?? DEFAULT_PROMPT },
-        beat: { settings, marks: known?.body.beat?.marks ?? {} },
+        beat: { marks: {}, ...known?.body.beat, settings },
       },
       enabled: true,
       failures: 0,

@@ -1,12 +1,18 @@
 /** `heartbeat.*`: shows, changes and triggers heartbeats (rules HB1, HB8). */
 import type { ParamsOf, ResultOf } from "../../../../protocol/gen/methods.ts";
-import { type AgentConfig, asAgentId, type HeartbeatSkip, type HeartbeatState } from "../../../../protocol/gen/types.ts";
+import {
+  type AgentConfig,
+  asAgentId,
+  type HeartbeatFailing,
+  type HeartbeatSkip,
+  type HeartbeatState,
+} from "../../../../protocol/gen/types.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type LookPorts, readFile } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
-import { beatId, type JobRun } from "./job.ts";
+import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Runner } from "./runner.ts";
 
@@ -110,6 +116,7 @@ export class Beats {
       ...(last?.status === "skipped" ? { lastSkip: reasonOf(last) } : {}),
       ...(last?.body.error === undefined ? {} : { lastReason: last.body.error }),
       ...(job.paused === undefined ? {} : { paused: job.paused }),
+      ...failingOf(job),
       runs: lately.filter(({ body }) => body.startedAt !== undefined).length,
       costUsd: lately.reduce((sum, { body }) => sum + (body.costUsd ?? 0), 0),
       skipped,
@@ -117,6 +124,13 @@ export class Beats {
   }
 }
 const NONE: HeartbeatState = { enabled: false, runs: 0, costUsd: 0, skipped: {} };
+/** Conditions of HEARTBEAT.md that could not be looked at the last time. */
+function failingOf({ body: { beat } }: Job): { failing?: HeartbeatFailing[] } {
+  const failing = Object.entries(beat?.failing ?? {}).flatMap(([condition, { count, since, why }]) =>
+    count === 0 ? [] : [{ condition, count, since, why }],
+  );
+  return failing.length === 0 ? {} : { failing };
+}
 /** Rows of earlier versions may have no reason. */
 const reasonOf = ({ body }: JobRun): HeartbeatSkip => body.reason ?? "busy";
 const clock = (minutes: number): string => `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;

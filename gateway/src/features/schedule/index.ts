@@ -6,13 +6,14 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
-import type { NodesPort } from "../../ports/nodes.ts";
+import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
+import type { WebPort } from "../../ports/web.ts";
 import type { LookPorts } from "./beat-look.ts";
 import { BeatRows } from "./beat-rows.ts";
 import type { Beats } from "./beats.ts";
@@ -33,6 +34,8 @@ export type SchedulePorts = SessionsPort &
   ApprovalsPort &
   NotifyPort &
   NodesPort &
+  NodeLooksPort &
+  WebPort &
   SpendPort &
   Pick<LookPorts, "bucket"> &
   Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;

@@ -5,9 +5,8 @@
 import type { CronOutcome } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { Given } from "../../ports/schedule.ts";
-import type { Marks } from "../../schedule/precheck.ts";
 import type { Due } from "../../schedule/schedule.ts";
-import { type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
+import { type BeatBody, type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
 
 /** Why a time is not begun. */
 export const STOPPED = { reason: "stopped", error: "GSV is stopped." } as const;
@@ -245,17 +244,22 @@ export class JobStore {
     return row === undefined ? undefined : runOf(row);
   }
   /** A heartbeat that wakes the model: its marks and its row are one step, so that a crash does not look again. */
-  wake(job: Job, id: number, marks: Marks, because: readonly string[], checkAt: number): void {
+  wake(
+    job: Job,
+    id: number,
+    found: Pick<BeatBody, "marks" | "failing">,
+    said: Pick<RunBody, "because" | "failing">,
+    checkAt: number,
+  ): void {
     this.#db.transactionSync(() => {
-      const current = this.find(job.id);
-      if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, marks } } });
-      this.change(id, { body: { because }, checkAt });
+      this.mark(job.id, found);
+      this.change(id, { body: said, checkAt });
     });
   }
-  /** Keeps what a look has found when nothing is to be done. */
-  mark(jobId: string, marks: Marks): void {
+  /** Keeps what a look has found. */
+  mark(jobId: string, found: Pick<BeatBody, "marks" | "failing">): void {
     const current = this.find(jobId);
-    if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, marks } } });
+    if (current?.body.beat !== undefined) this.#write({ ...current, body: { ...current.body, beat: { ...current.body.beat, ...found } } });
   }
   /** The newest first; without a job those of all jobs, and no heartbeats. `agentId`: none of other agents' jobs. */
   runs(jobId: string | undefined, beforeId: number, limit: number, agentId?: string): readonly JobRun[] {

@@ -2,6 +2,7 @@
 import type { CronOutcome, CronSpec, HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { type BeatSettings, beatLine } from "../../schedule/beat.ts";
+import type { Failings } from "../../schedule/failing.ts";
 import type { Marks } from "../../schedule/precheck.ts";
 import type { Given } from "../../ports/schedule.ts";
 import { type Beat, type CronEngine, type CronLine, lineOf, type Schedule } from "../../schedule/schedule.ts";
@@ -10,6 +11,8 @@ export interface BeatBody {
   readonly settings: BeatSettings;
   /** Of the conditions of HEARTBEAT.md. */
   readonly marks: Marks;
+  /** Conditions that could not be looked at. */
+  readonly failing?: Failings;
 }
 /** What the owner or the agent has said about a job. */
 export interface JobBody {
@@ -55,6 +58,8 @@ export interface RunBody {
   readonly reason?: HeartbeatSkip;
   /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
   readonly because?: readonly string[];
+  /** With `because`: what the model is told of conditions that could not be looked at. */
+  readonly failing?: readonly string[];
   readonly costUsd?: number;
   /** What a hook has brought: the cause of the run. */
   readonly given?: Given;

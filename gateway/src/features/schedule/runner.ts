@@ -15,7 +15,9 @@ import type { StopPort } from "../../ports/sessions.ts";
 import { higher } from "../../ports/taint.ts";
 import { hookLine } from "../../prompt/hook.ts";
 import { type CronEngine, due, nextTime } from "../../schedule/schedule.ts";
-import { look, type LookPorts, readFile } from "./beat-look.ts";
+import type { Answers } from "../../schedule/failing.ts";
+import { readFile } from "./beat-look.ts";
+import { BeatWake, beatText, type WakePorts } from "./beat-wake.ts";
 import { Delivery, type DeliveryPorts } from "./delivery.ts";
 import { type Job, type JobRun, lineOfJob, nounOf } from "./job.ts";
 import { type JobStore, STOPPED } from "./job-store.ts";
@@ -44,7 +46,7 @@ const BUDGET = { steps: 12, costUsd: 0.25 } as const;
 export interface RunnerPorts
   extends StopPort,
     DeliveryPorts,
-    LookPorts,
+    Omit<WakePorts, "store">,
     Pick<MissingPorts, "needs" | "nodes">,
     Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "log" | "now" | "scrub" | "subscriptions"> {
   readonly store: JobStore;
@@ -57,6 +59,7 @@ export class Runner {
   readonly #delivery: Delivery;
   readonly #missing: Missing;
   readonly #ends: RunEnds;
+  readonly #wake: BeatWake;
   /** Runs whose end is noticed at once. */
   readonly #followed = new Map<string, Sink>();
   /** Runs that have ended since the last look at them. */
@@ -67,6 +70,10 @@ export class Runner {
     this.#delivery = new Delivery(ports);
     this.#missing = new Missing(ports, this.#delivery);
     this.#ends = new RunEnds(ports, this.#delivery, this.#missing);
+    this.#wake = new BeatWake(ports, {
+      skip: (run, reason, error) => this.#ends.end(run, "skipped", { reason, error }),
+      goOn: (run, answers) => this.#goOn(run, answers),
+    });
   }
 
   /** Never fails for one job's sake. */
@@ -148,7 +155,15 @@ export class Runner {
   async beginNow(run: JobRun): Promise<void> {
     await this.#begin(run).catch((error: unknown) => this.#failed(run, error));
   }
-  async #begin(run: JobRun): Promise<void> {
+  /** Pages and machines have answered. */
+  async #goOn({ id }: JobRun, answers: Answers): Promise<void> {
+    const { store, arm } = this.#ports;
+    const run = store.runById(id);
+    if (run?.checkAt === undefined || run.status === "running") return;
+    await this.#begin(run, answers).catch((error: unknown) => this.#failed(run, error));
+    arm();
+  }
+  async #begin(run: JobRun, answers?: Answers): Promise<void> {
     const { store, stopped, now, ask, contextVersion } = this.#ports;
     const job = store.find(run.jobId);
     if (job === undefined) return this.#ends.end(run, "skipped", { error: "The job was removed before the run began." });
@@ -159,8 +174,8 @@ export class Runner {
     }
     const named = this.#delivery.sessionOf(job);
     if (named === undefined) return this.#ends.end(run, "error", { error: `There is no agent ${job.agentId}.` });
-    const because = await this.#looked(job, run, named.key);
-    if (because === undefined) return;
+    const woken = await this.#wake.woken(job, run, named.key, answers);
+    if (woken === undefined) return;
     const { spec } = job.body;
     const { sessions } = this.#ports;
     const isNew = sessions.find(named.key) === undefined;
@@ -192,7 +207,7 @@ export class Runner {
         identity,
         messageId: runId,
         runId,
-        text: job.body.beat === undefined ? textFor(job, run, now(), this.#ports.config.effective().userTimezone) : beatText(job, because),
+        text: job.body.beat === undefined ? textFor(job, run, now(), this.#ports.config.effective().userTimezone) : beatText(job, woken),
         verbatim: true,
         directives: directivesOf(job),
         origin,
@@ -210,21 +225,6 @@ export class Runner {
       tries: 0,
     });
     this.#follow(named.key, runId, run.id);
-  }
-  /** The conditions that wake a heartbeat. Undefined: it has nothing to do, and its row has ended. */
-  async #looked(job: Job, run: JobRun, sessionKey: string): Promise<readonly string[] | undefined> {
-    const { store, now } = this.#ports;
-    const { beat } = job.body;
-    if (beat === undefined) return [];
-    if (run.body.because !== undefined) return run.body.because;
-    const found = await look(this.#ports, job.agentId, sessionKey, beat, run.body.byHand === true);
-    if (found.kind === "wake") {
-      store.wake(job, run.id, found.marks, found.because, now());
-      return found.because;
-    }
-    if (found.marks !== undefined) store.mark(job.id, found.marks);
-    this.#ends.end(run, "skipped", { reason: found.reason, error: found.text });
-    return undefined;
   }
   /** The end of the run is noticed at once; without the event, the next look finds it. */
   #follow(sessionKey: string, runId: string, id: number): void {
@@ -291,11 +291,6 @@ function directivesOf({ body: { spec } }: Job): Directives {
     ...(model === undefined ? {} : { model }),
     ...(spec.thinking === undefined ? {} : { thinkLevel: spec.thinking }),
   };
-}
-function beatText({ body: { spec } }: Job, because: readonly string[]): string {
-  const said = spec.mode === "systemEvent" ? spec.text : spec.message;
-  const why = because.length === 0 ? "" : `\nTrue now: ${because.join("; ")}.`;
-  return `[This is a heartbeat. No person has written this just now.]\n${said}${why}`;
 }
 function textFor(job: Job, run: JobRun, now: number, tz: string): string {
   const { spec, name } = job.body;

@@ -327,7 +327,8 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
     await inside((store) => {
       const job = store.find(BEAT);
       const run = store.open(BEAT);
-      if (job !== undefined && run !== undefined) store.wake(job, run.id, { "every: 1h": stage.now }, ["every: 1h"], stage.now);
+      if (job !== undefined && run !== undefined)
+        store.wake(job, run.id, { marks: { "every: 1h": stage.now } }, { because: ["every: 1h"] }, stage.now);
     });
     await restart();
     await becomes("ok");
