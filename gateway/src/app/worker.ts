@@ -4,6 +4,7 @@
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { askingLog } from "./asking-log.ts";
+import { healthResponse } from "./http/health.ts";
 import { HookDoor } from "./http/hook.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
@@ -59,16 +60,19 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
       "This gateway answers only under localhost, 127.0.0.1 or [::1], and under the names in ALLOWED_HOSTS.",
     );
   }
-  const context = { version: versionOf(env), onHealth: () => resumeOnce(env, ctx, log) };
   const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
-  if (url.pathname === "/health") return route(request, context, onError);
+  if (url.pathname === "/health") {
+    if (request.method !== "GET") return route(request, onError);
+    resumeOnce(env, ctx, log);
+    return healthResponse(versionOf(env));
+  }
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
   if (url.pathname === "/media") return receive(request, env, url);
   if (url.pathname.startsWith("/channels/")) return webhook(request, env);
   const refused = await refuse(request, env);
   if (refused !== undefined) return refused;
   if (url.pathname.startsWith("/media/")) return media(request, env, url.pathname);
-  return route(request, context, onError);
+  return route(request, onError);
 }
 
 /** The refusal; undefined when the request has a token that may read. */

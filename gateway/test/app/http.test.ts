@@ -29,6 +29,9 @@ test("[S1] /health is open and reveals nothing private", async () => {
   const response = await fetchWorker(`${AT}/health`);
   expect(response.status).toBe(200);
   expect(response.headers.get("Access-Control-Allow-Origin")).toBeNull();
+  expect(response.headers.get("Content-Type")).toBe("application/json");
+  expect(response.headers.get("X-Content-Type-Options")).toBe("nosniff");
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
   const body: unknown = await response.json();
   expect(checkHealthResult(body)).toBe(true);
   expect(Object.keys(body as object).sort()).toEqual(["fingerprint", "ok", "protocol", "version"]);

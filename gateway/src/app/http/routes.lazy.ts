@@ -1,8 +1,6 @@
 /** The JSON routes of the HTTP contract. `worker.ts` has checked the caller before. */
 import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { PROTOCOL_FINGERPRINT } from "../../../../protocol/gen/methods.ts";
 import { checkHealthResult, checkHookTaken, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";
 import { explainText } from "../../../../protocol/runtime/explain.ts";
 import { type HttpTypes, httpContract, type SchemaOf, type StandardSchema, standardSchema } from "../../../../protocol/src/http.ts";
@@ -16,30 +14,19 @@ const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> }
 };
 const schemaOf: SchemaOf = (name) => SCHEMAS[name];
 const contract = httpContract(schemaOf);
-/** Without media, which `media.ts` serves as a stream. */
-const served = { health: contract.health, openapi: contract.openapi };
-
-export interface RouteContext {
-  readonly version: string;
-  /** Called at each /health. */
-  readonly onHealth: () => void;
-}
+/** Without media, which `media.ts` serves as a stream, and /health, which every start waits for (health.ts). */
+const served = { openapi: contract.openapi };
 
 const setSafe = (headers: Headers): void => {
   for (const [name, value] of Object.entries(SAFE_HEADERS)) headers.set(name, value);
 };
 
-export async function route(request: Request, context: RouteContext, onError: (error: unknown) => void): Promise<Response> {
+export async function route(request: Request, onError: (error: unknown) => void): Promise<Response> {
   const response: unknown = await fetchRequestHandler({
     request,
     contract: served,
-    platformContext: context,
+    platformContext: {},
     router: {
-      health: async (_args, { version, onHealth, responseHeaders }) => {
-        onHealth();
-        setSafe(responseHeaders);
-        return { status: 200, body: { ok: true, version, protocol: LIMITS.protocolVersion, fingerprint: PROTOCOL_FINGERPRINT } };
-      },
       openapi: async (_args, { responseHeaders }) => {
         setSafe(responseHeaders);
         return { status: 200, body: openApi };

@@ -4,6 +4,8 @@ import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { parseModel } from "../../models/choose.ts";
+import { providerProblem } from "../../models/providers.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
@@ -53,13 +55,18 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
     const needs = new NeedStore(ports.database);
     const made = new MadeStore(ports.database);
     const rows = new BeatRows(store, ports.config);
+    // Here, and not in the part that is loaded later, which would have a second copy of the models' catalogue.
+    const modelProblem = (text: string): string | undefined => {
+      const model = parseModel(text);
+      return model === undefined ? `\`${text}\` is not a model.` : providerProblem(model.provider, ports.config.effective());
+    };
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     let loaded: Promise<Work> | undefined;
     const load = (): Promise<Work> => {
       loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun, whatComes }) => {
         const runner = new Runner({ ...ports, store, needs, engine: cronLines });
         return {
-          jobs: new Jobs({ ...ports, store, engine: cronLines }),
+          jobs: new Jobs({ ...ports, store, engine: cronLines, modelProblem }),
           beats: new Beats({ ...ports, store, rows, runner }),
           runner,
           shownRun,

@@ -13,8 +13,6 @@ import type {
 import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { parseModel } from "../../models/choose.ts";
-import { providerProblem } from "../../models/providers.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
@@ -28,6 +26,8 @@ import { shownJob, shownRun } from "./shown.ts";
 export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
+  /** What is wrong with the model that a job names; undefined: it can be used. */
+  readonly modelProblem: (text: string) => string | undefined;
 }
 export interface JobAnswer {
   readonly ok: true;
@@ -164,15 +164,11 @@ export class Jobs {
     if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
     return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
   }
-  #modelProblem(text: string): string | undefined {
-    const model = parseModel(text);
-    return model === undefined ? `\`${text}\` is not a model.` : providerProblem(model.provider, this.#ports.config.effective());
-  }
   /** What is wrong with what a job is to do. */
   specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode !== "task") return own;
-    const wrong = spec.model === undefined ? undefined : this.#modelProblem(spec.model);
+    const wrong = spec.model === undefined ? undefined : this.#ports.modelProblem(spec.model);
     if (wrong !== undefined) return fail("protocol.invalid_params", wrong, "Name the model as provider/id. `gsv models` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
     return fail(

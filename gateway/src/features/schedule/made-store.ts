@@ -1,5 +1,5 @@
 /** Calls of runs that made or changed jobs in the last 24 hours (rule SC11). A job that is removed after its run stays counted. */
-import { all, type Database, one, run } from "../../platform/sql.ts";
+import { all, type Database, run } from "../../platform/sql.ts";
 import type { JobMaker } from "../../ports/schedule.ts";
 
 const DAY_MS = 86_400_000;
@@ -8,6 +8,8 @@ const LISTED = 64;
 
 export class MadeStore {
   readonly #db: Database;
+  /** The times of all that are stored: each message asks for the version. */
+  #times: readonly number[] | undefined;
 
   constructor(db: Database) {
     this.#db = db;
@@ -16,6 +18,7 @@ export class MadeStore {
   /** The same call again counts once. */
   note(agentId: string, { callId, runId }: JobMaker, now: number): void {
     const { sql } = this.#db;
+    this.#times = undefined;
     run(sql, "DELETE FROM cron_made WHERE at <= ?", now - DAY_MS);
     run(sql, "INSERT INTO cron_made(call, agent, run, at) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING", callId, agentId, runId, now);
   }
@@ -31,11 +34,8 @@ export class MadeStore {
   }
   /** Changes with each call that counts, and when one counts no more. */
   version(now: number): string {
-    const counted = one<{ n: number; last: number | null }>(
-      this.#db.sql,
-      "SELECT count(*) AS n, max(at) AS last FROM cron_made WHERE at > ?",
-      now - DAY_MS,
-    );
-    return `${counted?.n ?? 0}.${counted?.last ?? 0}`;
+    this.#times ??= all<{ at: number }>(this.#db.sql, "SELECT at FROM cron_made ORDER BY at").map(({ at }) => at);
+    const counted = this.#times.filter((at) => at > now - DAY_MS);
+    return `${counted.length}.${counted.at(-1) ?? 0}`;
   }
 }
