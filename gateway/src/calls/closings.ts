@@ -20,7 +20,7 @@ export const notBack = (call: OpenCall, now: number): Closing => ({
   text: `The machine ${machine(call)} did not connect within ${durationText(now - call.startedAt)}, so ${call.name} was not run. Tell the user to start \`gsv node\` on ${machine(call)}.`,
   mayReportLate: false,
 });
-/** The gateway keeps no more of them (OM5). */
+/** The limit of conversations that wait for machines is reached (OM5). */
 export const tooManyWait = (call: OpenCall): Closing => ({
   outcome: "error",
   reason: "node.offline",
@@ -74,7 +74,7 @@ export const unknownOutcome = (call: OpenCall): Closing => ({
 export const interruptedTooOften = (call: OpenCall, times: number): Closing => ({
   outcome: "error",
   reason: "tool.failed",
-  text: `${call.name} was interrupted ${times} times and given up. Try again later.`,
+  text: `${call.name} was interrupted ${times} times and is not tried again. Call it again later.`,
   mayReportLate: false,
 });
 /** No one answered the question about the call in time. */

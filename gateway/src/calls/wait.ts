@@ -1,13 +1,13 @@
 /** PURE. The argument `wait` of a call of a machine's tool: how long the call may wait for the machine (OM1). */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { isJsonObject, type JsonObject } from "../../../protocol/runtime/json-object.ts";
-import { readLength } from "../schedule/length.ts";
+import { readDuration } from "../schedule/duration.ts";
 
 export const WAIT = "wait";
 
 /** Ms of a text such as "2h" or "1h30m"; "0" is 0. Undefined: it is none. */
 function readWait(text: string): number | undefined {
-  return text.trim() === "0" ? 0 : readLength(text);
+  return text.trim() === "0" ? 0 : readDuration(text);
 }
 /** The two largest units of a time, as a person says it. */
 export function durationText(ms: number): string {

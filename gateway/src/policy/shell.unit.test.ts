@@ -106,7 +106,7 @@ test("[PO2] bash sees the same arguments in texts of random pieces, and accepts 
   assert.equal(bash(`${script}\ndeclare -F\n`).trimEnd().split("\n").length, plain.length);
 });
 
-test("[PO2] a character outside of quotes is named by what it is, at each border", () => {
+test("[PO2] the reason names the kind of the character outside quotes: the first and last of each kind", () => {
   const why = (text: string): string => {
     const read = readShell(text);
     return read.kind === "plain" ? "plain" : read.why;

@@ -9,7 +9,7 @@ const world: Taint = { label: "world", source: "a test" };
 const on = (role: "owner" | "guest"): Origin => ({ kind: "channel", channel: "whatsapp", accountId: "default", senderId: "ada", role });
 const sandboxes: readonly (SandboxProfile | undefined)[] = [undefined, "off", "workspace", "workspace+net", "strict"];
 
-test("[TA1] labels rise, and of two the higher counts", () => {
+test("[TA1] labels are ordered, and the higher of two labels counts", () => {
   for (const [low, first] of TAINT_LABELS.entries())
     for (const [high, second] of TAINT_LABELS.entries()) {
       assert.equal(isAbove(second, first), high > low);
@@ -83,7 +83,7 @@ describe("[TA4] a result", () => {
     }
     for (const tool of ["Write", "Edit", "Delete"]) assert.equal(machine(tool, undefined, { path: "/x" }), "self");
   });
-  test("of a tool without a row is world", () => {
+  test("of a tool that the label table does not list is world", () => {
     assert.equal(machine("Browse", "strict"), "world");
     assert.equal(resultTaint({ name: "gsv__New", tool: "gsv__New", target: { kind: "native" }, args: {} }).label, "world");
   });

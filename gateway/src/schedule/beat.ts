@@ -6,7 +6,7 @@ import type { HeartbeatConfig } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
 import { parseTarget } from "../tools/message-target.ts";
 import { type CronLine, MAX_EVERY_MS, MIN_EVERY_MS } from "./schedule.ts";
-import { readLength } from "./length.ts";
+import { readDuration } from "./duration.ts";
 import { isZone, localTimeOf, momentOf } from "./zone.ts";
 
 /** Minutes of the local day. `end` may be before `start`: then the hours go over midnight. */
@@ -37,7 +37,7 @@ export function beatSettings(
 ): Result<BeatSettings | undefined> {
   const { every, prompt, target = LAST, activeHours } = { ...all, ...own };
   if (every === undefined || every.trim() === "0") return succeed(undefined);
-  const everyMs = readLength(every);
+  const everyMs = readDuration(every);
   if (everyMs === undefined || everyMs < MIN_EVERY_MS || everyMs > MAX_EVERY_MS)
     return bad(
       `\`${every}\` is not an interval of a heartbeat. Intervals are such as \`30m\` or \`2h30m\`, at least \`1m\`; \`0\` is off.`,

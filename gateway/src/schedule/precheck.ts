@@ -4,8 +4,8 @@
  */
 import { isMeaningful } from "../prompt/heartbeat.ts";
 import { momentOnDay } from "./beat.ts";
+import { readDuration } from "./duration.ts";
 import type { Answers } from "./failing.ts";
-import { readLength } from "./length.ts";
 import { publicUrl } from "./public-url.ts";
 
 /** A condition of the front matter, as it is written. */
@@ -88,8 +88,8 @@ function conditionOf(text: string): Condition | string | undefined {
     return { kind: "exec", nodeId, command, text: `exec: ${nodeId} ${command}` };
   }
   if (name !== "every") return undefined;
-  const [, length = "", hour, minute] = /^(.+?)(?:\s+at\s+(\d{1,2}):(\d{2}))?$/.exec(value) ?? [];
-  const ms = readLength(length);
+  const [, duration = "", hour, minute] = /^(.+?)(?:\s+at\s+(\d{1,2}):(\d{2}))?$/.exec(value) ?? [];
+  const ms = readDuration(duration);
   if (ms === undefined || ms < 60_000) return undefined;
   const written = { kind: "every", ms, text: `every: ${value}` } as const;
   if (hour === undefined || minute === undefined) return written;

@@ -2,7 +2,7 @@
 import type { CronSchedule } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
 import { type Beat, type CronEngine, type CronLine, MAX_EVERY_MS, MIN_EVERY_MS, nextTime, type Schedule } from "./schedule.ts";
-import { readLength } from "./length.ts";
+import { readDuration } from "./duration.ts";
 import { readTime } from "./words.ts";
 import { isZone } from "./zone.ts";
 
@@ -31,7 +31,7 @@ export function readSchedule(given: CronSchedule, { now, tz, engine }: ReadConte
     }
     case "every": {
       if ((given.everyMs === undefined) === (given.every === undefined)) return bad("Name the interval once: either `every` or `everyMs`.");
-      const everyMs = given.everyMs ?? readLength(given.every ?? "");
+      const everyMs = given.everyMs ?? readDuration(given.every ?? "");
       if (everyMs === undefined) return bad(`\`${given.every}\` is not an interval. Intervals are such as \`30m\`, \`2h30m\` or \`1d\`.`);
       if (everyMs < MIN_EVERY_MS) return bad("A job runs once a minute at most.");
       if (everyMs > MAX_EVERY_MS) return bad("A job runs once a year at least.");

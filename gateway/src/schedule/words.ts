@@ -2,7 +2,7 @@
  * Times in words: `in 2 hours`, `tomorrow 9am`, `friday 17:30`, `2026-11-23 09:00`. PURE. A small grammar, so that a time is never
  * guessed: what it does not know is refused.
  */
-import { readLength } from "./length.ts";
+import { readDuration } from "./duration.ts";
 import { type LocalTime, localTimeOf, momentOf } from "./zone.ts";
 
 const MINUTE_MS = 60_000;
@@ -51,8 +51,8 @@ function offsetMs(zone: string): number {
 function relativeTime(words: string, now: number): number | undefined {
   // `20m` alone can only mean "in 20 minutes".
   const rest = words.replace(/^in /, "").replace(/^half an hour$/, "30 minutes");
-  const length = readLength(rest.replace(/^[a-z]+(?= )/, (word) => NUMBERS[word] ?? word));
-  return length === undefined ? undefined : now + length;
+  const ms = readDuration(rest.replace(/^[a-z]+(?= )/, (word) => NUMBERS[word] ?? word));
+  return ms === undefined ? undefined : now + ms;
 }
 /** `tomorrow 9am`, `next monday at noon`, `2026-11-23 9am`, `17:30` (the next one). A day alone means nine in the morning. */
 function dayAndClock(words: string, now: number, tz: string): number | undefined {

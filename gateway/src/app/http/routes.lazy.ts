@@ -1,4 +1,4 @@
-/** The JSON routes of the HTTP contract. `worker.ts` has checked the caller before. */
+/** Serves the JSON routes of the HTTP contract. Checks no caller: `worker.ts` does that first, for every route but /health. */
 import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
 import { checkHealthResult, checkHookTaken, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";

@@ -15,9 +15,9 @@ const CAPABILITIES_MS = 60_000;
 /** Headers that are not forwarded: those of this gateway, of the connection, of browsers and of proxies before us. */
 const DROPPED =
   /^(authorization|cookie|host|connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|forwarded|x-real-ip|(proxy|sec|cf)-.*)$/;
-const KEPT_OF_ANSWER = ["Content-Type", "Retry-After"] as const;
+const FORWARDED_TO_CALLER = ["Content-Type", "Retry-After"] as const;
 
-/** Of a channel, by its own word. */
+/** What a channel reports about itself. */
 interface Capabilities {
   readonly webhooks: boolean;
   readonly signatureHeader?: string;
@@ -87,7 +87,7 @@ export class Webhooks {
       await answer.body?.cancel();
       return problemResponse("channel.failed");
     }
-    const kept = KEPT_OF_ANSWER.flatMap((header): [string, string][] => {
+    const kept = FORWARDED_TO_CALLER.flatMap((header): [string, string][] => {
       const value = answer.headers.get(header);
       return value === null ? [] : [[header, value]];
     });

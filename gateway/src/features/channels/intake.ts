@@ -260,8 +260,8 @@ export class Intake {
       const held = this.#rate.hold(ref, inbound, speaker);
       if (held !== undefined) return this.#holdBack(ref, inbound, key, held);
       channels.claim(key, target.key, now());
-      if (this.#ports.peers.wrote(ref.channel, ref.accountId, inbound, now()) > LIMITS.botMessagesInRow) {
-        this.#ports.log.warn("programs_in_a_row", { channel: ref.channel });
+      if (this.#ports.peers.record(ref.channel, ref.accountId, inbound, now()) > LIMITS.botMessagesInRow) {
+        this.#ports.log.warn("bots_in_a_row", { channel: ref.channel });
         return settle({ outcome: "ignored" });
       }
       if (!target.isOwner && this.#exceedsDay(ref, inbound))

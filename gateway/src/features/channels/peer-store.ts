@@ -1,6 +1,6 @@
 /**
- * Stores the agent's conversations on platforms: who wrote there last, when, and how many messages in a row came from programs. The list
- * of possible recipients comes from here. Decides nothing (`targets.ts` and the hub do), and never stores the text of a message.
+ * Stores the agent's conversations on platforms: who wrote there last, when, and how many messages in a row came from bots. The list
+ * of possible recipients comes from here. Decides nothing (`targets.ts` and `intake.ts` do), and never stores the text of a message.
  */
 import type { ChannelInbound, Peer, PeerKind } from "../../../../protocol/gen/types.ts";
 import { cleanName } from "../../../../protocol/runtime/clean-name.ts";
@@ -25,10 +25,10 @@ export interface PeerRecord extends KnownPlace {
   readonly peer: Peer;
   readonly lastAt: number;
 }
-/** The count of a program starts again after this silence. */
-const BOTS_REST_MS = 3_600_000;
-/** The activity of a conversation is written at most this often. */
-const ACTIVE_GRAIN_MS = 600_000;
+/** The count of a bot's messages in a row starts again after this silence. */
+const BOT_SILENCE_MS = 3_600_000;
+/** The time of a conversation's last message is written at most this often. */
+const ACTIVITY_WRITE_MS = 600_000;
 /** Beyond this number the least recently active are dropped. */
 export const MAX_PEERS = 5_000;
 
@@ -40,21 +40,21 @@ export class Peers {
     this.#db = db;
   }
 
-  /** Records a message of an allowed sender. Returns how many messages in a row came from programs, this one included. */
-  wrote(channel: string, accountId: string, { peer, sender, senderIds, fromOwner }: ChannelInbound, now: number): number {
+  /** Records a message of an allowed sender. Returns how many messages in a row came from bots, this one included. */
+  record(channel: string, accountId: string, { peer, sender, senderIds, fromOwner }: ChannelInbound, now: number): number {
     const { sql } = this.#db;
     const senderId = sender?.id ?? peer.id;
     const name = cleanName(peer.name ?? (peer.kind === "dm" ? sender?.name : undefined)) ?? null;
     const known = this.#row(channel, accountId, peer.kind, peer.id);
     const self = peer.kind === "dm" && fromOwner === true ? 1 : 0;
-    const bots = sender?.bot === true ? (known && Math.abs(now - known.last_at) < BOTS_REST_MS ? known.bots : 0) + 1 : 0;
+    const bots = sender?.bot === true ? (known && Math.abs(now - known.last_at) < BOT_SILENCE_MS ? known.bots : 0) + 1 : 0;
     const same =
       known?.bots === bots &&
       known.sender === senderId &&
       known.name === name &&
       known.self === self &&
       known.phone === (senderIds?.phone ?? null);
-    if (same && Math.abs(now - known.last_at) < ACTIVE_GRAIN_MS) return bots;
+    if (same && Math.abs(now - known.last_at) < ACTIVITY_WRITE_MS) return bots;
     this.changes += 1;
     run(
       sql,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readLength } from "./length.ts";
+import { readDuration } from "./duration.ts";
 
-test("lengths", () => {
+test("durations are read, and other texts are refused", () => {
   for (const [words, ms] of [
     ["30m", 1_800_000],
     ["2h30m", 9_000_000],
@@ -17,5 +17,5 @@ test("lengths", () => {
     ["1h".repeat(64), 64 * 3_600_000],
     ["1h".repeat(65), undefined],
   ] as const)
-    assert.equal(readLength(words), ms, words);
+    assert.equal(readDuration(words), ms, words);
 });

@@ -1,4 +1,4 @@
-/** Lengths of time in words: `2h30m`, `90 minutes`, `1 day 2 hours`. PURE. Refuses what it does not know. */
+/** Reads a duration in words: `2h30m`, `90 minutes`, `1 day 2 hours`. PURE. Refuses units that it does not know. */
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -11,11 +11,11 @@ const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^(?:w|weeks?)$/, 7 * DAY_MS],
 ];
 
-/** What is longer is no length: to look for parts takes the square of the time. */
-const MAX_LENGTH_CHARS = 128;
-/** `2h30m`, `90 minutes`, `1 day 2 hours`. Undefined: it is no length. */
-export function readLength(text: string): number | undefined {
-  if (text.length > MAX_LENGTH_CHARS) return undefined;
+/** Longer texts are refused, because the search for parts takes quadratic time. */
+const MAX_CHARS = 128;
+/** Milliseconds. Undefined: the text is not a duration. */
+export function readDuration(text: string): number | undefined {
+  if (text.length > MAX_CHARS) return undefined;
   const said = text.trim().toLowerCase();
   const parts = [...said.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)\s*(?:,|and\b)?\s*/g)];
   if (parts.length === 0 || parts.map(([whole]) => whole).join("") !== said) return undefined;
