@@ -842,7 +842,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "The node is connected.",
-    hint: "Stop the node first, or pass `force`.",
+    hint: "Stop the node first. To remove it while it is connected: `gsv nodes forget NODE --force`.",
   },
   "node.replaced": {
     code: 481,

@@ -535,7 +535,12 @@ row(
   "Stop the other node, or give one of them another id: `gsv node --id ID`.",
 );
 row("node.unknown", { code: 482, blame: "caller", http: 404, exit: 1 }, "There is no such node.", "List the nodes: `gsv status`.");
-row("node.online", { code: 483, blame: "caller", http: 409, exit: 1 }, "The node is connected.", "Stop the node first, or pass `force`.");
+row(
+  "node.online",
+  { code: 483, blame: "caller", http: 409, exit: 1 },
+  "The node is connected.",
+  "Stop the node first. To remove it while it is connected: `gsv nodes forget NODE --force`.",
+);
 
 // Paths, files and processes.
 row(

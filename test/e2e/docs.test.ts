@@ -18,6 +18,10 @@ const commandsOf = (guide: string): readonly string[] =>
       .filter((line) => line !== ""),
   );
 
+/** Each `bash` block as a whole: its lines use what the lines before have set. */
+const scriptsOf = (guide: string): readonly string[] =>
+  [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
+
 describe("docs/automation.md", () => {
   const machine = new Machine();
   before(async () => {
@@ -44,5 +48,30 @@ describe("docs/automation.md", () => {
     for (const name of ["issues", "payments", "backup"]) assert.match(hooks, new RegExp(`^${name}\\b`, "m"));
     assert.match(await machine.ok("heartbeat", "status"), /every 30 min, 08:00 to 22:00/);
     assert.match(await machine.ok("cron", "list"), /Call the dentist/);
+  });
+
+  it("[HK2] [HK4] its lines for openssl and curl sign a delivery, which is accepted once", async () => {
+    const scripts = scriptsOf("automation.md");
+    assert.equal(scripts.length, 2);
+    for (const [form, script] of [
+      ["standard", scripts[0] ?? ""],
+      ["github", scripts[1] ?? ""],
+    ] as const) {
+      const added = JSON.parse(await machine.ok("hook", "add", `by-hand-${form}`, "It says: {{body}}", "--form", form, "--json")) as {
+        hook: { path: string };
+        secret: string;
+      };
+      const env = machine.env({
+        PATH: process.env["PATH"] ?? "",
+        SECRET: added.secret,
+        ADDRESS: `http://127.0.0.1:${machine.port}${added.hook.path}`,
+      });
+      const deliver = (text: string) => spawnSync("/bin/sh", ["-c", text], { env, encoding: "utf8", timeout: 60_000 });
+      const first = deliver(script);
+      assert.equal(first.status, 0, first.stderr);
+      assert.equal(first.stdout, '{"status":"accepted"}');
+      assert.doesNotMatch(deliver(script).stdout, /accepted/);
+      assert.match(deliver(script.replace('$BODY" |', '$BODY." |')).stderr, /401/);
+    }
   });
 });

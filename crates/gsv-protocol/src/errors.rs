@@ -1105,7 +1105,7 @@ pub const NODE_ONLINE: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "The node is connected.",
-    hint: "Stop the node first, or pass `force`.",
+    hint: "Stop the node first. To remove it while it is connected: `gsv nodes forget NODE --force`.",
 };
 
 /// A newer connection with the same id replaced the node.

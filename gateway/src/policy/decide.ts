@@ -76,9 +76,10 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
     const spares = (): boolean => context.isOwners && context.byOthers !== true && decide(call, ownWords).verdict === "allow";
     const asked = { ...decision, why: decision.why + heardText(context.taint, spares) };
     // A rule that asks is the owner's word about every such call: an answer does not overrule it.
-    if (grants === undefined || decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule))) return asked;
-    const offer = offerOf(call, grants);
-    return offer === undefined ? asked : { ...asked, offer };
+    if (grants === undefined) return asked;
+    const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
+    const offer = isRules ? undefined : offerOf(call, grants);
+    return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(context, isRules)}` } : { ...asked, offer };
   } catch {
     return FAILED;
   }
@@ -86,6 +87,13 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
 /** No answer is offered that would hold for later calls. */
 const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
+/** Why a question offers no more than the one call (rule GR4). */
+function onceText({ isOwners, taint }: PolicyContext, isRules: boolean): string {
+  const once = "It can be allowed once only";
+  if (!isOwners) return `${once}: the conversation is another person's.`;
+  if (isForeign(taint)) return `${once}, because of what the conversation has read.`;
+  return isRules ? `${once}: such calls ask each time.` : `${once}: what a later call like it does is not known.`;
+}
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";

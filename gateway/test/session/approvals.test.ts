@@ -10,7 +10,10 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-const ASK = { rule: "toolApproval.rules[0]", why: "The owner's rule toolApproval.rules[0] asks about it (all)." };
+const ASK = {
+  rule: "toolApproval.rules[0]",
+  why: "The owner's rule toolApproval.rules[0] asks about it (all). It can be allowed once only: the conversation is another person's.",
+};
 const LAP = { nodeId: asNodeId("lap"), online: true, hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
 function stage(): Stage {
   const made = new Stage().open();

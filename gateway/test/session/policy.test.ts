@@ -114,8 +114,8 @@ describe("[PO11] without any setting", () => {
       return waiting.length === 2 ? waiting : undefined;
     });
     expect(asked.map(({ why }) => why)).toEqual([
-      "It runs a program on lap outside the sandbox.",
-      "It runs a program on bare, which has no sandbox.",
+      "It runs a program on lap outside the sandbox. It can be allowed once only: what a later call like it does is not known.",
+      "It runs a program on bare, which has no sandbox. It can be allowed once only: what a later call like it does is not known.",
     ]);
     await until("the others", () => stage.dispatches.length === 2);
     expect(stage.dispatches.map(({ args, sandbox }) => [args, sandbox])).toEqual([

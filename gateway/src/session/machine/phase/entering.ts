@@ -1,7 +1,9 @@
 /** The queue's messages, and the way of a message into the log. Pure. */
 import { messageTaint } from "../../../policy/taint.ts";
+import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";
-import { append, type Draft } from "../draft.ts";
+import { append, appendNotice, type Draft } from "../draft.ts";
+import { isForeign } from "../../../ports/taint.ts";
 import { LIMITS } from "../limits.ts";
 import type { UserRow } from "../log.ts";
 import type { IncomingMessage, QueuedMessage } from "../state.ts";
@@ -35,9 +37,25 @@ export function enter(
   steered: Pick<UserRow, "steered"> = {},
 ): number {
   const written = Object.keys(directives).length > 0 ? { directives } : {};
-  return append(d, { kind: "user", runId, messageId, origin, message, ...written, ...steered, ...heard(d, messageTaint(origin, taint)) })
-    .seq;
+  const before = d.state.taint;
+  const { seq } = append(d, {
+    kind: "user",
+    runId,
+    messageId,
+    origin,
+    message,
+    ...written,
+    ...steered,
+    ...heard(d, messageTaint(origin, taint)),
+  });
+  if (d.state.identity.isOwnersSession && isPlainlyOwner(origin) && !isForeign(before) && isForeign(d.state.taint))
+    appendNotice(d, { notice: "note", runId: "", text: labelText(d.state.taint.source) });
+  return seq;
 }
+/** The owner has sent it, and does not see that its content is of others (TA1). */
+const labelText = (source: string): string =>
+  `Others may have written ${source}, so calls of this conversation that send or change something important now ask you first, and can be allowed once only. To vouch for what it has read: /trust.`;
+
 /** The route of a process's end: the platform from which the process was started. */
 export function routeOf(d: Draft, { origin, reply }: IncomingMessage): ReplyRoute | undefined {
   const { state } = d;
