@@ -55,14 +55,16 @@ export async function decideCalls(
     runId: run.runId,
   });
   const table = await tableWithGrants(ports, state, plain, calls);
-  const version = await policyVersion(ports, context, table);
+  // Only what the owner is asked is bound to it, and most calls ask nothing.
+  let version: Promise<string> | undefined;
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
       const present = afterOthers(table, calls.slice(0, index));
       const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, present));
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
       const bound = { ...call, callId: callIdOf(state.identity.ref, run, index), fileSha256 };
-      return { ...call, target, binding: await bind(ports, bound, target, atTarget(version, target, table)) };
+      version ??= policyVersion(ports, context, table);
+      return { ...call, target, binding: await bind(ports, bound, target, atTarget(await version, target, table)) };
     }),
   );
   await recordDenied(
