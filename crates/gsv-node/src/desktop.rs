@@ -107,7 +107,14 @@ impl Desktop {
         Ok(true)
     }
 
-    /// Shows a notification, once.
+    /// The program has failed, so that the id may be shown later. It stays counted for its minute.
+    fn failed(&self, id: &str) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.ids.retain(|known| known != id);
+    }
+
+    /// Shows a notification, once. After a failure it can be shown again; whether a program that did not end in time has shown it is not
+    /// known.
     ///
     /// # Errors
     /// Why it was not shown, as a sentence.
@@ -125,16 +132,20 @@ impl Desktop {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        match tokio::time::timeout(SHOW_TIME, command.status()).await {
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(format!("{} failed ({status}).", program.name)),
-            Ok(Err(error)) => Err(format!("{} can't be started: {error}.", program.name)),
-            Err(_) => Err(format!(
+        let Ok(ended) = tokio::time::timeout(SHOW_TIME, command.status()).await else {
+            return Err(format!(
                 "{} did not end within {} s.",
                 program.name,
                 SHOW_TIME.as_secs()
-            )),
-        }
+            ));
+        };
+        let problem = match ended {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => format!("{} failed ({status}).", program.name),
+            Err(error) => format!("{} can't be started: {error}.", program.name),
+        };
+        self.failed(&event.show_id);
+        Err(problem)
     }
 }
 
@@ -230,6 +241,36 @@ mod tests {
         assert_eq!(
             mac.last_chunk::<3>().unwrap(),
             &["--", "t\" & (do shell script \"id\")", "x"]
+        );
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nt8_a_notification_that_could_not_be_shown_can_be_shown_later() {
+        let (folder, desktop) = desktop(&[NOTIFY_SEND], &[("DBUS_SESSION_BUS_ADDRESS", "x")], false);
+        let program = folder.path().join(NOTIFY_SEND);
+        let event = NotifyShowEvent {
+            show_id: "n1".to_owned(),
+            title: "GSV".to_owned(),
+            text: "The job is paused.".to_owned(),
+        };
+        let becomes = |target: &str| {
+            fs::remove_file(&program).unwrap();
+            let target = ["/bin", "/usr/bin"].map(|place| Path::new(place).join(target));
+            let target = target.iter().find(|file| file.exists()).unwrap_or(&target[0]);
+            std::os::unix::fs::symlink(target, &program).unwrap();
+        };
+        becomes("nowhere");
+        assert!(desktop.show(&event).await.unwrap_err().contains("can't be started"));
+        becomes("false");
+        assert!(desktop.show(&event).await.unwrap_err().contains("failed"));
+        becomes("true");
+        assert_eq!(desktop.show(&event).await, Ok(()));
+        becomes("false");
+        assert_eq!(
+            desktop.show(&event).await,
+            Ok(()),
+            "it was shown, so it is not shown again"
         );
     }
 
