@@ -5,15 +5,15 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
 import { asNodeId } from "../../../protocol/gen/types.ts";
-import { encodeFrame } from "../../../protocol/runtime/codec.ts";
 import type { Clock } from "../platform/clock.ts";
 import { randomName } from "../platform/ids.ts";
-import { DROP_CODES, type Dropped, type LinkEnd } from "./link-end.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
-import type { GsvError, Result } from "../ports/result.ts";
+import { DROP_CODES, type Dropped, type LinkEnd } from "./link-end.ts";
+import { IDLE_SILENT_MS, lifeUntil, SILENT_MS } from "./link-life.ts";
+import type { Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
 import type { Dialect } from "./dialect.ts";
-import { errorShape, eventBody } from "./frames.ts";
+import { answerText, eventBody } from "./frames.ts";
 
 /** Stored with the socket. After a change of its shape raise `v`: sockets of another version are closed and reconnect. */
 type Kept =
@@ -83,10 +83,6 @@ const MAX_CALL_CHARS = 8192;
 const LINGER_MS = 30_000;
 /** A reader that is this far behind is disconnected; it reconnects and asks for the missed events. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
-/** A link that answers pings and has been silent for this long is dead (FR6: two missed pings and the round trip). */
-const SILENT_MS = LIMITS.pingIntervalMs * 3;
-/** The same for one that has no calls out. */
-const IDLE_SILENT_MS = 120_000;
 /** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
 
@@ -271,8 +267,7 @@ export class Connections {
   }
   /** When an idle link must have shown life again; undefined for peers that never ping. */
   idleUntil(connection: Connection): number | undefined {
-    const at = this.silentAt(connection);
-    return at === undefined ? undefined : at - SILENT_MS + IDLE_SILENT_MS;
+    return lifeUntil(this.#heardAt(connection), IDLE_SILENT_MS);
   }
   /** Closes an idle link that has been silent for too long. */
   dropIdle(connection: Connection, now: number): void {
@@ -284,8 +279,11 @@ export class Connections {
   }
   /** When a link that answers pings must have shown life again; undefined for peers that never ping. */
   silentAt(connection: Connection): number | undefined {
-    const pinged = lastPingAt(this.#host, connection.socket);
-    return pinged === undefined ? undefined : Math.max(pinged, connection.seenAt) + SILENT_MS;
+    return lifeUntil(this.#heardAt(connection), SILENT_MS);
+  }
+  #heardAt({ socket, seenAt }: Connection): number | undefined {
+    const pinged = lastPingAt(this.#host, socket);
+    return pinged === undefined ? undefined : Math.max(pinged, seenAt);
   }
   isSilent(connection: Connection): boolean {
     const at = this.silentAt(connection);
@@ -334,17 +332,8 @@ export class Connections {
 
   /** Answers a request. An answer that does not fit a frame becomes an error. */
   answer(socket: WebSocket, id: string, result: Result<unknown>): boolean {
-    const sent = result.ok
-      ? encodeFrame({ type: "res", id, ok: true, ...(result.value === undefined ? {} : { payload: result.value }) })
-      : encodeFrame({ type: "res", id, ok: false, error: errorShape(result.error) });
-    if (sent.ok) return sendText(socket, sent.text);
-    const tooLarge: GsvError = {
-      reason: "protocol.too_large",
-      message: `The answer does not fit a frame (${sent.error.message}).`,
-      hint: "Ask for less at once.",
-    };
-    const instead = encodeFrame({ type: "res", id, ok: false, error: errorShape(tooLarge) });
-    return instead.ok && sendText(socket, instead.text);
+    const text = answerText(id, result);
+    return text !== undefined && sendText(socket, text);
   }
 
   #sendEvent(connection: Connection, event: EventName, payload: unknown): boolean {

@@ -1,11 +1,11 @@
-/** Texts of frames: events, errors, and the id of a frame that cannot be read. PURE. */
+/** Texts of frames: events, answers, errors, and the id of a frame that cannot be read. PURE. */
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { ErrorShape } from "../../../protocol/gen/types.ts";
-import { nestsDeeper } from "../../../protocol/runtime/codec.ts";
+import { encodeFrame, nestsDeeper } from "../../../protocol/runtime/codec.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
-import type { GsvError } from "../ports/result.ts";
+import type { GsvError, Result } from "../ports/result.ts";
 
 // ------------------------------------------------------------ events
 
@@ -33,6 +33,23 @@ function shortened(payload: unknown): unknown {
   );
   const message = { role: "assistant", content: [{ type: "text", text: "This does not fit a frame. See session.preview." }] };
   return { ...Object.fromEntries(small), ...("message" in payload ? { message } : {}) };
+}
+
+// ------------------------------------------------------------ answers
+
+/** An answer that does not fit a frame becomes an error. Undefined: that does not fit either. */
+export function answerText(id: string, result: Result<unknown>): string | undefined {
+  const sent = result.ok
+    ? encodeFrame({ type: "res", id, ok: true, ...(result.value === undefined ? {} : { payload: result.value }) })
+    : encodeFrame({ type: "res", id, ok: false, error: errorShape(result.error) });
+  if (sent.ok) return sent.text;
+  const tooLarge: GsvError = {
+    reason: "protocol.too_large",
+    message: `The answer does not fit a frame (${sent.error.message}).`,
+    hint: "Ask for less at once.",
+  };
+  const instead = encodeFrame({ type: "res", id, ok: false, error: errorShape(tooLarge) });
+  return instead.ok ? instead.text : undefined;
 }
 
 // ------------------------------------------------------------ errors

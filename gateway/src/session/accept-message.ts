@@ -69,7 +69,7 @@ export class MessageAcceptor {
     }
   }
   async #badModel({ model }: Directives, identity: SessionIdentity): Promise<Result<never> | undefined> {
-    const problem = model && (await this.#driver.modelProblem(model, identity));
+    const problem = model && (await this.#driver.models.problem(model, identity));
     return problem === undefined ? undefined : failure("chat.bad_directive", `${problem} Nothing was sent.`);
   }
 

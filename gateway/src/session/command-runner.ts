@@ -49,11 +49,11 @@ export class CommandRunner {
         return this.#everything(input, "resume");
       case "model": {
         const { named, clear } = command;
-        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.presentModel());
+        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.models.present());
         if (meant?.ok === false) return succeed({ status: "command", command: command.name, error: meant.message });
         const model = meant?.model ?? command.model;
         if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
-        const problem = model && (await this.#driver.modelProblem(model, input.identity));
+        const problem = model && (await this.#driver.models.problem(model, input.identity));
         if (problem !== undefined) return succeed({ status: "command", command: command.name, error: problem });
         const name = model && `${model.provider}/${model.id}`;
         const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
@@ -166,7 +166,7 @@ export class CommandRunner {
       wall: this.#driver.wall(),
       isOwners: identity.isOwnersSession,
       messages: state.messageCount,
-      context: this.#driver.contextSize,
+      context: this.#driver.models.size(),
       compactions: state.compactions,
       tokens: state.usage,
       model: this.#modelName(),

@@ -2,12 +2,9 @@
  * Drives one session: connects the applier, the pump, the clock and the one alarm. Knows no Durable Object and no caller; the platform
  * comes in as `DriverHost`. Decides nothing about runs: the machine does.
  */
-import { asRunId, asSessionKey, type ModelRef, type SessionPromptResult } from "../../../protocol/gen/types.ts";
-import { providerProblem } from "../models/providers.ts";
+import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
-import type { Result } from "../ports/result.ts";
-import type { SessionIdentity } from "../ports/session.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
 import { type DecidePorts, presentDecision, recordLooked } from "./decided-calls.ts";
@@ -22,13 +19,12 @@ import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { EventBody, PresentDecision } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import type { State } from "./machine/state.ts";
+import { ModelView } from "./model-view.ts";
 import { PlatformView } from "./platform-view.ts";
-import { promptView } from "./prompt-view.ts";
 import { Publisher } from "./publisher.ts";
 import { Pump } from "./pump.ts";
 import { RunContexts } from "./run-context.ts";
 import { Policies } from "../policy/load.ts";
-import { modelsFor } from "./run-settings.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { SpendGate } from "./spend-gate.ts";
 import type { SessionStore } from "./store/session-store.ts";
@@ -77,6 +73,7 @@ export class SessionDriver {
   #history: History | undefined;
   #alarmAt: number | undefined;
   readonly waits: Waits;
+  readonly models: ModelView;
   #changed: () => void = () => {};
   #quiet: () => void = () => {};
 
@@ -134,6 +131,14 @@ export class SessionDriver {
       after: host.after,
       failed: (what, error) => this.#failed(what, error),
     });
+    this.models = new ModelView({
+      state: () => this.state,
+      messages: () => this.history.messages,
+      contexts: this.contexts,
+      tokens: (state) => this.#caller.contextTokens(state, this.#history),
+      parts,
+      wall: host.wall,
+    });
   }
 
   // ---------------------------------------------------------------- views
@@ -147,46 +152,10 @@ export class SessionDriver {
     this.#history ??= new History(this.#contextRows(), this.#applier.state?.summary);
     return this.#history;
   }
-  /** The size of the conversation and of the model's window, as far as they are known without asking the gateway. */
-  get contextSize(): { readonly tokens?: number; readonly window?: number } {
-    const state = this.state;
-    const context = this.contexts.known;
-    if (!state) return {};
-    const tokens = this.#caller.contextTokens(state, this.#history);
-    const model = context && modelsFor({ directives: {} }, state.settings, context)[0];
-    return {
-      ...(tokens === undefined ? {} : { tokens }),
-      ...(context && model ? { window: this.#parts.contextWindow(model, context.config) } : {}),
-    };
-  }
-  /** The model of the next run. Undefined: the gateway does not say now. */
-  async presentModel(): Promise<ModelRef | undefined> {
-    const own = this.state?.settings.model;
-    if (own !== undefined) return own;
-    const context = await this.contexts.current().catch(() => this.contexts.known);
-    return context && modelsFor({ directives: {} }, {}, context)[0];
-  }
-  /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
-  async modelProblem({ provider }: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {
-    const isNew = this.state === undefined && identity !== undefined;
-    const asked = isNew ? this.#parts.gateway.runContext(identity.key, undefined) : this.contexts.current();
-    const context = (await asked.catch(() => null)) ?? this.contexts.known;
-    return context && providerProblem(provider, context.config);
-  }
   /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
   get live(): ModelCaller["live"] {
     const { live } = this.#caller;
     return live && { ...live, text: live.text.slice(0, this.#active?.publisher.sentChars(live) ?? 0) };
-  }
-  /** `identity` counts before the first message. Rejects when the gateway does not answer. */
-  async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {
-    const before = this.state;
-    const context = before ? await this.contexts.current() : await this.#parts.gateway.runContext(identity.key, undefined);
-    if (!context) throw new Error("the gateway answered `unchanged` to a first request");
-    const state = this.state;
-    const { prompts, native } = this.#parts;
-    const messages = state ? this.history.messages : [];
-    return promptView({ identity: state?.identity ?? identity, state, messages, context, prompts, native, now: this.wall(), sha256 });
   }
   /** What the policy says now about a call that waits for the owner. Rejects when the gateway does not answer. */
   async presentDecision(call: AwaitingCall): Promise<PresentDecision | undefined> {

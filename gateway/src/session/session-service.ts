@@ -213,7 +213,9 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   // ---------------------------------------------------------------- looking
 
   get(): Promise<Result<SessionGetResult>> {
-    return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, this.#driver.contextSize));
+    return this.#look((state) =>
+      getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, this.#driver.models.size()),
+    );
   }
   stats(): Promise<Result<SessionStatsResult>> {
     return this.#look((state) => statsView(state, this.#driver.wall()));
@@ -229,7 +231,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     return this.#look((state) => messagesView(state, [...this.#driver.history.messageRows()], offset ?? 0, limit ?? LIMITS.rowBytes));
   }
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
-    return this.#driver.prompt(identity, this.#ports.sha256);
+    return this.#driver.models.prompt(identity, this.#ports.sha256);
   }
   events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
     const state = this.#driver.state;
@@ -285,10 +287,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     const { model: half, ...others } = settings;
     if (half === undefined) return succeed({ ...patch, settings: others });
     const isWhole = half.provider !== undefined && half.id !== undefined;
-    const model = patchedModel(half, isWhole ? undefined : await this.#driver.presentModel());
+    const model = patchedModel(half, isWhole ? undefined : await this.#driver.models.present());
     if (model === undefined)
       return fail({ reason: "protocol.invalid_params", message: "The present model is not known. Name `model.provider` and `model.id`." });
-    const problem = await this.#driver.modelProblem(model);
+    const problem = await this.#driver.models.problem(model);
     if (problem !== undefined) return failure("model.unknown", problem);
     return succeed({ ...patch, settings: { ...others, model } });
   }

@@ -1,0 +1,82 @@
+/**
+ * What a session answers about its models and its context: the size, the model of the next run, the prompt. Reads only; calls no model and
+ * changes nothing.
+ */
+import type { ModelRef, SessionPromptResult } from "../../../protocol/gen/types.ts";
+import { providerProblem } from "../models/providers.ts";
+import type { Message } from "../ports/messages.ts";
+import type { Result } from "../ports/result.ts";
+import type { SessionIdentity } from "../ports/session.ts";
+import type { State } from "./machine/state.ts";
+import { promptView } from "./prompt-view.ts";
+import type { RunContexts } from "./run-context.ts";
+import { modelsFor } from "./run-settings.ts";
+import type { SessionParts } from "./session-parts.ts";
+
+export interface ModelViewPorts {
+  /** Undefined before the first message. */
+  readonly state: () => State | undefined;
+  readonly messages: () => readonly Message[];
+  readonly contexts: Pick<RunContexts, "current" | "known">;
+  /** Undefined: the size of the conversation is not known. */
+  readonly tokens: (state: State) => number | undefined;
+  readonly parts: Pick<SessionParts, "contextWindow" | "gateway" | "native" | "prompts">;
+  readonly wall: () => number;
+}
+
+export class ModelView {
+  readonly #ports: ModelViewPorts;
+
+  constructor(ports: ModelViewPorts) {
+    this.#ports = ports;
+  }
+
+  /** The size of the conversation and of the model's window, as far as they are known without asking the gateway. */
+  size(): { readonly tokens?: number; readonly window?: number } {
+    const { contexts, parts, tokens: count } = this.#ports;
+    const state = this.#ports.state();
+    const context = contexts.known;
+    if (!state) return {};
+    const tokens = count(state);
+    const model = context && modelsFor({ directives: {} }, state.settings, context)[0];
+    return {
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(context && model ? { window: parts.contextWindow(model, context.config) } : {}),
+    };
+  }
+  /** The model of the next run. Undefined: the gateway does not say now. */
+  async present(): Promise<ModelRef | undefined> {
+    const { contexts, state } = this.#ports;
+    const own = state()?.settings.model;
+    if (own !== undefined) return own;
+    const context = await contexts.current().catch(() => contexts.known);
+    return context && modelsFor({ directives: {} }, {}, context)[0];
+  }
+  /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
+  async problem({ provider }: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {
+    const { contexts, parts, state } = this.#ports;
+    const isNew = state() === undefined && identity !== undefined;
+    const asked = isNew ? parts.gateway.runContext(identity.key, undefined) : contexts.current();
+    const context = (await asked.catch(() => null)) ?? contexts.known;
+    return context && providerProblem(provider, context.config);
+  }
+  /** `identity` counts before the first message. Rejects when the gateway does not answer. */
+  async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {
+    const { contexts, messages, parts, wall } = this.#ports;
+    const isNew = this.#ports.state() === undefined;
+    const context = isNew ? await parts.gateway.runContext(identity.key, undefined) : await contexts.current();
+    if (!context) throw new Error("the gateway answered `unchanged` to a first request");
+    const state = this.#ports.state();
+    const { prompts, native } = parts;
+    return promptView({
+      identity: state?.identity ?? identity,
+      state,
+      messages: state ? messages() : [],
+      context,
+      prompts,
+      native,
+      now: wall(),
+      sha256,
+    });
+  }
+}
