@@ -1,7 +1,7 @@
 /** Jobs with the built program and a real gateway: a reminder arrives once, also when the gateway was killed or not running at its time. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { DEFAULT_SESSION, type FakeModel, Machine, startFakeModel, until } from "./support.ts";
+import { describe, it } from "node:test";
+import { DEFAULT_SESSION, type FakeModel, Machine, until, withModel } from "./support.ts";
 
 interface Run {
   readonly jobId: string;
@@ -35,14 +35,8 @@ describe("jobs", () => {
     return JSON.stringify(events.map(({ payload }) => payload.text ?? payload));
   };
 
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
 
   it("[SC9] a job is added with its next times, listed, paused and removed", async () => {

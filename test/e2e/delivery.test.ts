@@ -2,33 +2,29 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import {
   type Chat,
   DEFAULT_SESSION,
   type FakeModel,
   Machine,
   type NodeProcess,
-  startFakeModel,
   textOf,
   transcript,
   until,
   processesWith,
+  withModel,
 } from "./support.ts";
 
 describe("delivery", () => {
   const machine = new Machine();
   let fake: FakeModel;
   let node: NodeProcess;
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-    node = await machine.node("box");
+  withModel(machine, (model) => {
+    fake = model;
   });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  before(async () => {
+    node = await machine.node("box");
   });
 
   it("[C4] text streams as the model produces it, and the final text is complete", async () => {

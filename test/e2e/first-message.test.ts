@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type FakeModel, isOnline, Machine, type NodeProcess, startFakeModel, transcript, until } from "./support.ts";
+import { type FakeModel, isOnline, Machine, type NodeProcess, startFakeModel, transcript, until, withModel } from "./support.ts";
 
 describe("the first message", () => {
   const machine = new Machine();
@@ -146,14 +146,8 @@ describe("the first message", () => {
 describe("[Q5] [P5.2] the size of the prompt", () => {
   const machine = new Machine();
   let fake: FakeModel;
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
   interface Request {
     readonly messages: readonly { readonly role: string; readonly content: unknown }[];

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, type NodeProcess, type Ran, startFakeModel, until } from "./support.ts";
+import { before, describe, it } from "node:test";
+import { type FakeModel, Machine, type NodeProcess, type Ran, until, withModel } from "./support.ts";
 
 interface Waiting {
   readonly code: string;
@@ -57,18 +57,14 @@ describe("what the owner allowed, and what others wrote", () => {
     });
   };
 
+  withModel(machine, (model) => {
+    fake = model;
+  });
   before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
     await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "ask" }));
     node = await machine.node("laptop");
     const shown = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace]);
     tier = (JSON.parse(shown.stdout) as { tier: string | null }).tier ?? undefined;
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
   });
 
   it("[GR1] [GR2] [GR5] [GR6] an answer for the conversation holds for the same command there, and until it is revoked", async () => {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, type NodeProcess, startFakeModel, until } from "./support.ts";
+import { before, describe, it } from "node:test";
+import { type FakeModel, Machine, type NodeProcess, until, withModel } from "./support.ts";
 
 const MAIN = "agent:main:main";
 interface State {
@@ -41,14 +41,8 @@ describe("heartbeats", () => {
       500,
     );
 
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
 
   it("[HB1] [HB3] [HB8] is switched on, and asks no model while HEARTBEAT.md has no task", async () => {
@@ -114,18 +108,14 @@ describe("conditions that a machine answers", () => {
     return JSON.stringify(fake.requests[before]);
   };
 
+  withModel(machine, (model) => {
+    fake = model;
+  });
   before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
     node = await machine.node("laptop");
     const shown = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace]);
     hasSandbox = (JSON.parse(shown.stdout) as { tier: string | null }).tier !== null;
     await machine.ok("heartbeat", "on", "--every", "1m", "--prompt", "say HEARTBEAT_OK", "--target", "none");
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
   });
 
   it("[HB10] an exec condition that becomes true wakes the model at the next beat, and not before", async (test) => {

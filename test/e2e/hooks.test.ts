@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel, until } from "./support.ts";
+import { describe, it } from "node:test";
+import { type FakeModel, Machine, until, withModel } from "./support.ts";
 
 interface Shown {
   readonly hook: { readonly accepted: number; readonly refused: number; readonly waiting: number };
@@ -30,14 +30,8 @@ describe("hooks", () => {
   const ended = (name: string, count: number): Promise<unknown> =>
     until("the runs end", async () => (await show(name)).deliveries.filter(({ status }) => status === "ok").length >= count, 60_000, 500);
 
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
 
   it("[HK1] [HK6] [HK7] a hook is added, and its secret, address and what to enter at GitHub are shown once", async () => {

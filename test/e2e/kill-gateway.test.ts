@@ -3,32 +3,17 @@
  * (K1 to K9, K21 to K24). Each cell has its own session and is judged by the oracle in kill-support.ts.
  */
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { LIMITS } from "../../protocol/gen/limits.ts";
-import { callsThenTells, delays, Rig, says, type ScriptedNode, spin } from "./kill-support.ts";
+import { callsThenTells, delays, type Rig, says, type ScriptedNode, spin, withRig } from "./kill-support.ts";
 import { textOf, until } from "./support.ts";
 
 describe("the gateway, killed", () => {
   let rig: Rig;
   let node: ScriptedNode;
-  before(async () => {
-    rig = await Rig.start();
-    node = await rig.node({ id: "box", ledger: true });
-  });
-  after(async () => {
-    await rig.end();
-  });
-  beforeEach(async () => {
-    await rig.calm();
-  });
-  afterEach(() => {
-    rig.checkLog();
-    node.at = {};
-    assert.deepEqual(
-      node.starts().filter((starts) => starts > 1),
-      [],
-      "no call was started twice",
-    );
+  withRig((started, scripted) => {
+    rig = started;
+    node = scripted;
   });
 
   describe("around chat.send", () => {

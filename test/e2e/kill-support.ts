@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { after, afterEach, before, beforeEach } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type CellModel, startCellModel, tag } from "./kill-model.ts";
 import { type NodeOptions, ScriptedNode } from "./kill-node.ts";
@@ -365,3 +366,29 @@ export class Cell {
 /** The texts of tool results as the model received them. */
 export const resultTexts = (messages: readonly LogMessage[]): string[] =>
   messages.filter(({ role }) => role === "toolResult").map(({ content }) => contentText(content));
+
+/** For the tests of one `describe`: a rig with a node that has a ledger; after each test, no call was started twice. */
+export function withRig(take: (rig: Rig, node: ScriptedNode) => void): void {
+  let rig: Rig;
+  let node: ScriptedNode;
+  before(async () => {
+    rig = await Rig.start();
+    node = await rig.node({ id: "box", ledger: true });
+    take(rig, node);
+  });
+  after(async () => {
+    await rig.end();
+  });
+  beforeEach(async () => {
+    await rig.calm();
+  });
+  afterEach(() => {
+    rig.checkLog();
+    node.at = {};
+    assert.deepEqual(
+      node.starts().filter((starts) => starts > 1),
+      [],
+      "no call was started twice",
+    );
+  });
+}

@@ -5,32 +5,17 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { type Call, callsThenTells, delays, resultTexts, Rig, type ScriptedNode, spin } from "./kill-support.ts";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { type Call, callsThenTells, delays, resultTexts, Rig, type ScriptedNode, spin, withRig } from "./kill-support.ts";
 import type { Stage } from "./kill-node.ts";
 import { until } from "./support.ts";
 
 describe("a call on a node with a ledger", () => {
   let rig: Rig;
   let node: ScriptedNode;
-  before(async () => {
-    rig = await Rig.start();
-    node = await rig.node({ id: "box", ledger: true });
-  });
-  after(async () => {
-    await rig.end();
-  });
-  beforeEach(async () => {
-    await rig.calm();
-  });
-  afterEach(() => {
-    rig.checkLog();
-    node.at = {};
-    assert.deepEqual(
-      node.starts().filter((starts) => starts > 1),
-      [],
-      "no call was started twice",
-    );
+  withRig((started, scripted) => {
+    rig = started;
+    node = scripted;
   });
   const once = (cell: { name: string }, stage: Stage, then: (call: Call) => unknown): void => {
     node.at = {

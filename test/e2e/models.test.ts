@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel, textOf, transcript } from "./support.ts";
+import { type FakeModel, Machine, startFakeModel, textOf, transcript, withModel } from "./support.ts";
 import type { Script } from "../fakes/fake-model.ts";
 
 for (const wire of ["openai", "anthropic"] as const) {
@@ -90,14 +90,8 @@ for (const wire of ["openai", "anthropic"] as const) {
 describe("fallbacks", () => {
   const machine = new Machine();
   let fake: FakeModel;
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
 
   it("[R2] [W4] after four tries the next model is asked; with none left the user is told", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, type Ran, startFakeModel } from "./support.ts";
+import { Machine, type Ran, withModel } from "./support.ts";
 
 const CANARY = "canary-of-an-edit-77d1c0aa";
 
@@ -121,7 +121,6 @@ describe("deletions", () => {
 
 describe("gsv memory review", () => {
   const machine = new Machine();
-  let fake: FakeModel;
   interface Waiting {
     readonly memories: readonly { readonly id: string; readonly path: string; readonly label: string; readonly diff: string }[];
   }
@@ -137,15 +136,7 @@ describe("gsv memory review", () => {
     return (await waiting()).find(({ diff }) => diff.includes(text.trim()))?.id ?? assert.fail(`${text} does not wait:\n${chat.stdout}`);
   }
 
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
-  });
+  withModel(machine);
 
   it("[TA12] [TA13] [TA15] shows what waits with its source; what is kept is the agent's, what is dropped is gone, also after a restart", async () => {
     assert.match((await machine.gsv(["memory", "review"])).stderr, /No memory waits for you\./);

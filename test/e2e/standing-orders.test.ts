@@ -1,8 +1,8 @@
 /** What the owner wants always: it stays when the conversation in which it was said is gone, and no one else can add to it. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel } from "./support.ts";
+import { before, describe, it } from "node:test";
+import { type FakeModel, Machine, withModel } from "./support.ts";
 
 const HEADING = "## Standing orders\n";
 const ORDER = "- Answer in metric units.";
@@ -12,18 +12,14 @@ const edit = (line: string): string =>
 describe("[Q6] standing orders", () => {
   const machine = new Machine();
   let fake: FakeModel;
+  withModel(machine, (model) => {
+    fake = model;
+  });
   before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
     // The product's own default: the harness allows everything.
     await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "auto" }));
     await machine.ok("chat", "hello");
     await machine.ok("workspace", "rm", "BOOTSTRAP.md");
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
   });
   const newest = (): readonly { readonly role: string; readonly content: unknown }[] =>
     (fake.requests.at(-1)?.body["messages"] ?? assert.fail("the model was not asked")) as { role: string; content: unknown }[];

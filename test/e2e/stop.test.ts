@@ -1,19 +1,13 @@
 /** Stopping everything, from outside: the built program, kills of the runtime in between. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel, textOf, until } from "./support.ts";
+import { describe, it } from "node:test";
+import { type FakeModel, Machine, textOf, until, withModel } from "./support.ts";
 
 describe("everything is stopped", () => {
   const machine = new Machine();
   let fake: FakeModel;
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  withModel(machine, (model) => {
+    fake = model;
   });
 
   it("[ST1] [ST2] [ST3] [ST5] [P14] a stop survives SIGKILL: no run starts, messages wait, and a resume answers them in order", async () => {

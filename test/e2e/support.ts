@@ -1,40 +1,26 @@
 /**
  * Shared parts of the end-to-end tests: the built `gsv` program with its own home, a gateway on a free port, nodes as processes, a fake
- * model, and a raw client that speaks the wire without any product code. Waits for conditions, never for time.
+ * model, and the raw client of client.ts. Waits for conditions, never for time.
  *
  * `GSV_BIN` and `GSV_RUNTIME_DIR` name the build to test; the defaults are `target/release/gsv` and `dist/runtime`.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { after, before } from "node:test";
 import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
+import { type Json, type ConnectOptions, Client } from "./client.ts";
+import { DEADLINE_MS, until, within } from "./waiting.ts";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 export const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
 /** What `gsv up` runs. */
 export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
-export const DEFAULT_SESSION = "agent:main:cli:dm:main";
-/** Longer than any step takes on a slow machine with a cold disk; a test that reaches it has failed. */
-const DEADLINE_MS = 40_000;
-
-export type Json = Record<string, unknown>;
-
-/** Looks every `everyMs`: short for files and processes, longer for requests to the gateway, which limits their rate. */
-export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = DEADLINE_MS, everyMs = 10): Promise<NonNullable<T>> {
-  const deadline = Date.now() + deadlineMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== null && found !== false) return found;
-    if (Date.now() > deadline) throw new Error(`${what}: not true within ${deadlineMs} ms`);
-    await new Promise((wake) => setTimeout(wake, everyMs));
-  }
-}
 /** Processes with this text in their command line, the oldest first; also those in a sandbox, which know themselves by other numbers. */
 export const processesWith = (text: string): number[] =>
   readdirSync("/proc")
@@ -49,14 +35,6 @@ export const processesWith = (text: string): number[] =>
         return false;
       }
     });
-function within<T>(what: () => string, promise: Promise<T>, deadlineMs = DEADLINE_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what()} (waited ${deadlineMs} ms)`)), deadlineMs);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
 /**
  * Below the ports that the system gives to outgoing connections: there, a client that dials a gateway which is down could be given the
  * gateway's own port, connect to itself and keep the port.
@@ -267,199 +245,31 @@ export function isOnline(list: Json, id: string): boolean {
   return nodes.some(({ nodeId, online }) => nodeId === id && online);
 }
 
-// ---------------------------------------------------------------- the wire
-
-export interface ConnectOptions {
-  readonly token?: string;
-  readonly id?: string;
-  /** Merged over the `connect` params. */
-  readonly params?: Json;
-}
-export class WireError extends Error {
-  readonly code: number;
-  readonly reason: string | undefined;
-  constructor(error: { code: number; reason?: string; message: string }) {
-    super(`${error.reason ?? ""} ${error.code}: ${error.message}`);
-    this.code = error.code;
-    this.reason = error.reason;
-  }
-}
-export interface WireEvent {
-  readonly event: string;
-  readonly seq?: number;
-  readonly payload: Json;
-}
-/** A `chat` event's payload. */
-export interface Chat {
-  readonly runId?: string;
-  readonly sessionKey: string;
-  readonly state: "delta" | "partial" | "tool" | "status" | "paused" | "final" | "error" | "aborted";
-  readonly text?: string;
-  readonly message?: { readonly role: string; readonly content: readonly { type: string; text?: string }[] };
-  readonly error?: string;
-  readonly reason?: string;
-  readonly sessionSeq?: number;
-  readonly step?: number;
-  readonly attempt?: number;
-  readonly offset?: number;
-  readonly tool?: {
-    readonly callId: string;
-    readonly name: string;
-    readonly phase: "started" | "ended";
-    readonly outcome?: string;
-    readonly preview?: string;
-  };
-}
-const ENDS = new Set(["final", "error", "aborted"]);
-export const textOf = (chat: Chat): string => (chat.message?.content ?? []).map((block) => block.text ?? "").join("");
-
-/** A WebSocket and JSON, nothing else: what any program could write from the contract's documents. */
-export class Client {
-  readonly events: WireEvent[] = [];
-  /** Set when the socket has closed. */
-  closed: { code: number; reason: string } | undefined;
-  readonly #socket: WebSocket;
-  readonly #pending = new Map<string, { resolve: (payload: Json) => void; reject: (error: Error) => void }>();
-  #watchers: (() => void)[] = [];
-  #ids = 0;
-
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    socket.addEventListener("message", ({ data }) => this.#take(String(data)));
-    socket.addEventListener("close", ({ code, reason }) => {
-      this.closed = { code, reason };
-      for (const { reject } of this.#pending.values()) reject(new Error(`the socket closed: ${code} ${reason}`));
-      this.#pending.clear();
-      this.#wake();
-    });
-    socket.addEventListener("error", () => undefined);
-  }
-
-  /** An open socket before its first frame. */
-  static async open(url: string): Promise<Client> {
-    const socket = new WebSocket(url);
-    const client = new Client(socket);
-    await within(
-      () => `${url} did not open`,
-      new Promise<void>((opened, failed) => {
-        socket.addEventListener("open", () => opened());
-        socket.addEventListener("error", () => failed(new Error(`${url} could not be opened`)));
-      }),
-    );
-    return client;
-  }
-
-  static async connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-    const client = await Client.open(url);
-    const id = options.id ?? `e2e-${randomUUID()}`;
-    await client.call("connect", {
-      minProtocol: 1,
-      maxProtocol: 1,
-      client: { id, version: "0.0.1", platform: "test", mode: "client" },
-      fingerprint: "e2e",
-      ...(options.token === undefined ? {} : { auth: { token: options.token } }),
-      ...options.params,
-    });
-    return client;
-  }
-
-  #take(data: string): void {
-    if (data === "pong") return;
-    const frame = JSON.parse(data) as Json & { type: string };
-    if (frame.type === "res") {
-      const waiting = this.#pending.get(String(frame["id"]));
-      this.#pending.delete(String(frame["id"]));
-      if (frame["ok"] === true) waiting?.resolve((frame["payload"] ?? {}) as Json);
-      else waiting?.reject(new WireError(frame["error"] as { code: number; reason?: string; message: string }));
-    } else if (frame.type === "evt") {
-      this.events.push({
-        event: String(frame["event"]),
-        payload: (frame["payload"] ?? {}) as Json,
-        ...(typeof frame["seq"] === "number" ? { seq: frame["seq"] } : {}),
-      });
-    }
-    this.#wake();
-  }
-  #wake(): void {
-    const watchers = this.#watchers;
-    this.#watchers = [];
-    for (const wake of watchers) wake();
-  }
-
-  sendRaw(text: string | Uint8Array<ArrayBuffer>): void {
-    this.#socket.send(text);
-  }
-  async call(method: string, params?: Json): Promise<Json> {
-    const id = `r${++this.#ids}`;
-    const answered = new Promise<Json>((resolve, reject) => this.#pending.set(id, { resolve, reject }));
-    answered.catch(() => undefined);
-    this.#socket.send(JSON.stringify({ type: "req", id, method, ...(params === undefined ? {} : { params }) }));
-    return within(() => `${method} was not answered`, answered);
-  }
-
-  /** The first event, past or future, for which `pick` gives a value. */
-  async waitFor<T>(what: string, pick: (event: WireEvent) => T | undefined | false, deadlineMs = DEADLINE_MS): Promise<T> {
-    let next = 0;
-    const deadline = Date.now() + deadlineMs;
-    for (;;) {
-      for (; next < this.events.length; next++) {
-        const event = this.events[next];
-        const found = event === undefined ? undefined : pick(event);
-        if (found !== undefined && found !== false) return found;
-      }
-      const seen = (): string =>
-        `${what}: no such event. Seen: ${JSON.stringify(this.events.slice(-12))}${this.closed === undefined ? "" : ` closed ${this.closed.code} ${this.closed.reason}`}`;
-      if (this.closed !== undefined) throw new Error(seen());
-      await within(seen, new Promise<void>((wake) => this.#watchers.push(wake)), Math.max(1, deadline - Date.now()));
-    }
-  }
-  async untilClosed(): Promise<{ code: number; reason: string }> {
-    for (;;) {
-      if (this.closed !== undefined) return this.closed;
-      await within(() => "the socket did not close", new Promise<void>((wake) => this.#watchers.push(wake)));
-    }
-  }
-
-  chats(runId?: string): Chat[] {
-    return this.events
-      .filter(({ event }) => event === "chat")
-      .map(({ payload }) => payload as unknown as Chat)
-      .filter((chat) => runId === undefined || chat.runId === runId);
-  }
-  waitForChat(what: string, pick: (chat: Chat) => boolean): Promise<Chat> {
-    return this.waitFor(what, ({ event, payload }) => {
-      const chat = payload as unknown as Chat;
-      return event === "chat" && pick(chat) ? chat : undefined;
-    });
-  }
-  /** Sends a message; resolves with the run's id. */
-  async say(message: string, more: Json = {}): Promise<string> {
-    const result = await this.call("chat.send", {
-      sessionKey: DEFAULT_SESSION,
-      message,
-      messageId: randomUUID(),
-      runId: randomUUID(),
-      ...more,
-    });
-    assert.equal(result["status"], "started", JSON.stringify(result));
-    return String(result["runId"]);
-  }
-  ending(runId: string): Promise<Chat> {
-    return this.waitForChat(`the end of run ${runId}`, (chat) => chat.runId === runId && ENDS.has(chat.state));
-  }
-  async ask(message: string, more: Json = {}): Promise<Chat> {
-    return this.ending(await this.say(message, more));
-  }
-
-  close(): void {
-    this.#socket.close();
-  }
+/** For the tests of one `describe`: the machine's gateway is up and asks a fake model, which `take` gets. Both end after the tests. */
+export function withModel(machine: Machine, take: (model: FakeModel) => void = () => undefined): void {
+  let model: FakeModel | undefined;
+  before(async () => {
+    model = await startFakeModel();
+    take(model);
+    await machine.up();
+    await machine.useModel(model);
+  });
+  after(async () => {
+    await machine.end();
+    await model?.close();
+  });
 }
 
-/** The messages of a session as the model sees them. */
-export async function transcript(client: Client, sessionKey = DEFAULT_SESSION): Promise<{ role: string; content: unknown }[]> {
-  const preview = await client.call("session.preview", { sessionKey, limit: 200 });
-  return preview["messages"] as { role: string; content: unknown }[];
-}
-
+export {
+  type Chat,
+  Client,
+  type ConnectOptions,
+  DEFAULT_SESSION,
+  type Json,
+  textOf,
+  transcript,
+  WireError,
+  type WireEvent,
+} from "./client.ts";
+export { until } from "./waiting.ts";
 export { type FakeModel, startFakeModel };

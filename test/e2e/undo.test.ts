@@ -1,8 +1,8 @@
 /** Undo, from outside: the built program, a real gateway and a real node, each of which is killed in the middle. */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
-import { type Client, type FakeModel, Machine, type NodeProcess, startFakeModel, until } from "./support.ts";
+import { before, describe, it } from "node:test";
+import { type Client, type FakeModel, Machine, type NodeProcess, until, withModel } from "./support.ts";
 
 const CALLS_PER_STEP = 32;
 type Call = { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
@@ -11,15 +11,11 @@ describe("undo of a run", () => {
   const machine = new Machine();
   let fake: FakeModel;
   let node: NodeProcess;
-  before(async () => {
-    fake = await startFakeModel();
-    await machine.up();
-    await machine.useModel(fake);
-    node = await machine.node("laptop");
+  withModel(machine, (model) => {
+    fake = model;
   });
-  after(async () => {
-    await machine.end();
-    await fake.close();
+  before(async () => {
+    node = await machine.node("laptop");
   });
 
   /** Undefined: there is no such file. */
