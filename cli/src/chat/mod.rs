@@ -17,6 +17,7 @@ pub mod live;
 pub mod outcomes;
 mod picked;
 pub mod prompt;
+pub mod running;
 pub mod said;
 pub mod seen;
 pub mod stable;

@@ -1,7 +1,5 @@
 //! `gsv doctor`: checks this machine and the gateway, and says how to fix each problem. Changes nothing.
 
-use std::time::Duration;
-
 use gsv_protocol::methods::{
     ConfigGet, HookList, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
 };
@@ -16,29 +14,20 @@ use super::channel_account::{self, Standing};
 use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
+use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
 use super::local::Local;
-use super::node::{last_workspace, private_folders, sandbox_settings, start_words};
+use super::node::start_words;
 use super::notifications;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
-use crate::embedded::bootstrap::Bootstrap;
-use crate::embedded::health;
 use crate::embedded::layout::Layout;
-use crate::embedded::runtime::Runtime;
-use crate::embedded::sealing_key::{self, SealingKeys};
+use crate::embedded::sealing_key;
 use crate::embedded::up::is_loopback;
-use crate::exit::{OrFail, Outcome};
-use crate::node_policy::NodePolicy;
-use crate::paths;
+use crate::exit::Outcome;
 use crate::units::{duration, now_ms};
-use gsv_node::sandbox::{Profile, Tier, describe, examine};
 
-const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
-/// Without a sandbox nothing but the user's rights stands between a command and the owner's token.
-const UNCONFINED: &str = "the agent's commands on this machine can do what you can, with your token too";
-const OTHER_USER: &str = "Run the node as another user: make it a token with `gsv token create --scope node --node NAME`, and as that user run `gsv node --id NAME` with GSV_URL and GSV_TOKEN set.";
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 /// `offline`: the model is not called, which costs a few tokens.
@@ -67,119 +56,6 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
         None => {}
     }
     report.finish()
-}
-
-fn check_config(report: &mut Report) -> Option<Config> {
-    match Config::load() {
-        Ok(config) => {
-            report.ok("config", format!("{} is private and valid", config.file().display()));
-            Some(config)
-        }
-        Err(failure) => {
-            report.failure("config", failure);
-            None
-        }
-    }
-}
-
-/// What the agent's commands may do on this machine, when it was ever a node.
-fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Config>) {
-    const NAME: &str = "sandbox";
-    if !layout.home.join("node").is_dir() {
-        return;
-    }
-    let settings = NodePolicy::load().and_then(|policy| sandbox_settings(policy, &super::node_sandbox::test_folder()));
-    let settings = match settings {
-        Ok(settings) => settings,
-        Err(failure) => return report.failure(NAME, failure),
-    };
-    if settings.profile == Profile::Off {
-        return report.warn(
-            NAME,
-            format!("off: {UNCONFINED}"),
-            format!("Set `sandbox = \"workspace\"` in node.toml. Or: {OTHER_USER}"),
-        );
-    }
-    // As the node asks: another folder may have another answer. The test's own one is in no private folder.
-    let own_workspace = settings.own.with_extension("work");
-    let workspace = last_workspace(&layout.home, config).unwrap_or_else(|| own_workspace.clone());
-    let made = std::fs::create_dir_all(&workspace).or_fail(
-        format_args!("make the folder {}", workspace.display()),
-        "Check its permissions.",
-    );
-    let tested = made.and_then(|()| private_folders());
-    let tested = tested.map(|private| examine(&settings, &workspace, &private, &Tier::ALL));
-    for own in [&settings.own, &own_workspace] {
-        let _ = std::fs::remove_dir_all(own);
-    }
-    let (level, problem) = match tested {
-        Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
-        Ok(Err(error)) => (None, error.to_string()),
-        Err(failure) => return report.failure(NAME, failure),
-    };
-    match level {
-        Some(level) => report.ok(NAME, describe(&level)),
-        None if settings.is_named => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
-        None => report.warn(
-            NAME,
-            format!("none, so you are asked about each command of the agent; {UNCONFINED}: {problem}"),
-            format!("`gsv node sandbox` shows what is missing. {OTHER_USER}"),
-        ),
-    }
-}
-
-/// Checks the gateway of this machine. True: none was started here.
-async fn check_local(report: &mut Report, layout: &Layout) -> bool {
-    if layout.exists() {
-        match check_folders(layout) {
-            Ok(()) => report.ok("disk", format!("{} is private and writable", layout.home.display())),
-            Err(failure) => report.failure("disk", failure),
-        }
-        if let Err(failure) = Bootstrap::read(&layout.bootstrap()) {
-            report.failure("bootstrap", failure);
-        }
-        if let Err(failure) = SealingKeys::read() {
-            report.failure("secrets", failure);
-        }
-    }
-    match Runtime::find(layout) {
-        Ok(runtime) => {
-            let found = format!("{} in {}", runtime.manifest.version, runtime.dir.display());
-            report.ok("runtime", found);
-        }
-        Err(failure) => report.failure("runtime", failure),
-    }
-    let log = layout.log();
-    let local = Local::look(layout);
-    match &local {
-        Local::Running(state) => match health::check(state.port, HEALTH_PATIENCE).await {
-            Ok(_) => report.ok("gateway", format!("running on port {}, healthy", state.port)),
-            Err(problem) => {
-                let found = format!("running on port {}, but {problem}", state.port);
-                let next = format!("Read the log {}, then run `gsv down && gsv up`.", log.display());
-                report.fail("gateway", found, next);
-            }
-        },
-        Local::Stopped => report.warn("gateway", "not running on this machine", "Start it with `gsv up`."),
-        Local::GaveUp(_) | Local::Orphaned(_) | Local::Unknown => {
-            report.fail("gateway", local.words(), format!("The log is {}.", log.display()));
-        }
-    }
-    matches!(local, Local::Stopped)
-}
-
-/// Writes and removes a small file, which is the only reliable test.
-fn check_folders(layout: &Layout) -> Outcome {
-    for dir in [&layout.home, &layout.gateway(), &layout.workspace()] {
-        paths::ensure_private_dir(dir)?;
-    }
-    let probe = layout.gateway().join(format!(".doctor-{}", std::process::id()));
-    paths::write_private_file(&probe, b"probe")
-        .and_then(|()| std::fs::remove_file(&probe))
-        .or_fail(
-            format_args!("write in {}", layout.gateway().display()),
-            "Check the free space (`df -h`) and the permissions.",
-        )
 }
 
 async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, offline: bool) {

@@ -10,25 +10,19 @@ use std::sync::Arc;
 use gsv_link::{AddressProvider, LinkError};
 use gsv_node::sandbox::{Profile, Program, SandboxSettings};
 use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
-use gsv_protocol::NoParams;
-use gsv_protocol::methods::{TokensCreate, TokensList};
-use gsv_protocol::types::{TokenKind, TokensCreateParams, TokensCreateResult};
-use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
 use super::local::Local;
+use super::node_token::{Tokens, get_token, kind_of};
 use crate::args::Node;
 use crate::clean::clean;
-use crate::client::{Account, find_url, present_url};
+use crate::client::{find_url, present_url};
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::layout::Layout;
-use crate::embedded::up::is_loopback;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::node_policy::NodePolicy;
 use crate::output::{Output, Style};
-use crate::units::now_ms;
-use crate::width::cut;
 use crate::{paths, private_file};
 
 /// The first argument of the process that supervises one command of the agent; see `main`.
@@ -161,12 +155,6 @@ fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Opti
     })
 }
 
-fn get_token(id: &str) -> String {
-    format!(
-        "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
-    )
-}
-
 fn fatal(error: &NodeError) -> Failure {
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
@@ -277,139 +265,4 @@ pub fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
     } else {
         Err(Failure::usage(format!("{} is not a folder.", dir.display()), next))
     }
-}
-
-/// The kind of a token, which is part of it. Tokens of other gateways have no kind.
-fn kind_of(token: &str) -> Option<&str> {
-    token.strip_prefix("gsv_")?.split_once('_').map(|(kind, _)| kind)
-}
-
-/// The token of one node. The machine's first node has it in the local config, every other one in a file of its own.
-struct Tokens<'a> {
-    id: &'a str,
-    url: &'a str,
-    config: &'a mut Config,
-    /// The local config is for this gateway, or for none yet.
-    is_ours: bool,
-    file: PathBuf,
-}
-
-/// `token.json`.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    url: String,
-    token: String,
-}
-
-impl Tokens<'_> {
-    /// The node's own token: given, stored, or created now with an admin token.
-    async fn find(&mut self, context: &Context) -> Outcome<String> {
-        let given = context.global.token.clone().filter(|token| !token.is_empty());
-        if let Some(token) = &given {
-            Key::Token.check(token)?;
-            if kind_of(token) != Some("admin") {
-                return Ok(token.clone());
-            }
-        }
-        let stored = self.stored().filter(|_| given.is_none());
-        let known = || {
-            self.config
-                .get(Key::Token)
-                .filter(|token| kind_of(token) == Some("admin"))
-        };
-        let admin = given.or_else(|| known().map(str::to_owned));
-        let admin = admin.map(|token| Account {
-            url: self.url.to_owned(),
-            token,
-        });
-        match (stored, admin) {
-            (Some(stored), None) => Ok(stored),
-            (Some(stored), Some(admin)) if !is_void(&admin, &stored).await => Ok(stored),
-            (stored, Some(admin)) => {
-                if stored.is_some() {
-                    context
-                        .out
-                        .aside("the stored node token is no longer valid; creating another");
-                }
-                self.create(context, &admin).await
-            }
-            (None, None) => Err(self.missing()),
-        }
-    }
-
-    fn missing(&self) -> Failure {
-        let id = self.id;
-        Failure::new(
-            Exit::Auth,
-            format!("There is no token for the node `{id}`."),
-            get_token(id),
-        )
-    }
-
-    /// Whether the local config has, or will have, the token of this node.
-    fn is_in_config(&self) -> bool {
-        self.is_ours && self.config.get(Key::NodeId).is_none_or(|first| first == self.id)
-    }
-
-    fn stored(&self) -> Option<String> {
-        if self.is_ours && self.config.get(Key::NodeId) == Some(self.id) {
-            return self.config.get(Key::NodeToken).map(str::to_owned);
-        }
-        let text = private_file::read_private(&self.file, "").ok()??;
-        let stored: Stored = serde_json::from_str(&text).ok()?;
-        // The gateway of this machine may have moved to another port.
-        let is_same = stored.url == self.url || (is_loopback(&stored.url) && is_loopback(self.url));
-        is_same.then_some(stored.token)
-    }
-
-    async fn create(&mut self, context: &Context, admin: &Account) -> Outcome<String> {
-        let host = rustix::system::uname();
-        let label = clean(&format!("gsv node on {}", host.nodename().to_string_lossy()));
-        let params = TokensCreateParams {
-            kind: TokenKind::Node,
-            node_id: Some(self.id.to_owned()),
-            channel: None,
-            account_id: None,
-            label: Some(cut(&label, 100)),
-            expires_in_ms: None,
-        };
-        let client = admin.connect().await?;
-        let TokensCreateResult { token, .. } = client.call::<TokensCreate>(params).await?;
-        client.close().await;
-        if self.is_in_config() {
-            if self.config.get(Key::Url).is_none() {
-                self.config.set(Key::Url, self.url)?;
-            }
-            self.config.set(Key::NodeId, self.id)?;
-            self.config.set(Key::NodeToken, &token)?;
-            self.config.save()?;
-        } else {
-            let stored = Stored {
-                url: self.url.to_owned(),
-                token: token.clone(),
-            };
-            private_file::write(&self.file, serde_json::to_string_pretty(&stored).unwrap_or_default())?;
-        }
-        context
-            .out
-            .aside(&format!("created a token for the node {} and stored it", self.id));
-        Ok(token)
-    }
-}
-
-/// Whether the gateway says that a token is revoked, expired or unknown. If it can't be asked, the node tries the token.
-async fn is_void(admin: &Account, token: &str) -> bool {
-    let Some(id) = token.split('_').nth(2) else {
-        return false;
-    };
-    let Ok(client) = admin.connect().await else {
-        return false;
-    };
-    let listed = client.call::<TokensList>(NoParams {}).await;
-    client.close().await;
-    let now = now_ms();
-    listed.is_ok_and(|listed| {
-        let found = listed.tokens.iter().find(|entry| entry.token_id.as_str() == id);
-        found.is_none_or(|entry| entry.revoked_at.is_some() || entry.expires_at.is_some_and(|at| at <= now))
-    })
 }
