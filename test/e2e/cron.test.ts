@@ -10,6 +10,14 @@ interface Run {
   readonly summary?: string;
 }
 
+interface Listed {
+  readonly nodes: readonly {
+    readonly nodeId: string;
+    readonly online: boolean;
+    readonly waiting?: readonly { readonly sessionKey: string; readonly since: number; readonly until: number }[];
+  }[];
+}
+
 describe("jobs", () => {
   const machine = new Machine();
   let fake: FakeModel;
@@ -74,6 +82,54 @@ describe("jobs", () => {
     const text = await shown();
     assert.equal(text.split('The job \\"Tick\\" says').length - 1, 1, text);
     assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("tick-tock-once")).length, 1);
+  });
+
+  it("[OM1] a task waits for a machine that is away as long as --wait says, and its list shows it", async () => {
+    const waits = async (): Promise<readonly { readonly sessionKey: string; readonly since: number; readonly until: number }[]> => {
+      const client = await machine.client();
+      const { nodes } = (await client.call("nodes.list")) as unknown as Listed;
+      client.close();
+      const box = nodes.find(({ nodeId }) => nodeId === "box");
+      return box?.online === false ? (box.waiting ?? []) : [];
+    };
+    const add = async (name: string, wait: string): Promise<string> => {
+      const words = ["cron", "add", 'call box__Bash {"command":"true"}', "--cron", "0 3 1 1 *", "--name", name, "--wait", wait, "--quiet"];
+      const { stderr } = await machine.gsv(words);
+      const [, id = ""] = /(\S+) is added/.exec(stderr) ?? [];
+      return id;
+    };
+    const node = await machine.node("box");
+    await node.kill();
+    await until("the machine is away", async () => {
+      const client = await machine.client();
+      const { nodes } = (await client.call("nodes.list")) as unknown as Listed;
+      client.close();
+      return nodes.some(({ nodeId, online }) => nodeId === "box" && !online);
+    });
+    const never = await add("Never", "0s");
+    assert.match(await machine.ok("cron", "show", never), /waits\s+not for a machine that is away/);
+    const before = fake.requests.length;
+    await machine.ok("cron", "run", never);
+    await until(
+      "the run ends",
+      async () => (await runs()).some(({ jobId, status }) => jobId === never && status === "ok") || undefined,
+      60_000,
+      300,
+    );
+    assert.match(JSON.stringify(fake.requests.slice(before)), /box is not connected/);
+    assert.deepEqual(await waits(), []);
+    const long = await add("Long", "3h");
+    assert.match(await machine.ok("cron", "show", long), /waits\s+3 h for a machine that is away/);
+    assert.match(await machine.ok("cron", "list"), /waits 3 h for a machine that is away\s+Long/);
+    await machine.ok("cron", "run", long);
+    const [wait] = await until("the call waits", async () => {
+      const found = await waits();
+      return found.length > 0 ? found : undefined;
+    });
+    assert.ok(wait !== undefined && wait.sessionKey.includes(long));
+    assert.equal(wait.until - wait.since, 3 * 3_600_000);
+    await machine.ok("stop", wait.sessionKey);
+    for (const id of [never, long]) await machine.ok("cron", "remove", id);
   });
 
   it("[SC4] a reminder whose time came while the gateway was down arrives when it is back, and says that it is late", async () => {

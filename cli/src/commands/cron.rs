@@ -11,7 +11,7 @@ use gsv_protocol::types::{
 
 use super::context::Context;
 use super::cron_calendar;
-use super::cron_view::{next, rhythm, runs, standing, table, what_comes, work};
+use super::cron_view::{next, rhythm, runs, standing, table, waiting, what_comes, work};
 use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
 use crate::clean::one_line;
 use crate::client::Client;
@@ -279,6 +279,7 @@ async fn show(context: &Context, id: &str) -> Outcome {
             ("agent", Some(job.agent_id.to_string())),
             ("runs", Some(rhythm(&job.schedule))),
             ("does", Some(work(&job.spec))),
+            ("waits", waiting(&job.spec)),
             ("state", Some(standing(&job))),
             (
                 "last error",

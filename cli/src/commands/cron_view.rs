@@ -19,6 +19,23 @@ pub fn work(spec: &CronSpec) -> String {
     }
 }
 
+/// How long a task waits for a machine that is not connected. `None`: it does not say, or it is no task.
+pub fn waiting(spec: &CronSpec) -> Option<String> {
+    match spec {
+        CronSpec::Task {
+            wait_seconds: Some(0), ..
+        } => Some("not for a machine that is away".to_owned()),
+        CronSpec::Task {
+            wait_seconds: Some(seconds),
+            ..
+        } => Some(format!(
+            "{} for a machine that is away",
+            duration(u64::from(*seconds) * 1000)
+        )),
+        _ => None,
+    }
+}
+
 /// What a new job does at its time, and how to change one's mind.
 pub fn what_comes(job: &CronJob) -> String {
     let id = one_line(&job.id, 64);
@@ -94,7 +111,11 @@ pub fn table(jobs: &[CronJob], now: u64) -> Table<5> {
                 (Some(status), Some(at)) => format!("{} {}", status.as_str(), ago(at, now)),
                 _ => "never".to_owned(),
             };
-            [job.id.clone(), next, last, rhythm(&job.schedule), job.name.clone()]
+            let when = match waiting(&job.spec) {
+                Some(wait) => format!("{}; waits {wait}", rhythm(&job.schedule)),
+                None => rhythm(&job.schedule),
+            };
+            [job.id.clone(), next, last, when, job.name.clone()]
         }),
     )
 }
@@ -188,5 +209,23 @@ mod tests {
             "id  next    last         when                          name\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
         );
         assert_eq!(standing(&jobs[1]), "paused: It failed 5 times in a row.");
+    }
+
+    #[test]
+    fn om1_a_job_says_how_long_it_waits_for_a_machine() {
+        let mut job: CronJob = serde_json::from_value(json!(
+            {"id": "a", "agentId": "main", "name": "A", "enabled": true, "createdAtMs": 0, "updatedAtMs": 0,
+             "schedule": {"kind": "every", "everyMs": 9_000_000}, "spec": {"mode": "task", "message": "x"}, "state": {}}
+        ))
+        .unwrap();
+        assert_eq!(waiting(&job.spec), None);
+        job.spec = serde_json::from_value(json!({"mode": "task", "message": "x", "waitSeconds": 28_800})).unwrap();
+        let shown = table(std::slice::from_ref(&job), 0).lines(None).join("\n");
+        assert!(
+            shown.contains("every 2 h 30 min; waits 8 h for a machine that is away"),
+            "{shown}"
+        );
+        job.spec = serde_json::from_value(json!({"mode": "task", "message": "x", "waitSeconds": 0})).unwrap();
+        assert_eq!(waiting(&job.spec).unwrap(), "not for a machine that is away");
     }
 }

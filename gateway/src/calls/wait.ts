@@ -5,9 +5,10 @@ import { readDuration } from "../schedule/duration.ts";
 
 export const WAIT = "wait";
 
-/** Ms of a text such as "2h" or "1h30m"; "0" is 0. Undefined: it is none. */
-function readWait(text: string): number | undefined {
-  return text.trim() === "0" ? 0 : readDuration(text);
+/** Ms of a text such as "2h" or "1h30m"; "0" is 0. Undefined: it is none, or a longer one than a call may wait. */
+export function readWait(text: string): number | undefined {
+  const ms = text.trim() === "0" ? 0 : readDuration(text);
+  return ms === undefined || ms > LIMITS.nodeWaitMs ? undefined : ms;
 }
 /** The two largest units of a time, as a person says it. */
 export function durationText(ms: number): string {
@@ -32,8 +33,7 @@ export function askedWait(name: string, args: unknown, inputSchema: unknown, byD
   if (!isJsonObject(args) || !Object.hasOwn(args, WAIT) || hasOwnWait(inputSchema)) return whole;
   const asked = args[WAIT];
   const ms = typeof asked === "string" ? readWait(asked) : undefined;
-  if (ms === undefined || ms > LIMITS.nodeWaitMs)
-    return { ok: false, problem: `Not run: \`${WAIT}\` of ${name} is a time such as "2h" or "30m", at most "24h".` };
+  if (ms === undefined) return { ok: false, problem: `Not run: \`${WAIT}\` of ${name} is a time such as "2h" or "30m", at most "24h".` };
   return { ok: true, ...(ms > 0 ? { waitMs: ms } : {}), isAsked: true, args: withoutWait(args) };
 }
 /** The arguments that the machine gets. */

@@ -9,6 +9,7 @@ const TZ = "Europe/Amsterdam";
 describe("[SC9] times in words", () => {
   const times: readonly (readonly [words: string, time: string | undefined])[] = [
     ["in 2 hours", "2026-11-22T12:00:00Z"],
+    ["in 2h", "2026-11-22T12:00:00Z"],
     ["in 90 minutes", "2026-11-22T11:30:00Z"],
     ["in an hour", "2026-11-22T11:00:00Z"],
     ["in half an hour", "2026-11-22T10:30:00Z"],

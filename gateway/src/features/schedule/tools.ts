@@ -3,6 +3,7 @@
  * answers there, because the tool fills in the full place; no job writes to the person who happened to write last (rule SC8).
  */
 import { asAgentId, asSessionKey, type CronSchedule, type CronSpec } from "../../../../protocol/gen/types.ts";
+import { readWait } from "../../calls/wait.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { Result } from "../../ports/result.ts";
@@ -22,6 +23,13 @@ const oneOf =
       ? bad(`\`${name}\` must be one of ${values.map((each) => `\`${each}\``).join(", ")}.`)
       : { ok: true, value: found };
   };
+/** Whole seconds that calls of a job wait for a machine. */
+const wait: Field<number> = (name, value) => {
+  const ms = typeof value === "string" ? readWait(value) : undefined;
+  return ms === undefined
+    ? bad(`\`${name}\` must be a time such as "2h" or "30m", at most "24h"; "0" does not wait.`)
+    : { ok: true, value: Math.round(ms / 1_000) };
+};
 interface When {
   readonly at: string | undefined;
   readonly every: string | undefined;
@@ -47,12 +55,25 @@ const specOf = (
     mode,
     to,
     model,
+    waitSeconds,
     here,
-  }: { readonly mode: (typeof MODES)[number]; readonly to: string | undefined; readonly model: string | undefined; readonly here: string },
+  }: {
+    readonly mode: (typeof MODES)[number];
+    readonly to: string | undefined;
+    readonly model: string | undefined;
+    readonly waitSeconds: number | undefined;
+    readonly here: string;
+  },
 ): CronSpec => {
   const sessionKey = asSessionKey(here);
   if (mode === "systemEvent") return { mode, text: message, sessionKey };
-  return { mode, message, ...(to === undefined ? { sessionKey } : { to }), ...(model === undefined ? {} : { model }) };
+  return {
+    mode,
+    message,
+    ...(to === undefined ? { sessionKey } : { to }),
+    ...(model === undefined ? {} : { model }),
+    ...(waitSeconds === undefined ? {} : { waitSeconds }),
+  };
 };
 
 /** The same call again names the same job. */
@@ -67,19 +88,20 @@ export const CRON_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Cron",
       description:
-        "Jobs and reminders. A `task` (default) is done in a conversation of its own, and its answer is delivered; a `systemEvent` is a message to you here.",
+        "Jobs and reminders. A `task` (default) runs in a conversation of its own and its answer is delivered; a `systemEvent` is a message to you here.",
       policyClass: "control",
       properties: {
         action: { type: "string", enum: ACTIONS },
-        id: { type: "string", description: "For update, remove, run, runs." },
+        id: { type: "string" },
         name: { type: "string" },
-        at: { type: "string", description: "`in 2 hours`, `tomorrow 9am`, `2026-11-23 09:00`" },
-        every: { type: "string", description: "`30m`, `1d`" },
+        at: { type: "string", description: "`in 2h`, `tomorrow 9am`, `2026-11-23 09:00`" },
+        every: { type: "string", description: "`30m`" },
         cron: { type: "string", description: "`0 9 * * mon-fri`" },
         tz: { type: "string" },
         message: { type: "string", description: "What to do, complete in itself." },
         mode: { type: "string", enum: MODES },
         to: { type: "string", description: "As gsv__Channels shows it; default here." },
+        wait: { type: "string", description: "`8h`, for absent machines" },
         enabled: { type: "boolean" },
       },
     },
@@ -95,6 +117,7 @@ export const CRON_TOOLS: readonly Tool[] = [
       mode: optional(oneOf(MODES)),
       to: optional(text(512)),
       model: optional(text(256)),
+      wait: optional(wait),
       enabled: optional(flag),
     },
     async (args, context) => {
@@ -116,10 +139,11 @@ type Args = When & {
   readonly mode: (typeof MODES)[number] | undefined;
   readonly to: string | undefined;
   readonly model: string | undefined;
+  readonly wait: number | undefined;
   readonly enabled: boolean | undefined;
 };
 async function callOf(args: Args, { identity, callId, runId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
-  const { action, id, name, message, mode, to, model, enabled } = args;
+  const { action, id, name, message, mode, to, model, wait: waitSeconds, enabled } = args;
   const { agentId } = identity;
   if (action === "list") return { ok: true, value: { kind: "list", agentId } };
   if (action === "runs") return { ok: true, value: { kind: "runs", agentId, id } };
@@ -131,7 +155,7 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
   if (action === "add") {
     if (name === undefined || message === undefined || schedule.value === undefined)
       return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
-    const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, here: identity.key });
+    const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, waitSeconds, here: identity.key });
     const params = { id: await idOf(name, callId), name, agentId: asAgentId(agentId), schedule: schedule.value, spec };
     return {
       ok: true,
@@ -140,10 +164,12 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
   }
   if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
   if (action === "remove" || action === "run") return { ok: true, value: { kind: action, agentId, id } };
-  if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined))
+  if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined || waitSeconds !== undefined))
     return bad("To change what a job does, give `message` too: it replaces the whole.");
   const spec =
-    message === undefined ? {} : { spec: specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, here: identity.key }) };
+    message === undefined
+      ? {}
+      : { spec: specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, waitSeconds, here: identity.key }) };
   const patch = {
     ...(name === undefined ? {} : { name }),
     ...(enabled === undefined ? {} : { enabled }),

@@ -69,6 +69,17 @@ describe("[SC11] [TA1] [TA9] [TH4] who may keep jobs", () => {
     expect(await inside((store) => store.list()[0]?.body.taint)).toBeUndefined();
     expect(await waiting()).toEqual([]);
   });
+  it("[OM1] a job that the agent makes waits for machines as long as the call says", async () => {
+    stage.answer = callsOnce("gsv__Cron", { ...WISH, wait: "8h" });
+    const { key, runId } = await message("tell me the weather each day");
+    await ended(key, runId);
+    expect(await inside((store) => store.list()[0]?.body.spec)).toMatchObject({ mode: "task", waitSeconds: 28_800 });
+    stage.answer = callsOnce("gsv__Cron", { ...WISH, name: "Other", wait: "25h" });
+    const again = await message("and the other weather");
+    await ended(again.key, again.runId);
+    expect(await inside((store) => store.list())).toHaveLength(1);
+    expect(JSON.stringify(stage.calls.at(-1)?.messages)).toContain("`wait` must be a time such as");
+  });
   it("a conversation that has read texts of others asks; the label is stored with the job, and its runs have it", async () => {
     stage.answer = callsOnce("gsv__Cron", WISH);
     const { key, runId } = await message("look at this page", WORLD);
