@@ -1,8 +1,7 @@
 /**
- * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker with the modules that it loads on first use, and the channels'
- * Workers (the same bundles that are deployed), the
- * embedded bucket, a link to workerd, and `manifest.json`. Builds only the Workers whose sources changed, and replaces the
- * folder in one move.
+ * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker with the modules that it loads on first use, the channels' Workers
+ * (the same bundles that are deployed), the embedded bucket, a link to workerd, and `manifest.json`. Builds only the Workers whose sources
+ * changed, and replaces the folder with one rename.
  *
  *   node scripts/build.ts [--force] [--quiet] [--report FILE]
  *

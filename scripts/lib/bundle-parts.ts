@@ -12,7 +12,7 @@ const LAZY = /\.lazy\.ts$/;
 const moduleOf = (file: string): string => basename(file).replace(LAZY, ".mjs");
 
 const WIRES = join(ROOT, "gateway", "src", "models", "wires");
-/** Packages of model clients that need Node, or are many times larger than the part of them that is used. */
+/** Packages of model clients that need Node, or of which only a small part is used, with the files that take their place. */
 const REPLACED = {
   "@google/genai": join(WIRES, "google-client.ts"),
   "@aws-sdk/client-bedrock-runtime": join(WIRES, "bedrock-client.ts"),

@@ -14,7 +14,7 @@ export interface QuickPlan {
 const IS_TEST = /\.test\.ts$/;
 const IS_WORKERD_TEST = /^gateway\/test\/(?!sim\/|models\/).*\.test\.ts$/;
 const IS_SLOW_TEST = /\.slow\.test\.ts$/;
-/** Product code of both runtimes; documents change no behaviour. */
+/** Documents change no behaviour, so they need no tests. */
 const IS_DOCUMENT = /\.md$/;
 const SMOKE = "test/e2e/first-message.test.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The cost of a channel: the example channel and the gateway, each in its own process, with the platform's program in the bench. The
- * lower bound for accepting a message is a Durable Object that writes one row for each request.
+ * The cost of a channel: the example channel and the gateway, each in its own process, with a fake platform in the benchmark's process.
+ * The lower bound for accepting a message is a Durable Object that writes one row for each request.
  */
 import { ChannelStack } from "../e2e/channel-stack.ts";
 import type { BenchModel } from "./model.ts";

@@ -1,6 +1,6 @@
 /**
- * A disk that becomes full while the gateway works: a real one, mounted over the folder with its state. Skipped where this user may mount
- * nothing, also not in a namespace of its own.
+ * A disk that becomes full while the gateway works: a real one, mounted over the folder with its state. Skipped where this user can mount
+ * nothing, not even in a mount namespace.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,17 +1,20 @@
-/** Suite Q: how a secret may be spelled, places that are looked into, and a wire that is read on its way. For secret-sinks.test.ts. */
+/**
+ * Helpers of secret-sinks.test.ts (suite Q): the encodings in which a secret may appear, readers of files and of process arguments, and a
+ * proxy that records what the gateway sends.
+ */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
-/** What the base64 of these bytes behind 0, 1 or 2 others surely has. */
+/** For each of the three alignments, the part of the base64 text that does not depend on the bytes before and after these. */
 function base64Cores(bytes: Buffer): string[] {
   return [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
     return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
   });
 }
-/** Everything that shows the secret to one who reads it: as it is, in JSON, in an address, in hexadecimal, in base64, and its half. */
+/** The secret by the name of its encoding: plain, JSON, percent, hexadecimal, reversed, base64. */
 export function spellings(secret: string): ReadonlyMap<string, string> {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString("hex");
@@ -29,14 +32,14 @@ export function spellings(secret: string): ReadonlyMap<string, string> {
   ];
   return new Map(all);
 }
-/** How a secret is spelled in a text, if it is there. A text that is cut into lines or JSON pieces is searched without the seams, too. */
+/** The encoding in which a text has the secret, if it has it. Texts that are split into lines or JSON chunks are also searched joined. */
 export function shown(text: string, secret: string): string | undefined {
   const joined = text.replace(/"\}?\s*,?\s*\{?"(?:chunk|text)":"|\\n|\n/g, "");
   for (const [how, spelled] of spellings(secret)) if (text.includes(spelled) || joined.includes(spelled)) return how;
   return undefined;
 }
 
-/** Transcripts are stored packed. */
+/** Transcripts are stored compressed. */
 const unpacked = (bytes: Buffer): Buffer => (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes);
 /** All files below a folder, as text in which bytes keep their places. */
 export function filesOf(folder: string, skip: (name: string) => boolean = () => false): string {

@@ -1,6 +1,6 @@
 /**
- * The contract of every channel: one suite, run on each channel's built Worker against a fake of its platform. `Side` drives the fake;
- * the tests know nothing else of the platform. Tests wait for conditions, never for time.
+ * The contract tests of channels: one suite, run on each channel's built Worker against a fake of its platform. `Side` is the platform's
+ * side: it drives the fake, and the tests know nothing else of the platform. Tests wait for conditions, never for time.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -39,7 +39,7 @@ export interface Side {
   readonly stage: Stage;
   /** Starts the account (may be repeated) and waits until it is connected. */
   start(): Promise<void>;
-  /** Cuts the platform's open calls when the Worker dies. */
+  /** A new person on the platform. */
   person(): Promise<Person>;
   /** Strings that no log may contain: tokens, keys, people. Read at the end. */
   secrets(): readonly string[];

@@ -124,7 +124,7 @@ export class CommandRunner {
     if (answer?.type !== "archiving") return repeated(answer);
     if (duplicate) return succeed({ status: "command", command, response: "This was requested before." });
     if (answer.waits)
-      return succeed({ status: "command", command, response: "The conversation will be compacted when the present answer is complete." });
+      return succeed({ status: "command", command, response: "The conversation will be compacted when the current answer is complete." });
     const end = await this.#driver.waits.archiveEnd(answer.requestId);
     if (!end.ok) return succeed({ status: "command", command, error: end.error.message });
     const response =

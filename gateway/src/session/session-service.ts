@@ -289,7 +289,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     const isWhole = half.provider !== undefined && half.id !== undefined;
     const model = patchedModel(half, isWhole ? undefined : await this.#driver.models.present());
     if (model === undefined)
-      return fail({ reason: "protocol.invalid_params", message: "The present model is not known. Name `model.provider` and `model.id`." });
+      return fail({ reason: "protocol.invalid_params", message: "The current model is not known. Name `model.provider` and `model.id`." });
     const problem = await this.#driver.models.problem(model);
     if (problem !== undefined) return failure("model.unknown", problem);
     return succeed({ ...patch, settings: { ...others, model } });

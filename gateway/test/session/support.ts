@@ -100,7 +100,7 @@ export class ModelCall {
     }
   }
 }
-/** Everything around sessions, held by the test. */
+/** Fakes of everything that sessions call. The test sets their answers here, and reads which calls were made. */
 export class Stage {
   readonly calls: ModelCall[] = [];
   readonly news: SessionNews[] = [];
@@ -108,7 +108,7 @@ export class Stage {
   readonly dispatches: ToolDispatch[] = [];
   readonly cancelled: string[] = [];
   readonly nativeRuns: string[] = [];
-  /** What left for others: messages on channels and to other conversations. */
+  /** Messages that were sent on channels and to other conversations. */
   readonly sentOut: (ChannelMessage | SessionToSession)[] = [];
   /** What a search finds. */
   hits: readonly SearchHit[] = [];
@@ -130,7 +130,7 @@ export class Stage {
   window = 1_000_000;
   compaction: RunContext["config"]["compaction"];
   nodes: RunContext["nodes"] = [];
-  /** Tests of other rules decide nothing about calls. */
+  /** Allows every call, for tests that are not about the policy. */
   toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
   defined: RunContext["defined"];
@@ -141,10 +141,10 @@ export class Stage {
   grants: readonly Grant[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];
-  /** Who turns recordings into text. */
+  /** The transcriber of recordings. */
   speech: SessionMediaDeps = {};
   seesImages = true;
-  /** Why no call of the model is possible. */
+  /** The error with which each call of the model is refused. */
   refusal: GsvError | undefined;
   /** Absent: one tool that notes its runs. */
   native: NativeTools | undefined;
@@ -159,7 +159,7 @@ export class Stage {
   auto: ((request: ModelRequest) => ModelOutcome) | undefined;
   resetPolicy: NonNullable<RunContext["config"]["session"]["defaultResetPolicy"]> = { mode: "manual" };
 
-  /** From now on, sessions that come to life play on this stage. */
+  /** From now on, sessions that start use these fakes. */
   open(): this {
     vi.spyOn(wiring, "createSessionParts").mockImplementation((bucket) => this.parts(bucket));
     return this;

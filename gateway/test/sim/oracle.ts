@@ -1,4 +1,7 @@
-/** What must be true of any history once the world is at rest: of the disk, of what clients got and of what platforms were sent. */
+/**
+ * Checks what must hold in every simulated history when nothing happens any more: on the disk, in the events that clients got, and in the
+ * messages that platforms were sent. Reports each breach with `world.problem`.
+ */
 import { sessionSeqOf } from "../../src/ports/gateway.ts";
 import { isMediaBlock, type Message, textOf } from "../../src/ports/messages.ts";
 import { higher, isAbove, OWNER } from "../../src/ports/taint.ts";
@@ -75,12 +78,12 @@ export function checkAtRest(world: World, sent: readonly Sent[], execs: readonly
     );
     if (found.length !== 1) bad(`the end of the process ${eventId} is there ${found.length} times`);
   }
-  // Each note is there once, for the model too where it was meant for it.
+  // Each note is in the log once, and the model gets it exactly when its sender said so.
   for (const { text, forModel } of noted) {
     const found = rows.filter((row) => row.kind === "notice" && row.notice === "note" && row.text === text);
     const [row] = found;
     if (found.length !== 1) bad(`the note "${text}" is there ${found.length} times`);
-    else if (row?.kind === "notice" && row.forModel !== (forModel ? text : undefined)) bad(`the note "${text}" lost whom it is for`);
+    else if (row?.kind === "notice" && row.forModel !== (forModel ? text : undefined)) bad(`the note "${text}" has the wrong \`forModel\``);
   }
   checkRecordings(world, rows);
   const history = historyProblem(rows);
@@ -259,7 +262,7 @@ type LimitRow = LogRow & { readonly kind: "notice"; readonly question: { readonl
 const isLimit = (row: LogRow): row is LimitRow => row.kind === "notice" && row.question?.limit === true;
 const END: ReadonlySet<string> = new Set(["error", "aborted"]);
 
-/** [G4] What was cut off is in the bucket, whole. */
+/** [G4] The whole text of a shortened result is in the bucket. */
 function checkResults(world: World, rows: readonly LogRow[]): void {
   for (const row of rows) {
     if (row.kind !== "toolResult" && !(row.kind === "notice" && row.notice === "late")) continue;
@@ -269,8 +272,8 @@ function checkResults(world: World, rows: readonly LogRow[]): void {
 }
 
 /**
- * [P17] [R11] [K25] [K26] Each message is in exactly one place: the archives that were used, one after the other, and what is left are
- * everything that was ever said, in order. An archive that was put and not used is harmless.
+ * [P17] [R11] [K25] [K26] Each message is in exactly one place: the archives that the log names, one after the other, and the remaining
+ * messages are the whole history in order. An archive that was stored and is not named is harmless.
  */
 function checkArchives(world: World, rows: readonly LogRow[]): void {
   const state = world.disk.load();
@@ -311,7 +314,7 @@ function checkMedia(world: World, rows: readonly LogRow[]): void {
   }
 }
 
-/** [K27] [W17] What was learnt is in the daily files, each of it exactly once, and nothing else is. */
+/** [K27] [W17] The daily files hold each memory exactly once, and nothing else. */
 function checkMemories(world: World): void {
   let whole = [...world.bucket.memoryFiles.values()].map(({ text }) => text).join("");
   for (const text of world.disk.memories) {
@@ -324,7 +327,7 @@ function checkMemories(world: World): void {
   if (new Set(facts).size !== facts.length) world.problem("a memory was written down twice");
 }
 
-/** [P11] What a client got, doubles dropped, is every event of the log, in order. */
+/** [P11] The events that a client got, without repeated ones, are all events of the log, in order. */
 function checkClients(world: World, rows: readonly LogRow[]): void {
   const wanted = rows.flatMap((row) => rowEvents(IDENTITY.key, row)).map((news) => JSON.stringify(news));
   const got: string[] = [];

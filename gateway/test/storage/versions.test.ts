@@ -12,7 +12,7 @@ import { newAgent, reason, textAt, value, watched } from "../support/workspace.t
 const store = createWorkspaceStore(env.STORAGE);
 const add = (text: string) => (current: string | undefined) => ({ ok: true, value: (current ?? "") + text }) as const;
 const PATH = "notes/a.md";
-/** Never waits. */
+/** Retries without a pause. */
 const AT_ONCE = { pause: async () => {} };
 /** A time at which every deletion marker is old. */
 const LATER = { ...AT_ONCE, now: () => Date.now() + MARK_FRESH_MS + 1 };
@@ -140,7 +140,7 @@ describe("[S10] versions", () => {
       new Uint8Array([0xff, 0]),
     );
   });
-  it("[D] a change costs a get, a keep and a put; every eighth a list more; a new file a get and a put", async () => {
+  it("[D] a change costs a get and two puts (the version and the file), every eighth a list more; a new file costs a get and a put", async () => {
     const agent = newAgent();
     const { bucket, taken } = watched();
     const counted = createWorkspaceStore(bucket);
@@ -154,7 +154,7 @@ describe("[S10] versions", () => {
     expect(taken()).toEqual(["delete", "get", "list", "put", "put"]);
   });
   for (const path of ["sessions/s-1.jsonl.gz", "results/a.txt", "SESSIONS/x", "memory", "skills"]) {
-    it(`${path} is not written, deleted or restored by anybody`, async () => {
+    it(`${path} is protected from everyone: it cannot be written, deleted or restored`, async () => {
       const agent = newAgent();
       const expected = path.includes("/") ? "workspace.protected" : "path.not_a_file";
       expect(reason(await store.write(agent, path, "x"))).toBe(expected);

@@ -71,7 +71,7 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown, 
   const name = formatPath(segments);
   const fitted = fit(cell, value, segments);
   if (!fitted.ok && fitted.kind === "unknown") return fail("config.unknown_path", fitted.problem);
-  if (!fitted.ok) return fail("config.invalid", fitted.problem, `Show the present value for comparison: \`gsv config get ${name}\`.`);
+  if (!fitted.ok) return fail("config.invalid", fitted.problem, `Show the current value for comparison: \`gsv config get ${name}\`.`);
   const idle = broughtIdle(set, segments, fitted.value);
   if (idle !== undefined)
     return fail("config.not_served", `This version of GSV does not use ${formatPath(idle)}, so it was not stored.`, IDLE_HINT);

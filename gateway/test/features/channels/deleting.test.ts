@@ -1,4 +1,4 @@
-/** A channel delivers messages again, before, while and after their session is deleted: real sessions, demo model, a fake channel. */
+/** A channel redelivers messages before, during and after the deletion of their session: real sessions, demo model, a fake channel. */
 import { abortAllDurableObjects, evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
@@ -60,7 +60,7 @@ const dm = (id: string, text: string): ChannelInbound => ({
 const again = (taken: ChannelInboundOutcome): ChannelInboundOutcome => ({ ...taken, outcome: "duplicate" });
 /** The first word of each answer: the demo model adds a note to its first one. */
 const answers = (): string[] => sent.flatMap(({ text }) => text?.split(/\s/)[0] ?? []);
-/** From now on this step of a deletion fails. The gateway forgets its stubs of sessions, as after a wake. */
+/** From now on this step of a deletion fails. The gateway is evicted, so that it creates its stubs of sessions again, with the fault. */
 async function failing(name: keyof SessionPort): Promise<{ readonly mockRestore: () => void }> {
   const real = parts.session;
   const spy = vi.spyOn(parts, "session").mockImplementation(

@@ -35,7 +35,7 @@ const call = (callId: string, more: Partial<ToolDispatch> = {}): ToolDispatch =>
   ...more,
 });
 
-/** Tools of machines that are not connected; no other is there. */
+/** Names of the tools of the run context; undefined when one of them is of a connected machine. */
 async function away(): Promise<readonly string[] | undefined> {
   const tools = (await port().runContext("agent:main:main", undefined))?.tools;
   return tools?.every(({ isAway }) => isAway) ? tools.map(({ definition }) => definition.name) : undefined;
@@ -256,7 +256,7 @@ describe("[G3][W5] a link that breaks", () => {
 });
 
 describe("[P12] after the gateway was killed", () => {
-  test("[G6] a machine that has not come back is no connected one: lists and prompts tell, and only runs keep its tools", async () => {
+  test("[G6] a machine that has not come back is not connected: lists and prompts say so, and only runs keep its tools", async () => {
     await node("lap");
     await crash();
     const admin = await client();

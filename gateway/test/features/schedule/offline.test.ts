@@ -1,4 +1,4 @@
-/** Tasks whose machine is not connected, with the real gateway, its alarms and real sessions. Only the model, the machine and the clock are made up. */
+/** Tasks whose machine is not connected, with the real gateway, its alarms and real sessions. Only the model, the machine and the clock are fakes. */
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { alarm, asked, HOUR, jobStage, task } from "./support.ts";
 
 const stage = jobStage();
 let tests = 0;
-/** Of this test: a run that still waits at the end of a test is met by no other. */
+/** The job's id, another one in each test: a run that still waits when its test ends disturbs no other test. */
 let id = "";
 beforeEach(() => {
   id = `report${++tests}`;
@@ -251,7 +251,7 @@ describe("a task whose machine is away", () => {
     expect(told[0]).toContain('The job "Other" waits for lap, which is not connected, until 2100-01-01 09:00 (UTC)');
     expect(told[0]).not.toContain('The job "Report" waits');
   });
-  it("[OM7] is looked at again as soon as its wait is over, because the word of its end may be lost", async () => {
+  it("[OM7] is checked again as soon as its wait is over, because the report of its end may be lost", async () => {
     await away();
     await add({ spec: { mode: "task", message: "Write the report.", waitSeconds: 90 } });
     await waits();
