@@ -394,6 +394,15 @@ export const ERRORS = {
     text: "There is no such setting.",
     hint: "Show the settings: `gsv config get`.",
   },
+  "context.override": {
+    code: 579,
+    blame: "caller",
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The task's data has a key of a higher layer of the prompt, so nothing was run.",
+    hint: "Rename the key: what an agent is, is in its definition alone.",
+  },
   "cron.bad_schedule": {
     code: 640,
     blame: "caller",
@@ -1257,6 +1266,15 @@ export const ERRORS = {
     exit: 1,
     text: "A newer version of GSV wrote this state, so nothing was changed.",
     hint: "Install the newer version and start it again.",
+  },
+  "task.key_reused": {
+    code: 578,
+    blame: "caller",
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The same Idempotency-Key was sent before with another task.",
+    hint: "Send a new key with a new task.",
   },
   "token.last_admin": {
     code: 522,

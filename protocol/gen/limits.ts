@@ -226,6 +226,12 @@ export const LIMITS = {
   summarizeMs: 120000,
   /** Longest summary that replaces older messages. */
   summaryChars: 16000,
+  /** Largest body of `POST /run`. */
+  taskBytes: 262144,
+  /** Days for which a finished task and its conversation are kept. */
+  taskDays: 7,
+  /** Requests to `POST /run` at once; more are answered 429. */
+  tasksAtOnce: 32,
   /** Tokens that exist at once. */
   tokens: 200,
   /** Tool calls in one model answer; further ones get an error result. */

@@ -87,6 +87,19 @@ export type AgentMetadata = {
   description?: string;
 };
 
+/** What became of a task. */
+export type AgentReport = {
+  status: ReportStatus;
+  summary: string;
+  /** At most 1000 items. */
+  tool_calls: ReportCall[];
+  usage: Usage;
+  /** From 0. */
+  cost_usd: number;
+  error?: ReportError;
+  metadata: ReportMetadata;
+};
+
 /** The tools that the agent may call. */
 export type AgentTools = {
   /** At most 256 items. */
@@ -2901,6 +2914,40 @@ export type QuietHours = {
   everything?: boolean;
 };
 
+/** A tool call of the run. */
+export type ReportCall = {
+  /** At most 192 characters. */
+  tool: string;
+  /** At most 128 characters. */
+  call_id: string;
+  outcome?: ToolOutcome;
+  duration_ms?: number;
+};
+
+/** Why a task failed. */
+export type ReportError = {
+  /** At most 128 characters. */
+  reason: string;
+  message: string;
+};
+
+/** Where the task can be looked at. */
+export type ReportMetadata = {
+  /** At most 64 characters. */
+  agent_id: string;
+  /** At most 64 characters. */
+  task_id: string;
+  session_key: SessionKey;
+  /** At most 128 characters. */
+  run_id: string;
+  /** At most 64 items. */
+  approvals?: string[];
+};
+
+/** How a task stands. */
+export type ReportStatus = "completed" | "failed" | "budget_exceeded" | "awaiting_approval" | "cancelled";
+export const ReportStatusValues = ["completed", "failed", "budget_exceeded", "awaiting_approval", "cancelled"] as const satisfies readonly ReportStatus[];
+
 /** When a session is reset automatically. */
 export type ResetMode = "manual" | "daily" | "idle";
 export const ResetModeValues = ["manual", "daily", "idle"] as const satisfies readonly ResetMode[];
@@ -2943,6 +2990,15 @@ export type ResumePoint = {
 export type RunId = string & { readonly __brand: "RunId" };
 /** Names a string that is known to be a RunId; checks nothing. */
 export const asRunId = (text: string): RunId => text as RunId;
+
+/** A task for an agent. */
+export type RunRequest = {
+  /** At most 64 characters. */
+  agent_name: string;
+  /** At most 65536 characters. */
+  instructions: string;
+  payload?: unknown;
+};
 
 /** The current activity of a session. */
 export type RunState = "idle" | "thinking" | "acting" | "archiving";

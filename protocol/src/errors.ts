@@ -802,6 +802,18 @@ row(
   "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
 );
 row(
+  "task.key_reused",
+  { code: 578, blame: "caller", http: 409, exit: 1 },
+  "The same Idempotency-Key was sent before with another task.",
+  "Send a new key with a new task.",
+);
+row(
+  "context.override",
+  { code: 579, blame: "caller", http: 400, exit: 2 },
+  "The task's data has a key of a higher layer of the prompt, so nothing was run.",
+  "Rename the key: what an agent is, is in its definition alone.",
+);
+row(
   "archive.damaged",
   { code: 580, blame: "platform", http: 502, exit: 1 },
   "The transcript in the bucket is damaged.",

@@ -3,13 +3,15 @@
  * JSON Schemas. This module must not import TypeBox.
  */
 import { initContract } from "@ts-rest/core";
-import type { HealthResult, HookTaken, MediaUploaded, ProblemDetails } from "../gen/types.ts";
+import type { AgentReport, HealthResult, HookTaken, MediaUploaded, ProblemDetails, RunRequest } from "../gen/types.ts";
 
 export interface HttpTypes {
+  readonly AgentReport: AgentReport;
   readonly HealthResult: HealthResult;
   readonly HookTaken: HookTaken;
   readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
+  readonly RunRequest: RunRequest;
 }
 /** Standard Schema, version 1: the interface that ts-rest accepts from any schema library. */
 export interface StandardSchema<T> {
@@ -67,6 +69,15 @@ export function httpContract(schemaOf: SchemaOf) {
         pathParams: c.type<{ name: string }>(),
         body: c.type<Record<string, unknown>>(),
         responses: { 200: schemaOf("HookTaken"), 202: schemaOf("HookTaken"), 400: problem, 405: problem, 408: problem, 413: problem },
+      },
+      run: {
+        method: "POST",
+        path: "/run",
+        summary:
+          "Gives an agent a task and answers with the report when its run has ended, or when it waits for the owner's word. The header `Idempotency-Key` makes a retry safe for 7 days: it answers with the report of the first request.",
+        headers: c.type<{ "idempotency-key"?: string }>(),
+        body: schemaOf("RunRequest"),
+        responses: { 200: schemaOf("AgentReport"), 400: problem, 404: problem, 409: problem, 413: problem },
       },
       media: {
         method: "GET",

@@ -17,6 +17,7 @@ import "./workspace.ts";
 import "./memory.ts";
 import "./archive.ts";
 import "./agent.ts";
+import "./report.ts";
 import "./search.ts";
 import "./token.ts";
 import "./audit.ts";

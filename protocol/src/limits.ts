@@ -55,6 +55,9 @@ limit("imageBytes", 10485760, "Largest image that a tool may return.");
 limit("webhookBytes", 1048576, "Largest body of a request to a channel or to a hook.");
 limit("webhooksAtOnce", 32, "Requests to one channel, or to one hook, at once; more are answered 429.");
 limit("webhookBodyMs", 5000, "Time for the body of a request to a channel or to a hook to arrive.");
+limit("taskBytes", 262144, "Largest body of `POST /run`.");
+limit("tasksAtOnce", 32, "Requests to `POST /run` at once; more are answered 429.");
+limit("taskDays", 7, "Days for which a finished task and its conversation are kept.");
 limit("webhookMs", 30000, "Time for a channel to answer a request.");
 limit(
   "hookBytesAtOnce",

@@ -91,7 +91,7 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs and hooks and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs, hooks and tasks, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -110,6 +110,7 @@ describe("bundles", () => {
         "photon_rs_bg.wasm",
         "regex.mjs",
         "routes.mjs",
+        "runs.mjs",
         "schedule.mjs",
       ];
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);

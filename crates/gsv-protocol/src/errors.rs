@@ -508,6 +508,18 @@ pub const CONFIG_UNKNOWN_PATH: ErrorReason = ErrorReason {
     hint: "Show the settings: `gsv config get`.",
 };
 
+/// The task's data has a key of a higher layer of the prompt, so nothing was run.
+pub const CONTEXT_OVERRIDE: ErrorReason = ErrorReason {
+    reason: "context.override",
+    code: 579,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The task's data has a key of a higher layer of the prompt, so nothing was run.",
+    hint: "Rename the key: what an agent is, is in its definition alone.",
+};
+
 /// The schedule can't be used.
 pub const CRON_BAD_SCHEDULE: ErrorReason = ErrorReason {
     reason: "cron.bad_schedule",
@@ -1660,6 +1672,18 @@ pub const STORAGE_NEWER_VERSION: ErrorReason = ErrorReason {
     hint: "Install the newer version and start it again.",
 };
 
+/// The same Idempotency-Key was sent before with another task.
+pub const TASK_KEY_REUSED: ErrorReason = ErrorReason {
+    reason: "task.key_reused",
+    code: 578,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The same Idempotency-Key was sent before with another task.",
+    hint: "Send a new key with a new task.",
+};
+
 /// This is the last admin token.
 pub const TOKEN_LAST_ADMIN: ErrorReason = ErrorReason {
     reason: "token.last_admin",
@@ -1896,6 +1920,7 @@ pub const ERRORS: &[ErrorReason] = &[
     CONFIG_NOT_SERVED,
     CONFIG_TOO_LARGE,
     CONFIG_UNKNOWN_PATH,
+    CONTEXT_OVERRIDE,
     CRON_BAD_SCHEDULE,
     CRON_EXISTS,
     CRON_NOT_FOUND,
@@ -1992,6 +2017,7 @@ pub const ERRORS: &[ErrorReason] = &[
     STORAGE_FAILED,
     STORAGE_FULL,
     STORAGE_NEWER_VERSION,
+    TASK_KEY_REUSED,
     TOKEN_LAST_ADMIN,
     TOKEN_LIMIT,
     TOKEN_NOT_FOUND,

@@ -338,6 +338,15 @@ pub const SUMMARIZE_MS: u64 = 120_000;
 /// Longest summary that replaces older messages.
 pub const SUMMARY_CHARS: u64 = 16_000;
 
+/// Largest body of `POST /run`.
+pub const TASK_BYTES: u64 = 262_144;
+
+/// Days for which a finished task and its conversation are kept.
+pub const TASK_DAYS: u64 = 7;
+
+/// Requests to `POST /run` at once; more are answered 429.
+pub const TASKS_AT_ONCE: u64 = 32;
+
 /// Tokens that exist at once.
 pub const TOKENS: u64 = 200;
 

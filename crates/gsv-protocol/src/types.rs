@@ -171,6 +171,24 @@ pub struct AgentMetadata {
     pub description: Option<String>,
 }
 
+/// What became of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentReport {
+    pub status: ReportStatus,
+    pub summary: String,
+    /// At most 1000 items.
+    #[serde(rename = "tool_calls")]
+    pub tool_calls: Vec<ReportCall>,
+    pub usage: Usage,
+    /// From 0.
+    #[serde(rename = "cost_usd")]
+    pub cost_usd: f64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<ReportError>,
+    pub metadata: ReportMetadata,
+}
+
 /// The tools that the agent may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -4418,6 +4436,71 @@ pub struct QuietHours {
     pub everything: Option<bool>,
 }
 
+/// A tool call of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportCall {
+    /// At most 192 characters.
+    pub tool: String,
+    /// At most 128 characters.
+    #[serde(rename = "call_id")]
+    pub call_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ToolOutcome>,
+    #[serde(
+        rename = "duration_ms",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration_ms: Option<u64>,
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportError {
+    /// At most 128 characters.
+    pub reason: String,
+    pub message: String,
+}
+
+/// Where the task can be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportMetadata {
+    /// At most 64 characters.
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// At most 64 characters.
+    #[serde(rename = "task_id")]
+    pub task_id: String,
+    #[serde(rename = "session_key")]
+    pub session_key: SessionKey,
+    /// At most 128 characters.
+    #[serde(rename = "run_id")]
+    pub run_id: String,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<Vec<String>>,
+}
+
+/// How a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ReportStatus {
+    #[serde(rename = "completed")]
+    Completed,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "budget_exceeded")]
+    BudgetExceeded,
+    #[serde(rename = "awaiting_approval")]
+    AwaitingApproval,
+    #[serde(rename = "cancelled")]
+    Cancelled,
+}
+impl_string_enum!(ReportStatus { Completed => "completed", Failed => "failed", BudgetExceeded => "budget_exceeded", AwaitingApproval => "awaiting_approval", Cancelled => "cancelled" });
+
 /// When a session is reset automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ResetMode {
@@ -4485,6 +4568,19 @@ pub struct ResumePoint {
 #[serde(transparent)]
 pub struct RunId(pub String);
 impl_newtype!(RunId);
+
+/// A task for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunRequest {
+    /// At most 64 characters.
+    #[serde(rename = "agent_name")]
+    pub agent_name: String,
+    /// At most 65536 characters.
+    pub instructions: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+}
 
 /// The current activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
 import { notificationsFeature, notifyFeature } from "../features/notify/index.ts";
+import { runsFeature } from "../features/runs/index.ts";
 import { scheduleFeature } from "../features/schedule/index.ts";
 import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
@@ -70,6 +71,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(scheduleFeature)
   .add(hooksFeature)
   .add(agentsFeature)
+  .add(runsFeature)
   .add(tokensFeature)
   .add(auditFeature)
   .add(notificationsFeature);

@@ -3,7 +3,7 @@
  * passes every call on, and decides nothing. Waking is cheap: nothing large is read before it is needed.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
+import type { AgentReport, ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import type { ApprovalReport } from "../ports/approvals.ts";
@@ -19,7 +19,7 @@ import type {
 } from "../ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
-import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, UploadAsked, UploadPlace } from "../ports/http.ts";
+import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
@@ -87,6 +87,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
     return this.#ports.hooksRpc.hook(request);
+  }
+  async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
+    return this.#ports.tasksRpc.runTask(caller, request);
   }
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
   async restarted(): Promise<void> {

@@ -9,6 +9,7 @@ import { HookDoor } from "./http/hook.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
+import { runResponse } from "./http/run.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
@@ -68,6 +69,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
   }
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
   if (url.pathname === "/media") return receive(request, env, url);
+  if (url.pathname === "/run") return run(request, env);
   if (url.pathname.startsWith("/channels/")) return webhook(request, env);
   const refused = await refuse(request, env);
   if (refused !== undefined) return refused;
@@ -101,6 +103,13 @@ async function closed(env: Env): Promise<Response | undefined> {
 }
 async function hook(request: Request, env: Env, path: string): Promise<Response> {
   return (await closed(env)) ?? hooks.respond(request, path, () => gatewayStub(env));
+}
+
+/** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. */
+async function run(request: Request, env: Env): Promise<Response> {
+  const asker = askerOf(request, env);
+  if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
+  return runResponse(request, asker, () => gatewayStub(env));
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {

@@ -18,6 +18,7 @@ const taint = (label: TaintLabel, source: string): Taint => ({ label, source: so
 export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
   switch (origin.kind) {
     case "client":
+    case "task":
       return higher(OWNER, stated);
     case "gateway":
       return higher(taint("self", "a note of the gateway"), stated);

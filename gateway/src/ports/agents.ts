@@ -8,3 +8,10 @@ export interface DefinedAgent {
   /** Of the second layer's. Absent: the definition gives none. */
   readonly characteristicsSha256?: string;
 }
+
+export interface AgentNamesPort {
+  readonly agentNames: {
+    /** The agent with this name in its definition; without a definition, with this id. */
+    byName(name: string): string | undefined;
+  };
+}

@@ -1,6 +1,6 @@
 /** Between the Worker, which answers HTTP, and the Gateway object, which knows tokens. Crosses RPC: plain data only. */
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
-import type { HookTaken } from "../../../protocol/gen/types.ts";
+import type { AgentReport, HookTaken, RunRequest } from "../../../protocol/gen/types.ts";
 
 /** The sender of an HTTP request. */
 export interface HttpCaller {
@@ -39,8 +39,19 @@ export interface HookPort {
   hook(request: HookRequest): Promise<Admitted<HookTakenAs>>;
 }
 
+/** A task that the Worker has checked against the contract. */
+export interface TaskRequest {
+  readonly task: RunRequest;
+  /** Of the `Idempotency-Key` header. Absent: the task is a new one each time. */
+  readonly key?: string;
+}
+export interface TaskPort {
+  /** Answers when the run has ended, or waits for the owner. */
+  runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>>;
+}
+
 /** What the Worker may call. */
-export interface HttpPort extends HookPort {
+export interface HttpPort extends HookPort, TaskPort {
   /** The scopes of a bearer token over HTTP, or a refusal. */
   authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>>;
   /** Where an uploaded file goes, or why it may not be uploaded. */

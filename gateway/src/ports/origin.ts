@@ -36,6 +36,8 @@ export type Origin =
       /** How long its calls wait for machines that are not connected. Absent: not at all, unless the model asks. */
       readonly waitMs?: number;
     }
+  /** A task of `POST /run`, which needs a client's token. */
+  | { readonly kind: "task"; readonly taskId: string }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 
@@ -75,6 +77,8 @@ export function originText(origin: Origin): string {
       return `node ${origin.nodeId}`;
     case "schedule":
       return origin.hook === undefined ? `job ${origin.jobId}` : `hook ${origin.hook}`;
+    case "task":
+      return `task ${origin.taskId}`;
     case "gateway":
       return "gateway";
   }

@@ -179,7 +179,8 @@ export type RunEnd =
       readonly costUsd?: number;
       readonly away?: readonly AwayCall[];
     }
-  | { readonly state: "error" | "aborted"; readonly error: string }
+  /** `reason`: of the contract's table. Absent: none is known. */
+  | { readonly state: "error" | "aborted"; readonly error: string; readonly reason?: string }
   /** `waitedMs`: how long it has waited for the owner and for machines. `machines`: the calls that wait for theirs now. Absent: none. */
   | { readonly state: "running"; readonly waitedMs: number; readonly machines?: readonly MachineWait[] }
   | { readonly state: "queued" | "unknown" };

@@ -8,6 +8,7 @@ export type SessionAddress =
   | { readonly form: "main"; readonly agentId: string }
   | { readonly form: "peer"; readonly agentId: string; readonly peer: string }
   | { readonly form: "cron"; readonly agentId: string; readonly jobId: string }
+  | { readonly form: "task"; readonly agentId: string; readonly taskId: string }
   | { readonly form: "channel"; readonly agentId: string; readonly channel: string; readonly kind: PeerKind; readonly peer: string }
   | { readonly form: "account"; readonly agentId: string; readonly channel: string; readonly accountId: string; readonly peer: string };
 

@@ -99,5 +99,5 @@ function endOf(row: LogRow): RunEnd | undefined {
     return row.calls.length === 0 ? end : undefined;
   }
   if (row.kind !== "notice" || (row.notice !== "error" && row.notice !== "aborted")) return undefined;
-  return { state: row.notice, error: row.text };
+  return { state: row.notice, error: row.text, ...(row.reason === undefined ? {} : { reason: row.reason }) };
 }

@@ -9,6 +9,7 @@ import type {
   AgentFile,
   AgentId,
   AgentMetadata,
+  AgentReport,
   AgentTools,
   AgentsConfig,
   AgentsCreateParams,
@@ -283,12 +284,17 @@ import type {
   ProviderEntry,
   QuarantinedMemory,
   QuietHours,
+  ReportCall,
+  ReportError,
+  ReportMetadata,
+  ReportStatus,
   ResetMode,
   ResetPolicy,
   ResetPolicyConfig,
   ResetPolicyPatch,
   ResumePoint,
   RunId,
+  RunRequest,
   RunState,
   RunWhyParams,
   RunWhyResult,
@@ -452,6 +458,7 @@ export function checkAgentEntry(value: unknown): value is AgentEntry;
 export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
 export function checkAgentMetadata(value: unknown): value is AgentMetadata;
+export function checkAgentReport(value: unknown): value is AgentReport;
 export function checkAgentTools(value: unknown): value is AgentTools;
 export function checkAgentsConfig(value: unknown): value is AgentsConfig;
 export function checkAgentsCreateParams(value: unknown): value is AgentsCreateParams;
@@ -726,12 +733,17 @@ export function checkProviderConfig(value: unknown): value is ProviderConfig;
 export function checkProviderEntry(value: unknown): value is ProviderEntry;
 export function checkQuarantinedMemory(value: unknown): value is QuarantinedMemory;
 export function checkQuietHours(value: unknown): value is QuietHours;
+export function checkReportCall(value: unknown): value is ReportCall;
+export function checkReportError(value: unknown): value is ReportError;
+export function checkReportMetadata(value: unknown): value is ReportMetadata;
+export function checkReportStatus(value: unknown): value is ReportStatus;
 export function checkResetMode(value: unknown): value is ResetMode;
 export function checkResetPolicy(value: unknown): value is ResetPolicy;
 export function checkResetPolicyConfig(value: unknown): value is ResetPolicyConfig;
 export function checkResetPolicyPatch(value: unknown): value is ResetPolicyPatch;
 export function checkResumePoint(value: unknown): value is ResumePoint;
 export function checkRunId(value: unknown): value is RunId;
+export function checkRunRequest(value: unknown): value is RunRequest;
 export function checkRunState(value: unknown): value is RunState;
 export function checkRunWhyParams(value: unknown): value is RunWhyParams;
 export function checkRunWhyResult(value: unknown): value is RunWhyResult;

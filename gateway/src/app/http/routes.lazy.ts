@@ -1,17 +1,26 @@
 /** Serves the JSON routes of the HTTP contract. Checks no caller: `worker.ts` does that first, for every route but /health. */
 import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
-import { checkHealthResult, checkHookTaken, checkMediaUploaded, checkProblemDetails } from "../../../../protocol/gen/validators/checks.js";
+import {
+  checkAgentReport,
+  checkHealthResult,
+  checkHookTaken,
+  checkMediaUploaded,
+  checkProblemDetails,
+  checkRunRequest,
+} from "../../../../protocol/gen/validators/checks.js";
 import { type HttpTypes, httpContract, type SchemaOf, type StandardSchema, standardSchema } from "../../../../protocol/src/http.ts";
 import { problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
 
 /** No route that is served here reads a body: the table that explains what is wrong with one would be most of this part. */
 const notValid = (): string => "The body is not valid.";
 const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> } = {
+  AgentReport: standardSchema(checkAgentReport, notValid),
   HealthResult: standardSchema(checkHealthResult, notValid),
   HookTaken: standardSchema(checkHookTaken, notValid),
   MediaUploaded: standardSchema(checkMediaUploaded, notValid),
   ProblemDetails: standardSchema(checkProblemDetails, notValid),
+  RunRequest: standardSchema(checkRunRequest, notValid),
 };
 const schemaOf: SchemaOf = (name) => SCHEMAS[name];
 const contract = httpContract(schemaOf);

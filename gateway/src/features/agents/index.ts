@@ -2,6 +2,7 @@
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
@@ -23,7 +24,7 @@ export interface AgentPorts
   readonly native: Pick<NativeTools, "entries">;
 }
 
-export const agentsFeature: FeatureDefinition<AgentPorts, object> = {
+export const agentsFeature: FeatureDefinition<AgentPorts, AgentNamesPort> = {
   name: "agents",
   migrations: AGENT_MIGRATIONS,
   create(ports) {
@@ -38,7 +39,14 @@ export const agentsFeature: FeatureDefinition<AgentPorts, object> = {
       ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
     });
     return {
-      offers: {},
+      offers: {
+        agentNames: {
+          byName: (name) => {
+            const named = [...store.all().values()].find(({ definition }) => definition.metadata.name === name)?.agentId;
+            return named ?? (config.hasAgent(name) && store.find(name) === undefined ? name : undefined);
+          },
+        },
+      },
       methods: agentMethods({ ...ports, files, definitions, store }),
       runContext: ({ agentId }) => {
         const found = store.find(agentId);

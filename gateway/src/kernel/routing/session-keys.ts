@@ -5,6 +5,7 @@
  *   agent:{agentId}:{mainKey}                        the main conversation
  *   agent:{agentId}:dm:{peer}                        a person, on any channel
  *   agent:{agentId}:cron:{jobId}                     a scheduled task
+ *   agent:{agentId}:task:{taskId}                    a task of `POST /run`
  *   agent:{agentId}:{channel}:{kind}:{peer}          a conversation on a channel; kind is dm, group, channel or thread
  *   agent:{agentId}:{channel}:{account}:dm:{peer}    a person on one account of a channel
  *
@@ -77,6 +78,8 @@ function segmentsOf(address: SessionAddress, mainKey: string): (string | undefin
       return ["dm", encodeSegment(address.peer)];
     case "cron":
       return ["cron", encodeSegment(address.jobId)];
+    case "task":
+      return ["task", encodeSegment(address.taskId)];
     case "channel":
       return [encodeSegment(address.channel.toLowerCase()), address.kind, encodeSegment(address.peer)];
     case "account":
@@ -89,6 +92,7 @@ function normaliseAddress(address: SessionAddress, agentId: string): SessionAddr
     case "main":
     case "peer":
     case "cron":
+    case "task":
       return { ...address, agentId };
     case "channel":
       return { ...address, agentId, channel: address.channel.toLowerCase() };
@@ -132,6 +136,7 @@ function addressOf(agentId: string, rest: readonly string[], mainKey: string): S
       return first === MAIN || first === mainKey ? { form: "main", agentId } : undefined;
     case 2:
       if (first.toLowerCase() === "dm") return { form: "peer", agentId, peer: second };
+      if (first.toLowerCase() === "task") return { form: "task", agentId, taskId: second };
       return first.toLowerCase() === "cron" ? { form: "cron", agentId, jobId: second } : undefined;
     case 3: {
       const kind = second.toLowerCase();

@@ -1,0 +1,60 @@
+/** The report of a task, from the story of its run and how it stands. PURE. */
+import type { AgentReport, ReportStatus } from "../../../../protocol/gen/types.ts";
+import type { RunEnd, RunStory } from "../../ports/session.ts";
+
+export interface ReportFacts {
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly story: RunStory;
+  readonly end: RunEnd;
+  /** Codes of questions that wait for the owner. */
+  readonly approvals: readonly string[];
+}
+const MAX_CALLS = 1_000;
+const NO_END = "The end of the run is not known: its conversation was removed.";
+
+function statusOf(end: RunEnd): ReportStatus {
+  switch (end.state) {
+    case "final":
+      return "completed";
+    case "aborted":
+      return "cancelled";
+    case "error":
+      return end.reason?.startsWith("budget.") === true ? "budget_exceeded" : "failed";
+    case "unknown":
+      return "failed";
+    case "running":
+    case "queued":
+      return "awaiting_approval";
+  }
+}
+export function reportOf({ taskId, agentId, story, end, approvals }: ReportFacts): AgentReport {
+  const { sessionKey, runId, usage, steps } = story;
+  const status = statusOf(end);
+  const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
+  const why = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
+  return {
+    status,
+    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals) : why,
+    tool_calls: calls.map(({ tool, callId, outcome, durationMs }) => ({
+      tool,
+      call_id: callId,
+      ...(outcome === undefined ? {} : { outcome }),
+      ...(durationMs === undefined ? {} : { duration_ms: durationMs }),
+    })),
+    usage,
+    cost_usd: usage.costUsd ?? 0,
+    ...(status === "failed" || status === "budget_exceeded"
+      ? { error: { reason: (end.state === "error" ? end.reason : undefined) ?? "internal", message: why } }
+      : {}),
+    metadata: {
+      agent_id: agentId,
+      task_id: taskId,
+      session_key: sessionKey,
+      run_id: runId,
+      ...(approvals.length === 0 ? {} : { approvals: [...approvals] }),
+    },
+  };
+}
+const waitText = (approvals: readonly string[]): string =>
+  `The task waits for the owner's word: ${approvals.map((code) => `gsv approval allow ${code}`).join(", ")}. Send the same request with its Idempotency-Key again for the end.`;

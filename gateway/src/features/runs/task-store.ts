@@ -1,0 +1,53 @@
+/** Tasks that were taken, by their keys (rule RT4). What became of a task is in the log of its conversation. */
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+export interface Task {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  /** Of the request. */
+  readonly bodySha256: string;
+  readonly createdAt: number;
+}
+type Row = { id: string; agent_id: string; session_key: string; body_sha256: string; created_at: number };
+const taskOf = (row: Row): Task => ({
+  id: row.id,
+  agentId: row.agent_id,
+  sessionKey: row.session_key,
+  bodySha256: row.body_sha256,
+  createdAt: row.created_at,
+});
+/** Of one pass of the alarm. */
+const OVER_AT_ONCE = 100;
+
+export class TaskStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+  find(id: string): Task | undefined {
+    const row = one<Row>(this.#db.sql, "SELECT * FROM tasks WHERE id = ?", id);
+    return row && taskOf(row);
+  }
+  add({ id, agentId, sessionKey, bodySha256, createdAt }: Task): void {
+    run(
+      this.#db.sql,
+      "INSERT INTO tasks(id, agent_id, session_key, body_sha256, created_at) VALUES(?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      id,
+      agentId,
+      sessionKey,
+      bodySha256,
+      createdAt,
+    );
+  }
+  oldest(): number | undefined {
+    return one<{ at: number | null }>(this.#db.sql, "SELECT min(created_at) AS at FROM tasks")?.at ?? undefined;
+  }
+  before(time: number): readonly Task[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM tasks WHERE created_at <= ? ORDER BY created_at LIMIT ?", time, OVER_AT_ONCE).map(taskOf);
+  }
+  remove(sessionKey: string): void {
+    run(this.#db.sql, "DELETE FROM tasks WHERE session_key = ?", sessionKey);
+  }
+}
