@@ -212,7 +212,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "The agent tried to use something that its definition does not allow, so the run was ended.",
-    hint: "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
+    hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
   },
   "budget.agent": {
     code: 469,
@@ -950,7 +950,7 @@ export const ERRORS = {
     http: 500,
     exit: 1,
     text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-    hint: "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
+    hint: "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
   },
   "protocol.already_connected": {
     code: 419,

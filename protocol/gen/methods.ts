@@ -223,7 +223,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "e8c0cbe522388994";
+export const PROTOCOL_FINGERPRINT = "57df388612649de8";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -210,6 +210,8 @@ export type AgentsValidateResult = {
   /** At most 256 items. */
   problems: DefinitionProblem[];
   definition?: AgentDefinition;
+  /** At most 16 items. */
+  files?: string[];
 };
 
 /** The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes. */

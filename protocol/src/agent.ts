@@ -142,7 +142,12 @@ const given = {
 method("agents.validate", {
   doc: "Checks an agent.yaml and lists everything that is wrong with it. Changes nothing.",
   params: given,
-  result: { problems: t.array(DefinitionProblem, 256), definition: o(AgentDefinition) },
+  result: {
+    problems: t.array(DefinitionProblem, 256),
+    definition: o(AgentDefinition),
+    /** The paths of the files that the text names: what a client with a folder sends along. */
+    files: o(t.array(t.string(1024), 16)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",

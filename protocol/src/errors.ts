@@ -793,13 +793,13 @@ row(
   "autonomy.boundary",
   { code: 576, blame: "policy", http: 403, exit: 3 },
   "The agent tried to use something that its definition does not allow, so the run was ended.",
-  "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
+  "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
 );
 row(
   "prompt.overridden",
   { code: 577, blame: "bug", http: 500, exit: 1 },
   "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-  "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
+  "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
 );
 row(
   "task.key_reused",

@@ -265,7 +265,7 @@ pub const AUTONOMY_BOUNDARY: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The agent tried to use something that its definition does not allow, so the run was ended.",
-    hint: "Allow it in the list of tools with `gsv agent edit NAME`, or ask another agent.",
+    hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
 };
 
 /// The agent reached its limit for today.
@@ -1249,7 +1249,7 @@ pub const PROMPT_OVERRIDDEN: ErrorReason = ErrorReason {
     http: 500,
     exit: 1,
     text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-    hint: "Put the definition in force again: `gsv agent edit NAME`. When it fails again, report it with `gsv doctor`.",
+    hint: "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
 };
 
 /// This socket is already connected.

@@ -345,6 +345,9 @@ pub struct AgentsValidateResult {
     pub problems: Vec<DefinitionProblem>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub definition: Option<AgentDefinition>,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<String>>,
 }
 
 /// The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes.

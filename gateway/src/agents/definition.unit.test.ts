@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parsePath } from "../storage/keys.ts";
@@ -130,4 +132,22 @@ test("[AD10] the sections of the prompt, on one line for each rule and each char
     "the text can be no heading of the prompt and no fence",
   );
   assert.equal(characteristics, "- tone: warm\n- decision style: cautious");
+});
+
+test("the text that `gsv agent edit` begins with is right, also with each of its comments as a value", () => {
+  const template = readFileSync(join(import.meta.dirname, "../../../cli/src/commands/agent_template.yaml"), "utf8")
+    .replace("{{id}}", "order-triage")
+    .replace("{{name}}", "order_triage");
+  assert.deepEqual(problemsOf(template), []);
+  // A `#` that no word follows after one space hides a value.
+  const whole = readDefinition(template.replace(/^( *)#(?! \S)/gm, "$1"), known());
+  assert.ok(whole.ok, JSON.stringify(whole));
+  assert.deepEqual(whole.ok && { ...whole.definition, core_context: Object.keys(whole.definition.core_context) }, {
+    metadata: { id: "order-triage", name: "order_triage", version: "0.1.0", description: "Sorts what comes in" },
+    core_context: ["system_prompt", "hard_constraints"],
+    characteristics: { tone: "warm", decision_style: "cautious" },
+    tools: { allowed: ["*"] },
+    autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, requires_approval: [] },
+    model_tier: "main",
+  });
 });

@@ -26,6 +26,12 @@ export interface GivenDefinition {
   readonly text: string;
   readonly files?: readonly DefinitionFile[] | undefined;
 }
+interface Validated {
+  readonly problems: readonly DefinitionProblem[];
+  readonly definition?: AgentDefinition;
+  /** Paths that the text names, whether or not there are files. */
+  readonly files: readonly string[];
+}
 type Checked =
   | { readonly problems: readonly DefinitionProblem[] }
   | { readonly definition: AgentDefinition; readonly files: ReadonlyMap<string, string> };
@@ -39,13 +45,14 @@ export class Definitions {
     this.#ports = ports;
   }
 
-  async validate(
-    given: GivenDefinition,
-  ): Promise<Result<{ readonly problems: readonly DefinitionProblem[]; readonly definition?: AgentDefinition }>> {
+  async validate(given: GivenDefinition): Promise<Result<Validated>> {
     const checked = await this.#check(given);
     if (!checked.ok) return checked;
+    const { files } = namedIn(given.text);
     return succeed(
-      "problems" in checked.value ? { problems: checked.value.problems } : { problems: [], definition: checked.value.definition },
+      "problems" in checked.value
+        ? { problems: checked.value.problems, files }
+        : { problems: [], definition: checked.value.definition, files },
     );
   }
 

@@ -141,8 +141,8 @@ export function agentMethods({ agentJobs, config, definitions, deleteSessions, s
     "agents.validate": async (_caller, params) => {
       const checked = await definitions.validate(params);
       if (!checked.ok) return checked;
-      const { problems, definition } = checked.value;
-      return succeed({ problems: [...problems], ...(definition === undefined ? {} : { definition }) });
+      const { problems, definition, files } = checked.value;
+      return succeed({ problems: [...problems], files: [...files], ...(definition === undefined ? {} : { definition }) });
     },
     "agents.define": ({ connection }, params) => definitions.define(params, `client:${connection.principal.id}`),
     "agents.undefine": async (_caller, { agentId }) => {

@@ -73,7 +73,7 @@ export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefin
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit NAME\`.`,
+            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit id\`.`,
           };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };

@@ -52,6 +52,7 @@ describe("[AD4] a definition", () => {
       ["tool", 4],
       ["characteristics.tone", 3],
     ]);
+    expect(checked.files, "also of a text with mistakes").toEqual(["triage.prompt.md"]);
     const refused = await admin.refused("agents.define", { text: wrong, files: FILES });
     expect(refused.reason).toBe("agent.definition_invalid");
     expect(refused.message).toMatch(
