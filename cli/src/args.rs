@@ -22,7 +22,7 @@ mod skills;
 mod values;
 mod workspace;
 
-pub use self::agent::{AgentCommand, AgentDelete, AgentImport, AgentNew, PromptCommand, PromptShow};
+pub use self::agent::{AgentCommand, AgentDelete, AgentImport, AgentNew, AgentUndefine, PromptCommand, PromptShow};
 pub use self::approval::{Allow, ApprovalCommand, Hold, Question};
 pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
@@ -45,5 +45,5 @@ pub use self::session::{
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::workspace::{
-    WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRestore,
+    WorkspaceCat, WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRestore,
 };

@@ -19,6 +19,8 @@ mod clean;
 mod client;
 mod commands;
 mod config;
+mod definition_folder;
+mod draft;
 mod editor;
 mod embedded;
 mod exit;

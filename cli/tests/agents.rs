@@ -124,6 +124,26 @@ fn the_prompt_is_shown_by_section_with_what_it_takes() {
     }
     assert!(!run.stdout.contains("six"));
     assert!(show(&["--full"]).ok().stdout.contains("six"));
+    let layers = show(&["--layers"]).ok().stdout;
+    let rows: Vec<String> = layers
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for row in [
+        "1 core 300 3.0 %",
+        "base 300 3.0 %",
+        "2 characteristics 0 0.0 %",
+        "3 shared 50 0.5 %",
+        "1 tools 50 0.5 %",
+        "4 delegated 0 0.0 %",
+        "5 conversation 350 3.5 %",
+        "4 messages 350 3.5 %",
+        "6 memory 300 3.0 %",
+        "all 1,000 10.0 %",
+    ] {
+        assert!(rows.iter().any(|line| line == row), "{row}: {layers}");
+    }
+    assert!(!layers.contains("the facts"), "{layers}");
     assert_eq!(show(&["--section", "memory"]).ok().stdout, "the facts\n");
     assert!(show(&["--section", "memroy"]).failed(2).stderr.contains("`memory`"));
     let json: Value = serde_json::from_str(&show(&["--json"]).ok().stdout).unwrap();

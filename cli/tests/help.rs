@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 65] = [
+    let commands: [&[&str]; 70] = [
         &[],
         &["chat"],
         &["up"],
@@ -59,12 +59,17 @@ fn help_texts() {
         &["agent"],
         &["agent", "new"],
         &["agent", "show"],
+        &["agent", "validate"],
+        &["agent", "define"],
+        &["agent", "edit"],
+        &["agent", "undefine"],
         &["agent", "import"],
         &["prompt"],
         &["prompt", "show"],
         &["token"],
         &["token", "create"],
         &["workspace"],
+        &["workspace", "cat"],
         &["workspace", "get"],
         &["workspace", "put"],
         &["workspace", "edit"],

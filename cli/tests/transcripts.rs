@@ -64,6 +64,17 @@ fn s10_versions_are_listed_with_their_numbers() {
 }
 
 #[test]
+fn p3_2_an_earlier_version_is_printed_and_nothing_is_restored() {
+    let run = played(&["workspace", "cat", "SOUL.md", "--version", "2"], |connection| {
+        serve(connection, "workspace.log", &json!({"path": "SOUL.md"}), &log());
+        let params = json!({"path": "SOUL.md", "version": OLDER, "offset": 0});
+        let file = json!({"path": "SOUL.md", "content": "old\n", "size": 4, "etag": "e1"});
+        serve(connection, "workspace.read", &params, &file);
+    });
+    assert_eq!(run.ok().stdout, "old\n");
+}
+
+#[test]
 fn f51_times_are_in_the_zone_of_the_person_and_a_client_of_theirs_is_you() {
     let gateway = FakeGateway::new();
     let mut home = gateway.home();

@@ -1,7 +1,7 @@
 /** The commands of the guides, as they are printed there, with the built program and a real gateway. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { BIN, Machine, ROOT } from "./support.ts";
@@ -22,6 +22,39 @@ const commandsOf = (guide: string): readonly string[] =>
 const scriptsOf = (guide: string): readonly string[] =>
   [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
 
+/** Runs a line of a guide as a person would, in the machine's folder. */
+function run(machine: Machine, command: string): void {
+  const { status, stdout, stderr } = spawnSync("/bin/sh", ["-c", command], {
+    cwd: machine.folder,
+    env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true" }),
+    input: Object.entries(TYPED).find(([text]) => command.includes(text))?.[1] ?? "",
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  assert.equal(status, 0, `${command}\n${stdout}\n${stderr}`);
+}
+
+describe("docs/agents.md", () => {
+  const machine = new Machine();
+  before(() => machine.up());
+  after(() => machine.end());
+
+  it("[AD1] its definition and each of its commands do what the guide says, in the order of the guide", async () => {
+    const guide = readFileSync(join(ROOT, "docs", "agents.md"), "utf8");
+    const definition = /```yaml\n([\s\S]*?)```/.exec(guide)?.[1] ?? assert.fail("no definition");
+    mkdirSync(join(machine.folder, "triage"));
+    writeFileSync(join(machine.folder, "triage", "agent.yaml"), definition);
+    const commands = commandsOf("agents.md");
+    assert.ok(commands.length >= 9, commands.join("\n"));
+    for (const command of commands) {
+      run(machine, command);
+      if (command.includes("sed ")) assert.match(await machine.ok("agent", "show", "triage"), /limits +20 model calls/);
+      if (command.includes("--version 1")) assert.equal(await machine.ok("agent", "show", "triage", "--yaml"), definition);
+    }
+    assert.match(await machine.ok("agent", "show", "triage"), /No definition/);
+  });
+});
+
 describe("docs/automation.md", () => {
   const machine = new Machine();
   before(async () => {
@@ -35,14 +68,7 @@ describe("docs/automation.md", () => {
     assert.ok(commands.length > 10, commands.join("\n"));
     for (const command of commands) {
       const { jobs } = JSON.parse(await machine.ok("cron", "list", "--json")) as { jobs: readonly { id: string }[] };
-      const { status, stdout, stderr } = spawnSync("/bin/sh", ["-c", command.replace("JOB", jobs[0]?.id ?? "")], {
-        cwd: machine.folder,
-        env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true" }),
-        input: Object.entries(TYPED).find(([text]) => command.includes(text))?.[1] ?? "",
-        encoding: "utf8",
-        timeout: 60_000,
-      });
-      assert.equal(status, 0, `${command}\n${stdout}\n${stderr}`);
+      run(machine, command.replace("JOB", jobs[0]?.id ?? ""));
     }
     const hooks = await machine.ok("hook", "list");
     for (const name of ["issues", "payments", "backup"]) assert.match(hooks, new RegExp(`^${name}\\b`, "m"));

@@ -13,12 +13,33 @@ pub enum AgentCommand {
     List,
     /// Create an agent
     New(AgentNew),
-    /// Show an agent, its files and the channels that it answers on
+    /// Show an agent, its definition, its files and the channels that it answers on
     Show {
         /// Agent, such as main
         #[arg(value_parser = agent_id)]
         id: AgentId,
+        /// Print the text of the definition that is in force
+        #[arg(long, conflicts_with = "json")]
+        yaml: bool,
     },
+    /// Check a definition and list its mistakes; change nothing
+    Validate {
+        /// File agent.yaml, or the folder that has it
+        path: PathBuf,
+    },
+    /// Check a definition and put it in force; create the agent if there is none
+    Define {
+        /// File agent.yaml, or the folder that has it
+        path: PathBuf,
+    },
+    /// Change the definition of an agent in your editor and put it in force
+    Edit {
+        /// Agent; without one of this id, it is created
+        #[arg(value_parser = agent_id)]
+        id: AgentId,
+    },
+    /// Remove the definition of an agent, which then has the defaults
+    Undefine(AgentUndefine),
     /// Delete an agent; its files stay in the workspace
     Delete(AgentDelete),
     /// Import an agent from an OpenClaw workspace or from a folder of the reference GSV
@@ -42,6 +63,16 @@ pub struct AgentNew {
     /// Make it the default agent
     #[arg(long)]
     pub default: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AgentUndefine {
+    /// Agent
+    #[arg(value_parser = agent_id)]
+    pub id: AgentId,
+    /// Remove it without asking
+    #[arg(long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -84,8 +115,11 @@ pub struct PromptShow {
     #[arg(short, long, value_name = "KEY")]
     pub session: Option<SessionKey>,
     /// Show the whole text of each section
-    #[arg(long, conflicts_with = "section")]
+    #[arg(long, conflicts_with_all = ["section", "layers"])]
     pub full: bool,
+    /// Show the tokens of each of the six layers and of its sections, without their texts
+    #[arg(long, conflicts_with = "section")]
+    pub layers: bool,
     /// Print the text of this section only
     #[arg(long, value_name = "ID")]
     pub section: Option<String>,

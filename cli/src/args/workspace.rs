@@ -22,7 +22,7 @@ pub enum WorkspaceCommand {
         of: OfAgent,
     },
     /// Print a file
-    Cat(WorkspaceFile),
+    Cat(WorkspaceCat),
     /// Save a file of the workspace on this machine
     Get(WorkspaceGet),
     /// Save a file or stdin as a file of the workspace
@@ -45,6 +45,15 @@ pub struct WorkspaceFile {
     pub path: String,
     #[command(flatten)]
     pub of: OfAgent,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceCat {
+    #[command(flatten)]
+    pub of: WorkspaceFile,
+    /// Version from `log`: its number, its name, the beginning of its name, or `now`
+    #[arg(long, value_name = "VERSION", default_value = "now", hide_default_value = true)]
+    pub version: String,
 }
 
 #[derive(Debug, Args)]

@@ -1,21 +1,22 @@
-//! `gsv agent`: lists, shows, creates and deletes agents. The import is in `agent_import`.
+//! `gsv agent`: lists, shows, creates and deletes agents. Definitions are in `agent_definition` and `agent_edit`, the import is in
+//! `agent_import`.
 
 use std::fs;
 
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{AgentsCreate, AgentsDelete, AgentsGet, AgentsList};
 use gsv_protocol::types::{
-    AgentBinding, AgentEntry, AgentId, AgentsCreateParams, AgentsDeleteParams, AgentsGetParams, AgentsGetResult,
-    ModelRef,
+    AgentBinding, AgentDefinition, AgentEntry, AgentId, AgentsCreateParams, AgentsDeleteParams, AgentsGetParams,
+    AgentsGetResult, ModelRef,
 };
 
-use super::agent_import;
 use super::context::Context;
+use super::{agent_definition, agent_edit, agent_import};
 use crate::args::{AgentCommand, AgentDelete, AgentNew};
 use crate::ask::confirm;
 use crate::clean::{clean, one_line};
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::table::Table;
 use crate::units::{ago, bytes, grouped, now_ms};
 
@@ -33,10 +34,18 @@ pub async fn run(context: &Context, command: AgentCommand) -> Outcome {
             list.await
         }
         AgentCommand::New(args) => new(context, args).await,
-        AgentCommand::Show { id: agent_id } => {
+        AgentCommand::Show {
+            id: agent_id,
+            yaml: false,
+        } => {
             let show = context.show::<AgentsGet>(AgentsGetParams { agent_id }, |result| print(out, result));
             show.await
         }
+        AgentCommand::Show { id, yaml: true } => text_in_force(context, id).await,
+        AgentCommand::Validate { path } => agent_definition::validate(context, &path).await,
+        AgentCommand::Define { path } => agent_definition::define(context, &path).await,
+        AgentCommand::Edit { id } => agent_edit::run(context, id).await,
+        AgentCommand::Undefine(args) => agent_definition::undefine(context, args).await,
         AgentCommand::Delete(args) => delete(context, args).await,
         AgentCommand::Import(args) => agent_import::run(context, args).await,
     }
@@ -126,6 +135,18 @@ fn text_or_file(value: &str) -> Outcome<String> {
     String::from_utf8(read).map_err(|_| Failure::usage(format!("{path} is not UTF-8 text."), next))
 }
 
+/// What `gsv agent edit` and `gsv agent define` take again.
+async fn text_in_force(context: &Context, id: AgentId) -> Outcome {
+    let agent_id = id.clone();
+    let shown = context.ask::<AgentsGet>(AgentsGetParams { agent_id }).await?;
+    let text = shown.definition_text.ok_or_else(|| {
+        let next = format!("Begin one: `gsv agent edit {id}`.");
+        Failure::failed(format!("{id} has no definition: it has the defaults."), next)
+    })?;
+    context.out.content(&text);
+    Ok(())
+}
+
 fn print(out: Output, result: AgentsGetResult) {
     let now = now_ms();
     let agent = result.agent;
@@ -142,12 +163,40 @@ fn print(out: Output, result: AgentsGetResult) {
     ];
     let answers = result.bindings.iter().map(|binding| ("answers", Some(place(binding))));
     out.fields(fields.into_iter().chain(answers));
+    print_definition(
+        out,
+        &agent.agent_id,
+        result.definition.as_ref(),
+        &result.changed_files.unwrap_or_default(),
+    );
     if !result.files.is_empty() {
         let files = result.files.into_iter();
         let rows = files.map(|file| [file.path, bytes(file.size_bytes), ago(file.updated_at, now)]);
         out.line("");
         out.table(&Table::new(["FILE", "SIZE", "CHANGED"], rows));
     }
+}
+
+fn print_definition(out: Output, id: &AgentId, definition: Option<&AgentDefinition>, changed: &[String]) {
+    out.line("");
+    let Some(definition) = definition else {
+        out.line(&format!(
+            "No definition: every tool, and the configured limits. Begin one: `gsv agent edit {id}`."
+        ));
+        return;
+    };
+    out.line(&out.paint(Style::Bold, "Definition in force"));
+    let fields = agent_definition::fields(definition)
+        .into_iter()
+        .skip_while(|(name, _)| *name == "agent");
+    let changed = (!changed.is_empty()).then(|| {
+        let files: Vec<String> = changed.iter().map(|path| one_line(path, 200)).collect();
+        format!(
+            "{}: without effect until it is put in force (`gsv agent edit {id}`)",
+            files.join(", ")
+        )
+    });
+    out.fields(fields.chain([("changed", changed)]));
 }
 
 /// The channel, account and peer that a binding matches, in words.

@@ -1,9 +1,7 @@
 //! `gsv config edit`: the whole configuration in the user's editor. The gateway checks it as a whole; on a terminal, a refused file is
 //! opened again with the reason. Secrets are masked by the gateway and never reach the file.
 
-use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{ConfigGet, ConfigReplace};
@@ -12,9 +10,8 @@ use serde_json::Value;
 
 use super::context::Context;
 use crate::clean::{clean, one_line};
-use crate::editor;
-use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths::{ensure_private_dir, shell, state_dir, write_private_file};
+use crate::draft::Draft;
+use crate::exit::{Failure, Outcome};
 
 const HEAD: &str = "Every setting, with defaults. A setting that you remove gets its default; a secret stays as it is while it is masked.
 Save and close the file to store it. Lines that begin with // are not read.";
@@ -35,7 +32,7 @@ pub async fn run(context: &Context) -> Outcome {
             "Update it, or change one setting: `gsv config set PATH VALUE`.",
         ));
     };
-    let draft = Draft::new()?;
+    let draft = Draft::new("config-edit", "json")?;
     let original = pretty(&config);
     let mut body = original.clone();
     let mut refused: Option<Failure> = None;
@@ -46,7 +43,7 @@ pub async fn run(context: &Context) -> Outcome {
             return Err(draft.kept(failure));
         }
         let text = format!("{}{body}", comment(refused.as_ref()));
-        let edited = draft.edit(&text, &original)?;
+        let edited = draft.edit(&text, |typed| without_comments(typed) == original)?;
         if edited == text {
             return match refused {
                 None => {
@@ -145,57 +142,6 @@ fn blanked(text: &str) -> String {
             }
         })
         .collect()
-}
-
-/// The file that is edited, readable by this user only.
-struct Draft {
-    path: PathBuf,
-}
-
-impl Draft {
-    fn new() -> Outcome<Self> {
-        let dir = state_dir()?;
-        ensure_private_dir(&dir)?;
-        Ok(Self {
-            path: dir.join(format!("config-edit-{}.json", std::process::id())),
-        })
-    }
-
-    /// Opens the text in the editor and gives what was saved. `original`: what the gateway has; a draft of only that is not kept.
-    fn edit(&self, text: &str, original: &str) -> Outcome<String> {
-        let doing = format!("write {}", self.path.display());
-        write_private_file(&self.path, text.as_bytes()).or_fail(&doing, "Free some space, or check the folder.")?;
-        if let Err(failure) = editor::open(&self.path) {
-            let is_untouched =
-                fs::read(&self.path).is_ok_and(|bytes| without_comments(&String::from_utf8_lossy(&bytes)) == original);
-            if is_untouched {
-                self.remove();
-                return Err(failure);
-            }
-            return Err(self.kept(failure));
-        }
-        let doing = format!("read {}", self.path.display());
-        let bytes = fs::read(&self.path).or_fail(&doing, "Save the file under its own name.")?;
-        String::from_utf8(bytes).map_err(|_| {
-            self.kept(Failure::usage(
-                "The file is not UTF-8 text, so nothing was stored.",
-                "Save it as UTF-8.",
-            ))
-        })
-    }
-
-    /// What was typed is not lost.
-    fn kept(&self, mut failure: Failure) -> Failure {
-        failure
-            .lines
-            .push(format!("Your text is kept in {}", shell(&self.path)));
-        failure
-    }
-
-    fn remove(&self) {
-        // A file that stays holds no secret.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 #[cfg(test)]

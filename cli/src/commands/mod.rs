@@ -1,6 +1,8 @@
 //! One file per noun. A command reads its arguments, asks the gateway or this machine, and gives the result to `output`.
 
 pub mod agent;
+mod agent_definition;
+mod agent_edit;
 mod agent_import;
 pub mod approval;
 pub mod approval_view;

@@ -16,7 +16,12 @@ use crate::units::{bytes, grouped};
 const FIRST_LINES: usize = 4;
 
 pub async fn run(context: &Context, command: PromptCommand) -> Outcome {
-    let PromptCommand::Show(PromptShow { session, full, section }) = command;
+    let PromptCommand::Show(PromptShow {
+        session,
+        full,
+        layers,
+        section,
+    }) = command;
     let out = context.out;
     let session_key = Context::session(session)?;
     let prompt = context
@@ -27,18 +32,26 @@ pub async fn run(context: &Context, command: PromptCommand) -> Outcome {
             let section = find(&prompt, &id)?;
             out.show(section, |section| out.content(&format!("{}\n", section.text)));
         }
+        None if layers => out.show(prompt, |prompt| {
+            print_head(out, &prompt);
+            out.table(&by_layer(&prompt));
+        }),
         None => out.show(prompt, |prompt| print(out, &prompt, full)),
     }
     Ok(())
 }
 
-fn print(out: Output, prompt: &SessionPromptResult, full: bool) {
+fn print_head(out: Output, prompt: &SessionPromptResult) {
     out.fields([
         ("session", prompt.session_key.to_string()),
         ("agent", prompt.agent_id.to_string()),
         ("model", format!("{}/{}", prompt.model.provider, prompt.model.id)),
     ]);
     out.line("");
+}
+
+fn print(out: Output, prompt: &SessionPromptResult, full: bool) {
+    print_head(out, prompt);
     out.table(&overview(prompt));
     for section in &prompt.sections {
         let heading = format!("{} ({})", section.title, layer(section.layer));
@@ -72,6 +85,45 @@ const fn layer(layer: u8) -> &'static str {
     }
 }
 
+const LAYERS: std::ops::RangeInclusive<u8> = 1..=6;
+/// Layers of the parts that are no sections.
+const TOOLS: u8 = 3;
+const MESSAGES: u8 = 5;
+
+/// The tokens of each layer, and below it those of its parts.
+fn by_layer(prompt: &SessionPromptResult) -> Table<4> {
+    let window = prompt.context_window;
+    let row =
+        |layer: &str, part: String, tokens: u64| [layer.to_owned(), part, grouped(tokens), percent(tokens, window)];
+    let parts: Vec<(u8, String, u64)> = prompt
+        .sections
+        .iter()
+        .map(|section| (section.layer, section.id.clone(), section.tokens))
+        .chain([
+            (TOOLS, tools_of(prompt), prompt.tool_tokens),
+            (MESSAGES, messages_of(prompt), prompt.message_tokens),
+        ])
+        .collect();
+    let rows = LAYERS.flat_map(|number| {
+        let of: Vec<_> = parts.iter().filter(|(layer, ..)| *layer == number).collect();
+        let all = of.iter().map(|(.., tokens)| tokens).sum();
+        let inside = of.into_iter().map(|(_, part, tokens)| row("", part.clone(), *tokens));
+        std::iter::once(row(layer(number), String::new(), all))
+            .chain(inside)
+            .collect::<Vec<_>>()
+    });
+    let all = row("all", String::new(), prompt.total_tokens);
+    Table::new(["LAYER", "PART", "TOKENS", "OF THE WINDOW"], rows.chain([all]))
+}
+
+fn tools_of(prompt: &SessionPromptResult) -> String {
+    format!("{} tools", prompt.tools.len())
+}
+
+fn messages_of(prompt: &SessionPromptResult) -> String {
+    format!("{} messages", grouped(prompt.message_count))
+}
+
 /// The size of each part, and what is left.
 fn overview(prompt: &SessionPromptResult) -> Table<5> {
     let window = prompt.context_window;
@@ -83,10 +135,9 @@ fn overview(prompt: &SessionPromptResult) -> Table<5> {
         row(section.id.clone(), layer(section.layer), size, section.tokens)
     });
     let whole = |part: String, layer: &str, tokens: u64| row(part, layer, String::new(), tokens);
-    let messages = format!("{} messages", grouped(prompt.message_count));
     let rest = [
-        whole(format!("{} tools", prompt.tools.len()), "3 shared", prompt.tool_tokens),
-        whole(messages, "5 conversation", prompt.message_tokens),
+        whole(tools_of(prompt), layer(TOOLS), prompt.tool_tokens),
+        whole(messages_of(prompt), layer(MESSAGES), prompt.message_tokens),
         whole("all".to_owned(), "", prompt.total_tokens),
         whole("free".to_owned(), "", window.saturating_sub(prompt.total_tokens)),
     ];

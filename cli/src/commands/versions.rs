@@ -1,15 +1,17 @@
-//! `gsv workspace log|diff|restore`: versions of a file. A version is named by its number in the log (1 is the last before
+//! `gsv workspace log|diff|restore`, and `cat` of a version: versions of a file. A version is named by its number in the log (1 is the last before
 //! now), by its name or the beginning of its name; `now` is the present file.
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{WorkspaceLog, WorkspaceRestore};
-use gsv_protocol::types::{AgentId, WorkspaceLogParams, WorkspaceLogResult, WorkspaceRestoreParams, WorkspaceVersion};
+use gsv_protocol::types::{
+    AgentId, WorkspaceLogParams, WorkspaceLogResult, WorkspaceReadResult, WorkspaceRestoreParams, WorkspaceVersion,
+};
 use serde_json::json;
 use similar::TextDiff;
 
 use super::context::Context;
 use super::workspace_file::{read_or_absent, read_whole};
-use crate::args::{WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
+use crate::args::{WorkspaceCat, WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
 use crate::clean::{clean, one_line};
 use crate::client::{Client, actor};
 use crate::exit::{Failure, Outcome};
@@ -117,6 +119,18 @@ async fn side(
             Ok((format!("{path} ({})", time(version.at)), file.content))
         }
     }
+}
+
+/// The present file, or an earlier version of it.
+pub async fn read(client: &Client, WorkspaceCat { of, version }: WorkspaceCat) -> Outcome<WorkspaceReadResult> {
+    let (path, agent_id) = (of.path.clone(), of.of.agent.clone());
+    let named = if version == NOW {
+        None
+    } else {
+        let log = client.call::<WorkspaceLog>(log_params(of)).await?;
+        find(&log, &version)?.map(|version| version.version.clone())
+    };
+    read_whole(client, &path, agent_id.as_ref(), named.as_deref()).await
 }
 
 pub async fn diff(context: &Context, args: WorkspaceDiff) -> Outcome {

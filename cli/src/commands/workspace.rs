@@ -42,9 +42,9 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
             });
             list.await
         }
-        WorkspaceCommand::Cat(WorkspaceFile { path, of }) => {
+        WorkspaceCommand::Cat(args) => {
             let client = context.connect().await?;
-            let result = read_whole(&client, &path, of.agent.as_ref(), None).await?;
+            let result = versions::read(&client, args).await?;
             client.close().await;
             out.show(result, |result| out.content(&result.content));
             Ok(())
