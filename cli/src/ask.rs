@@ -14,7 +14,7 @@ pub fn is_possible(out: Output) -> bool {
     !out.json && io::stdin().is_terminal()
 }
 
-/// The answer in small letters. One that can't be read is empty.
+/// The answer in lower case. Empty when stdin can't be read.
 pub fn answer(out: Output, question: &str) -> String {
     out.note(question);
     let mut answer = String::new();
@@ -49,8 +49,8 @@ pub fn is_secret(key: &str) -> bool {
     words.iter().any(|word| key.contains(word))
 }
 
-/// A secret without its line end: typed without being shown, or all of stdin if that is not a terminal. An empty one means
-/// what `if_empty` says.
+/// A secret without its line end: typed without being shown, or all of stdin if that is not a terminal. `if_empty` tells the
+/// person what an empty secret means.
 pub fn secret(out: Output, what: &str, if_empty: &str) -> Outcome<String> {
     let input = io::stdin();
     if !input.is_terminal() {

@@ -144,7 +144,7 @@ fn s5_a_typed_token_is_not_shown_and_the_terminal_is_restored() {
     answers(&mut connection, "channel.status", &off);
     drop(connection);
     terminal.shows("There is no bot token. Make a bot.\r\n");
-    terminal.shows("Token of discord (it is not shown; Enter alone: keep the present one): ");
+    terminal.shows("Token of discord (it is not shown; Enter alone: keep the current one): ");
     assert!(!terminal.echoes());
     // A cleared line, and a character that is deleted again.
     terminal.types(&format!("wrong\u{15}{SECRET}é\u{7f}\r"));

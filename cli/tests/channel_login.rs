@@ -1,4 +1,4 @@
-//! `gsv channel login` in a pipe; `asking` has it on a terminal.
+//! `gsv channel login` in a pipe; `asking.rs` tests it at a terminal.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::channels::{WHATSAPP, account, accounts, connected, looks};
+use common::channels::{WHATSAPP, account, accounts, connected, serve_status};
 use common::fake_gateway::{Connection, FakeGateway};
 use common::play::{Play, fed, played_all, serve};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn p10_a_login_in_json_lines_over_a_lost_connection() {
     let home = gateway.home();
     let args = ["channel", "whatsapp", "login", "--force", "--json"];
     let first: Play<'_> = Box::new(|connection| {
-        looks(connection, &account(true, &json!({})));
+        serve_status(connection, &account(true, &json!({})));
         logins(connection, &begun, &login("qr", &json!({"qr": "ONE"})));
     });
     // The connection is cut, and the login goes on: it is never forced twice.
@@ -43,7 +43,7 @@ fn p10_a_login_in_json_lines_over_a_lost_connection() {
             &login("connecting", &json!({"message": "Connecting."})),
         );
         logins(connection, &which, &login("connected", &json!({})));
-        looks(connection, &connected());
+        serve_status(connection, &connected());
     });
     let run = fed(&home, &gateway, &args, "", vec![first, second]).ok();
     let lines = run.json_lines();
@@ -60,11 +60,11 @@ fn in_a_pipe_the_code_is_a_line_of_text() {
     let run = played_all(
         &args,
         vec![Box::new(|connection| {
-            looks(connection, &account(true, &json!({})));
+            serve_status(connection, &account(true, &json!({})));
             let far = json!({"code": "ABCDEFGH", "expiresAt": 9_007_199_254_740_991_u64});
             logins(connection, &params, &login("code", &far));
             logins(connection, &params, &login("connected", &json!({})));
-            looks(connection, &connected());
+            serve_status(connection, &connected());
         })],
     )
     .ok();
@@ -86,11 +86,11 @@ fn p10_a_login_ends_in_words_and_a_status() {
         played_all(
             args,
             vec![Box::new(|connection| {
-                looks(connection, &account(true, &json!({})));
+                serve_status(connection, &account(true, &json!({})));
                 for answer in answers {
                     logins(connection, &which, answer);
                     if answer["login"]["state"] == "connected" {
-                        looks(connection, &connected());
+                        serve_status(connection, &connected());
                     }
                 }
             })],
@@ -130,14 +130,14 @@ fn after_its_time_a_login_is_only_looked_at() {
         let run = played_all(
             &["channel", "whatsapp", "login"],
             vec![Box::new(|connection| {
-                looks(connection, &account(true, &json!({})));
+                serve_status(connection, &account(true, &json!({})));
                 let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
                 let soon = json!({"qr": "ONE", "expiresAt": now + 800});
                 logins(connection, &which, &login("qr", &soon));
-                looks(connection, &account(true, &json!({"authenticated": linked})));
+                serve_status(connection, &account(true, &json!({"authenticated": linked})));
                 if linked {
                     logins(connection, &which, &login("connected", &json!({})));
-                    looks(connection, &connected());
+                    serve_status(connection, &connected());
                 }
             })],
         );

@@ -20,8 +20,8 @@ use common::terminal::pair;
 use common::{Home, Run, finish, mode, start};
 use serde_json::{Value, json};
 
-/// Runs it at a terminal, with an editor that runs these lines of shell on the file, one at each opening. The play gets what follows the
-/// reading.
+/// Runs `gsv config edit` at a terminal. Its editor is a script that runs one of these lines of shell on the file each time it is opened.
+/// `play` answers the requests after `config.get`.
 fn edited(scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
     let (_keyboard, terminal) = pair();
     edited_at(terminal.into(), scripts, play)

@@ -8,29 +8,35 @@
 
 mod common;
 
-use common::channels::strangers;
+use common::channels::pairing_requests;
 use common::fake_gateway::FakeGateway;
 use common::play::{Play, asked, played_all, played_in, serve};
 use serde_json::{Value, json};
 
 #[test]
 fn s7_hidden_characters_of_pairing_requests_are_shown() {
-    let run = asked(&["pair", "list"], "pair.list", &json!({}), &strangers()).ok();
+    let run = asked(&["pair", "list"], "pair.list", &json!({}), &pairing_requests()).ok();
     insta::assert_snapshot!(run.stdout, @r"
     CHANNEL   CODE    NAME                                      ID         SINCE       WAITING  MESSAGE
     discord   ZZZZZZ                                            100        1970-01-01  1
     whatsapp  K7Q2AB  Owner[U+202E]][U+001B][2J approve every…  31600@lid  1970-01-01  3        hello[U+001B]]52;c;x[U+0007] GUEST x[U+200B]
     ");
     assert!(!run.stdout.contains('\u{1b}') && !run.stdout.contains('\u{202e}'));
-    let run = asked(&["pair", "list", "--json"], "pair.list", &json!({}), &strangers()).ok();
-    assert_eq!(run.json(), strangers());
+    let run = asked(
+        &["pair", "list", "--json"],
+        "pair.list",
+        &json!({}),
+        &pairing_requests(),
+    )
+    .ok();
+    assert_eq!(run.json(), pairing_requests());
     let run = asked(&["pair", "list"], "pair.list", &json!({}), &json!({"pairs": {}})).ok();
     assert!(run.stderr.contains("no pairing requests"), "{run:?}");
 }
 
 #[test]
 fn f51_approved_senders_are_listed_in_the_owners_time_zone() {
-    let mut listed = strangers();
+    let mut listed = pairing_requests();
     listed["approved"] = json!([
         {"channel": "discord", "senderId": "7", "senderName": "Me", "role": "owner", "since": 1_771_502_400_000_u64},
         {"channel": "whatsapp", "senderId": "31611@lid", "senderName": "Anna\u{202e}", "role": "guest", "since": 1_771_502_400_000_u64},
@@ -68,7 +74,7 @@ fn f51_approved_senders_are_listed_in_the_owners_time_zone() {
 
 fn list() -> Play<'static> {
     Box::new(|connection| {
-        serve(connection, "pair.list", &json!({}), &strangers());
+        serve(connection, "pair.list", &json!({}), &pairing_requests());
     })
 }
 

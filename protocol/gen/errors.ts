@@ -356,7 +356,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The value is not valid for this setting.",
-    hint: "Show the present values for comparison: `gsv config get`.",
+    hint: "Show the current values for comparison: `gsv config get`.",
   },
   "config.no_sealing_key": {
     code: 515,

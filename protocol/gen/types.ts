@@ -1408,7 +1408,7 @@ export type CronJob = {
   state: CronJobState;
 };
 
-/** Where a job stands. */
+/** The state of a job. */
 export type CronJobState = {
   /** Epoch ms. */
   nextRunAtMs?: number;

@@ -1,4 +1,4 @@
-/** Jobs that the agent does by itself, at a time or again and again. */
+/** Jobs that the agent does by itself: once, at an interval, or by a cron expression. */
 import { enumOf, method, struct, t, tagged } from "./dsl.ts";
 import { AgentId, SessionKey, ThinkLevel } from "./ids.ts";
 
@@ -62,7 +62,7 @@ export const CronOutcome = enumOf(
   "What became of one time of a job. `waiting`: it begins when one of the others ends. `running`: it has begun. `ok`, `error`: its run ended. `skipped`: it was not begun, for the reason that is given. `missed`: the gateway was not running, or the clock jumped.",
   ["running", "ok", "error", "skipped", "missed", "waiting"],
 );
-export const CronJobState = struct("CronJobState", "Where a job stands.", {
+export const CronJobState = struct("CronJobState", "The state of a job.", {
   nextRunAtMs: t.optional(t.time()),
   runningAtMs: t.optional(t.time()),
   lastRunAtMs: t.optional(t.time()),
@@ -80,7 +80,7 @@ export const CronJob = struct("CronJob", "A job.", {
   name: t.string(128, { minLength: 1 }),
   description: t.optional(t.string(1024)),
   enabled: t.bool(),
-  /** The job is removed after its run. Absent: a job with one time is, when the run did not fail. */
+  /** The job is removed after its run. Absent: a job with one time is removed when its run did not fail, every other job stays. */
   deleteAfterRun: t.optional(t.bool()),
   createdAtMs: t.time(),
   updatedAtMs: t.time(),

@@ -600,7 +600,7 @@ row(
   "config.invalid",
   { code: 511, blame: "caller", http: 400, exit: 2 },
   "The value is not valid for this setting.",
-  "Show the present values for comparison: `gsv config get`.",
+  "Show the current values for comparison: `gsv config get`.",
 );
 row(
   "config.too_large",

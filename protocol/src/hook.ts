@@ -25,7 +25,7 @@ export const HookTarget = tagged("HookTarget", "What a delivery of a hook does."
 });
 export const Hook = struct("Hook", "A hook. Its secret is never shown again.", {
   name: HookName,
-  /** Of the gateway's address. */
+  /** The path below the gateway's address, such as `/hooks/issues`. */
   path: t.string(64),
   agentId: AgentId,
   form: HookForm,

@@ -47,7 +47,7 @@ method("notifications.list", {
   doc: "Lists notifications, the newest first, and where each kind is told.",
   params: {
     limit: t.optional(t.int(1, 200)),
-    /** Older ones than this. */
+    /** Only notifications that are older than this one. */
     beforeId: t.optional(t.int()),
     kind: t.optional(NotificationKind),
   },
@@ -57,7 +57,7 @@ method("notifications.list", {
     waiting: t.int(),
     places: t.array(NotificationPlace, 32),
     quietHours: t.optional(HeartbeatHours),
-    /** Now are quiet hours, until then. */
+    /** When the current quiet hours end. Absent: there are none now. */
     quietUntil: t.optional(t.time()),
   },
   callers: ["client"],

@@ -105,7 +105,7 @@ pub struct AgentImport {
 
 #[derive(Debug, Subcommand)]
 pub enum PromptCommand {
-    /// Show the present prompt by section, without calling the model
+    /// Show the current prompt by section, without calling the model
     Show(PromptShow),
 }
 

@@ -69,7 +69,7 @@ pub struct Undo {
     /// Show what would be undone, and change nothing
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
-    /// Undo files too that were changed since: their present content is kept, and can be had back
+    /// Also undo files that were changed since; their current content is kept and can be restored
     #[arg(long)]
     pub force: bool,
     /// Do not ask

@@ -1,6 +1,6 @@
-//! Talking to the agent. `assembler` and `turn` decide and are pure (`turn_io` is what goes in and out); `conversation` drives a
-//! turn over the link; `view` and `live` draw; `interactive` and `prompt` are the conversation at a terminal; `picked` chooses
-//! files there and `attach` uploads them.
+//! `gsv chat`. `assembler` and `turn` decide and are pure (`turn_io` has the inputs and outputs of a turn); `conversation` drives a
+//! turn over the link; `view` and `live` draw; `interactive` and `prompt` are the chat at a terminal; `picked` holds the files that
+//! were chosen there, and `attach` uploads them.
 
 pub mod assembler;
 pub mod attach;

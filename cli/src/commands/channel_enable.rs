@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use super::channel_account::{DEFAULT_ACCOUNT, command};
 use super::local::Local;
 use crate::client::{Account, Client};
-use crate::embedded::channels::{self, TakenUp};
+use crate::embedded::channels::{self, Reload};
 use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
 use crate::exit::{Exit, Failure, Outcome};
@@ -91,20 +91,20 @@ async fn enable(out: Output, url: &str, channel: &str, unknown: &Failure) -> Out
         "Enabling {channel} for the gateway on this machine; this takes a moment…"
     ));
     let at = layout.clone();
-    let taken = spawn_blocking(move || channels::take_up(&at))
+    let reloaded = spawn_blocking(move || channels::reload(&at))
         .await
         .unwrap_or_else(|error| {
             let message = format!("Waiting for the gateway failed: {error}.");
             Err(Failure::new(Exit::Bug, message, "Run it again."))
         });
-    match taken {
-        Ok(TakenUp::Done { warnings, .. }) => {
+    match reloaded {
+        Ok(Reload::Done { warnings, .. }) => {
             for warning in &warnings {
                 out.warn(warning);
             }
             Ok(())
         }
-        Ok(TakenUp::NotRunning) => Err(Failure::later(
+        Ok(Reload::NotRunning) => Err(Failure::later(
             "The gateway on this machine was stopped meanwhile.",
             "Start it with `gsv up`, then run this again.",
         )),

@@ -42,7 +42,7 @@ pub async fn run(context: &Context, args: Args) -> Outcome {
         if let Some(error) = account.error.filter(|_| ask::is_possible(out)) {
             out.note(&visible(&error));
         }
-        let token = ask::secret(out, &format!("Token of {}", status.channel), "keep the present one")?;
+        let token = ask::secret(out, &format!("Token of {}", status.channel), "keep the current one")?;
         if !token.is_empty() {
             config.insert(TOKEN.to_owned(), Value::String(token));
         }

@@ -17,7 +17,7 @@ use super::context::Context;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
 use super::local::Local;
-use super::node::start_words;
+use super::node::start_command;
 use super::notifications;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
@@ -143,7 +143,7 @@ async fn check_nodes(report: &mut Report, client: &Client) {
         .collect();
     if online.is_empty() {
         let found = "none is connected, so the agent can't use any";
-        report.warn("machines", found, format!("Start one: `{}`.", start_words()));
+        report.warn("machines", found, format!("Start one: `{}`.", start_command()));
     } else {
         report.ok("machines", format!("online: {}", online.join(", ")));
     }

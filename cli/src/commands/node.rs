@@ -27,12 +27,12 @@ use crate::{paths, private_file};
 
 /// The first argument of the process that supervises one command of the agent; see `main`.
 pub const SUPERVISE: &str = "__supervise";
-/// The one of the process that becomes a confined command.
+/// The first argument of the process that becomes a confined command.
 pub const CONFINE: &str = "__confine";
-/// The one of the process that tests a sandbox from inside.
+/// The first argument of the process that tests a sandbox from inside.
 pub const CANARY: &str = "__canary";
 
-/// The folder that a node was last started with, for those that look at it from outside. In its state folder.
+/// A file in the node's state folder: the workspace that the node was last started with, for commands such as `gsv doctor`.
 const WORKSPACE: &str = "workspace";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
@@ -66,7 +66,7 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
         paths::ensure_private_dir(dir)?;
     }
     private_file::write(&state_dir.join(WORKSPACE), workspace.as_os_str().as_encoded_bytes())?;
-    // An address that was named is meant; the one of this machine's gateway changes with its port.
+    // An address that was given is used as it is. That of this machine's gateway is looked up again, because its port may change.
     let layout = Layout::find()?;
     let is_local =
         context.global.url.as_ref().is_none_or(String::is_empty) && Local::look(&layout).is_at(&layout, &url);
@@ -113,7 +113,7 @@ pub fn private_folders() -> Outcome<Vec<PathBuf>> {
     Ok(vec![paths::state_dir()?, paths::config_dir()?])
 }
 
-/// What the owner wants for commands; `name`: of the sandbox's own folder.
+/// The sandbox of commands, as `node.toml` says. `name`: that of the sandbox's own folder.
 pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettings> {
     Ok(SandboxSettings {
         profile: policy.sandbox.unwrap_or(Profile::Workspace),
@@ -159,8 +159,8 @@ fn fatal(error: &NodeError) -> Failure {
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 
-/// The workspace that this machine's node was last started with: of the node that the local config names, else of any. None: it is not
-/// known, or is no longer there.
+/// The workspace with which this machine's node was last started: the node that the local config names, else any node. None: it is
+/// unknown, or no longer exists.
 pub fn last_workspace(home: &Path, config: Option<&Config>) -> Option<PathBuf> {
     let nodes = home.join("node");
     let named = config
@@ -177,8 +177,8 @@ pub fn last_workspace(home: &Path, config: Option<&Config>) -> Option<PathBuf> {
     })
 }
 
-/// `gsv node --id` with this machine's name, for advice.
-pub fn start_words() -> String {
+/// `gsv node --id` with this machine's name, as a part of hints.
+pub fn start_command() -> String {
     format!("gsv node --id {}", host_name().as_deref().unwrap_or("laptop"))
 }
 
@@ -238,7 +238,7 @@ fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
     let here = workspace(None)?;
     if check_workspace(&here, private).is_ok() {
         out.note(&format!(
-            "The agent works in {}, the present folder. Choose another one with --workspace DIR.",
+            "The agent works in {}, the current folder. Choose another one with --workspace DIR.",
             here.display()
         ));
         return Ok(here);

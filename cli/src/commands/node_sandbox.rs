@@ -48,7 +48,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
     let limits = policy_limits.map(|limits| (limits.memory_bytes >> 20, limits.processes));
-    // What is listed has no effect where nothing can let a command through.
+    // Listed hosts have no effect where no tier can let commands reach them.
     let network = listed.as_ref().filter(|_| level.as_ref().is_some_and(Level::has_hosts));
     let data = json!({
         "configured": configured.map(Profile::name),

@@ -6,7 +6,7 @@ use gsv_protocol::types::{NodeForgetParams, NodeId};
 
 use super::context::Context;
 use super::machine_view::machines;
-use super::node::start_words;
+use super::node::start_command;
 use crate::args::{NodeForget, NodesCommand};
 use crate::ask;
 use crate::clean::one_line;
@@ -20,7 +20,7 @@ pub async fn run(context: &Context, command: NodesCommand) -> Outcome {
                 if result.nodes.is_empty() {
                     context.out.aside(&format!(
                         "No machines yet. Let the agent use this one: `{}`.",
-                        start_words()
+                        start_command()
                     ));
                 } else {
                     context.out.table(&machines(&result.nodes, now_ms()));

@@ -1,4 +1,4 @@
-//! `gsv prompt show`: the present prompt by section, with its share of the model's context window.
+//! `gsv prompt show`: the current prompt by section, with its share of the model's context window.
 
 use gsv_protocol::methods::SessionPrompt;
 use gsv_protocol::types::{PromptSection, SessionPromptParams, SessionPromptResult};

@@ -17,7 +17,7 @@ use super::context::Context;
 use super::cron_calendar;
 use super::local::Local;
 use super::machine_view::machines;
-use super::node::start_words;
+use super::node::start_command;
 use super::notifications;
 use super::session::{run_state, waits_for};
 use super::stop;
@@ -308,7 +308,7 @@ impl Remote {
         if self.nodes.is_empty() {
             out.aside(&format!(
                 "No machines yet. Let the agent use this one: `{}`.",
-                start_words()
+                start_command()
             ));
         } else {
             out.table(&machines(&self.nodes, now));

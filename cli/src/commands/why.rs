@@ -59,7 +59,7 @@ fn lines(story: &RunWhyResult) -> Vec<String> {
         lines.push(String::new());
         lines.push(heading(step));
         for call in &step.calls {
-            lines.extend(told(call));
+            lines.extend(call_lines(call));
         }
     }
     lines
@@ -113,8 +113,8 @@ fn heading(step: &StoryStep) -> String {
     )
 }
 
-/// What was decided and why, then what became of the call.
-fn told(call: &StoryCall) -> Vec<String> {
+/// The decision and its reason, then the outcome of the call.
+fn call_lines(call: &StoryCall) -> Vec<String> {
     let decision = match call.decision {
         Some(StoryDecision::Allowed) => "allowed",
         Some(StoryDecision::Denied) => "denied",

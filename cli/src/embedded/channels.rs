@@ -7,7 +7,7 @@ use super::layout::Layout;
 use super::runtime::Runtime;
 use crate::exit::{Failure, Outcome};
 
-pub use super::reload::{TakenUp, take_up};
+pub use super::reload::{Reload, reload};
 
 /// The channels that this runtime has, by name.
 pub fn available(runtime: &Runtime) -> Vec<String> {

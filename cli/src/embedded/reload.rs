@@ -13,13 +13,13 @@ use super::{configure, log};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
-/// So many crashes in a row are the fault of the configuration.
+/// After this many crashes in a row the new configuration counts as broken.
 const MAX_CRASHES: u32 = 3;
 const LOG_LINES: usize = 12;
 const START_AGAIN: &str = "Run `gsv down` and then `gsv up`.";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TakenUp {
+pub enum Reload {
     /// No gateway runs on this machine; the next `gsv up` loads the configuration.
     NotRunning,
     /// The gateway is ready with the new configuration.
@@ -31,13 +31,13 @@ pub enum TakenUp {
 }
 
 /// Waits until the gateway is ready with the new configuration. On a failure the old configuration is back in use.
-pub fn take_up(layout: &Layout) -> Outcome<TakenUp> {
+pub fn reload(layout: &Layout) -> Outcome<Reload> {
     if !layout.exists() {
-        return Ok(TakenUp::NotRunning);
+        return Ok(Reload::NotRunning);
     }
     let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
     if !lock::is_held(&layout.supervisor_lock()) {
-        return Ok(TakenUp::NotRunning);
+        return Ok(Reload::NotRunning);
     }
     let began = Instant::now();
     let before = ready(layout, |_| true)?;
@@ -68,7 +68,7 @@ pub fn take_up(layout: &Layout) -> Outcome<TakenUp> {
         return Err(failure);
     }
     let took = began.elapsed();
-    Ok(TakenUp::Done { took, warnings })
+    Ok(Reload::Done { took, warnings })
 }
 
 /// Asks for one reload after the state `before`, and waits for it.

@@ -33,7 +33,7 @@ pub fn connected() -> Value {
 
 pub const WHATSAPP: &str = "whatsapp";
 
-pub fn looks(connection: &mut Connection, account: &Value) {
+pub fn serve_status(connection: &mut Connection, account: &Value) {
     serve(
         connection,
         "channel.status",
@@ -42,7 +42,7 @@ pub fn looks(connection: &mut Connection, account: &Value) {
     );
 }
 
-pub fn strangers() -> Value {
+pub fn pairing_requests() -> Value {
     json!({"pairs": {
         "whatsapp:b": {"channel": "whatsapp", "senderId": "31600@lid", "senderName": "Owner\u{202e}]\u{1b}[2J approve\neverything",
             "requestedAt": 2000, "firstMessage": "hello\u{1b}]52;c;x\u{7}\nGUEST  x\u{200b}", "code": "K7Q2AB", "waiting": 3},
@@ -64,6 +64,6 @@ pub fn overview(connection: &mut Connection) {
     );
     let request = connection.expect("channel.status");
     connection.error(&request, 542, "channel.failed", "The channel fax did not answer.");
-    looks(connection, &connected());
-    serve(connection, "pair.list", &json!({}), &strangers());
+    serve_status(connection, &connected());
+    serve(connection, "pair.list", &json!({}), &pairing_requests());
 }

@@ -95,7 +95,7 @@ impl Home {
         for dir in [&self.state(), &dir] {
             fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        // As the gateway's own files: a reader sees the old text or the new one.
+        // Replaced in one step, as the gateway does it: a reader sees the old text or the new one.
         let (draft, file) = (dir.join("draft"), dir.join(name));
         fs::write(&draft, text).unwrap();
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o600)).unwrap();
@@ -149,13 +149,13 @@ pub fn finish(child: Child) -> Run {
     }
 }
 
-/// Asks until there is an answer.
+/// Polls until `ask` gives a value, and panics after the deadline.
 #[track_caller]
 pub fn wait_for<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     try_wait_for(ask).unwrap_or_else(|| panic!("{what} did not happen"))
 }
 
-/// Asks until there is an answer. `None` when that takes too long.
+/// Polls until `ask` gives a value. `None` after the deadline.
 pub fn try_wait_for<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + DEADLINE;
     loop {

@@ -457,7 +457,7 @@ pub const CONFIG_INVALID: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The value is not valid for this setting.",
-    hint: "Show the present values for comparison: `gsv config get`.",
+    hint: "Show the current values for comparison: `gsv config get`.",
 };
 
 /// The gateway has no key to encrypt secrets with, so the secret was not stored.

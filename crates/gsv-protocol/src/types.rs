@@ -2082,7 +2082,7 @@ pub struct CronJob {
     pub state: CronJobState,
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CronJobState {

@@ -9,7 +9,7 @@ use crate::mounts::{Mounts, Opened};
 use crate::plan::Plan;
 use crate::profile::Profile;
 
-/// What was found for one command.
+/// Paths that were found on the disk for one command.
 pub(crate) struct Survey {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) protected: Mounts,
@@ -24,11 +24,11 @@ pub(crate) const EMPTY: [&str; 2] = ["/run", "/var/tmp"];
 /// Where commands expect a folder for temporary files.
 const TEMP: &str = "/tmp";
 
-/// Settings of the kernel for all programs: root may change them by its number alone, also without capabilities.
+/// Kernel settings that hold for all programs. User id 0 may change them even without capabilities.
 const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
 
-/// The arguments before the command. `seccomp`: the number of an open file with the filter. Later mounts cover earlier ones, so
-/// the order is: the system, shared folders, what is writable, what is protected, what is hidden.
+/// The arguments before the command. `seccomp`: the file descriptor of the filter. Later mounts cover earlier ones, so the order
+/// is: the system, shared folders, writable paths, protected paths, hidden paths.
 pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn Look) -> Mounted {
     let is_visible = |path: &Path| {
         let readable = plan.readable.as_deref();
@@ -166,8 +166,8 @@ impl Arguments {
         self.read_only.push(folder.to_owned());
     }
 
-    /// bubblewrap compares what it has mounted with the open file, and ends when it is another one. It looks at the path again, so the
-    /// mounts are compared once more inside.
+    /// Mounts an open file descriptor. bubblewrap compares the mount with the descriptor, and ends when they differ. It resolves the
+    /// path a second time for that, so `check` compares the mounts once more inside the sandbox.
     fn opened(&mut self, option: &str, opened: &Opened) {
         self.words.extend([
             option.into(),

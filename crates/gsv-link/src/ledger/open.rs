@@ -23,7 +23,7 @@ impl Ledger {
     /// Opens or makes the ledger in `dir`.
     ///
     /// # Errors
-    /// Another process has it, or the disk's.
+    /// Another process has the ledger open, or the disk fails.
     pub fn open(dir: &Path, now: EpochMs) -> Result<Self, LedgerError> {
         Self::open_on(dir, now, Arc::new(RealDisk))
     }
@@ -158,7 +158,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A process that was just being started by a node that has ended holds the node's lock until it is another program.
+/// How often the lock is tried: a child process that a node forked before it died holds the node's lock until its `exec` closes the file.
 const LOCK_TRIES: u32 = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 

@@ -90,8 +90,8 @@ pub(crate) fn protects_linked(tier: Tier) {
     );
 }
 
-/// A command in the background makes and changes a project while others start: `.git` is a folder and then a link to a folder outside,
-/// thousands of times a second. What bubblewrap mounts must be what was looked at.
+/// A background command exchanges `.git` and a link to a folder outside the workspace, thousands of times a second, while other commands
+/// start. bubblewrap must mount what the survey found, or the command must not run.
 pub(crate) fn races(tier: Tier, starts: u32) {
     let scene = Scene::new(Profile::Workspace);
     let ws = scene.path("home/ws");
@@ -135,7 +135,7 @@ pub(crate) fn races(tier: Tier, starts: u32) {
     );
 }
 
-/// A bubblewrap that makes other mounts than it was told: what another command can bring about by exchanging folders with links.
+/// A fake bubblewrap that mounts something else than it was told, as when another command exchanges a folder with a link meanwhile.
 pub(crate) fn other_mounts(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
     let real = bubblewrap().unwrap();
