@@ -35,7 +35,7 @@ pub enum WorkspaceCommand {
     Log(WorkspaceFile),
     /// Compare two versions of a file
     Diff(WorkspaceDiff),
-    /// Restore an earlier version of a file; `log` keeps the present one
+    /// Restore an earlier version of a file; `log` keeps the current one
     Restore(WorkspaceRestore),
 }
 
