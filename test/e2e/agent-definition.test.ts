@@ -165,7 +165,7 @@ describe("[AD1] to [AD11] agent.yaml", () => {
     ]) {
       const refused = await machine.gsv([...args, "--agent", "triage"]);
       assert.equal(refused.code, 3, refused.stderr);
-      assert.match(refused.stderr, /gsv agent edit/);
+      assert.match(refused.stderr, /gsv agent edit triage/);
     }
     assert.equal(await inForce(), before);
     const earlier = await machine.ok("workspace", "cat", "agent.yaml", "--agent", "triage", "--version", "1");

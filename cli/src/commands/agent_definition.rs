@@ -104,9 +104,9 @@ pub fn words(problem: &DefinitionProblem) -> String {
 }
 
 pub fn print_problems(out: Output, file: &str, problems: &[DefinitionProblem]) {
-    problems
-        .iter()
-        .for_each(|problem| out.line(&problem_line(file, problem)));
+    for problem in problems {
+        out.line(&problem_line(file, problem));
+    }
 }
 
 /// None: there is no problem.

@@ -94,7 +94,7 @@ async fn in_editor(context: &Context, id: &AgentId) -> Outcome {
 }
 
 enum Put {
-    Done(AgentsDefineResult),
+    Done(Box<AgentsDefineResult>),
     Refused(Vec<DefinitionProblem>),
 }
 
@@ -135,7 +135,7 @@ async fn put(context: &Context, id: &AgentId, text: &str, read: Option<&Present>
     };
     let defined = client.call::<AgentsDefine>(params).await?;
     client.close().await;
-    Ok(Put::Done(defined))
+    Ok(Put::Done(Box::new(defined)))
 }
 
 fn whole(problem: &str) -> DefinitionProblem {

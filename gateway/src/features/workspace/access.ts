@@ -20,7 +20,7 @@ export function mayRead(identity: SessionIdentity, given: string): boolean {
 export function writeRefusal(identity: SessionIdentity, given: string): GsvError | undefined {
   const path = parsePath(given);
   if (!path.ok) return identity.isOwnersSession ? undefined : path.error;
-  return refusal(path.value, identity.isOwnersSession ? "owner" : "other");
+  return refusal(path.value, identity.isOwnersSession ? "owner" : "other", identity.agentId);
 }
 /** Whether a folder may be listed. The caller filters its files by `mayRead`. */
 export function mayList(identity: SessionIdentity, given: string | undefined): boolean {

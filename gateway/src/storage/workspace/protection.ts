@@ -54,8 +54,8 @@ export function isMemory(path: WorkspacePath): boolean {
   return name === "memory.md" || name.startsWith("memory/");
 }
 
-/** Why this writer may not change the file; undefined when it may. */
-export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefined {
+/** Why this writer may not change the file of the agent; undefined when it may. */
+export function refusal(path: WorkspacePath, writer: Writer, agentId: string): GsvError | undefined {
   const protection = protectionOf(path);
   switch (protection) {
     case "sealed":
@@ -73,7 +73,7 @@ export function refusal(path: WorkspacePath, writer: Writer): GsvError | undefin
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit id\`.`,
+            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit ${agentId}\`.`,
           };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };

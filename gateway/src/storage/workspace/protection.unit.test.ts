@@ -50,8 +50,8 @@ describe("[WF5][S10][AD5] protected files", () => {
   for (const [name, protection] of TABLE) {
     it(`${JSON.stringify(name)} is ${protection}`, () => {
       assert.equal(protectionOf(path(name)), protection);
-      const owner = refusal(path(name), "owner")?.reason;
-      const other = refusal(path(name), "other")?.reason;
+      const owner = refusal(path(name), "owner", "work")?.reason;
+      const other = refusal(path(name), "other", "work")?.reason;
       const expected = {
         sealed: ["workspace.protected", "workspace.protected"],
         quarantine: ["workspace.protected", "workspace.protected"],
@@ -64,7 +64,8 @@ describe("[WF5][S10][AD5] protected files", () => {
     });
   }
   it("a refusal tells what the owner can do", () => {
-    assert.match(refusal(path("SOUL.md"), "other")?.message ?? "", /gsv workspace edit SOUL\.md/);
-    assert.match(refusal(path("notes.md"), "other")?.message ?? "", /owner can/);
+    assert.match(refusal(path("SOUL.md"), "other", "work")?.message ?? "", /gsv workspace edit SOUL\.md/);
+    assert.match(refusal(path("notes.md"), "other", "work")?.message ?? "", /owner can/);
+    assert.match(refusal(path("agent.yaml"), "owner", "work")?.message ?? "", /`gsv agent edit work`/);
   });
 });

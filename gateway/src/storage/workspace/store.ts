@@ -91,10 +91,10 @@ function isSeen(ifMatch: string | undefined, object: R2Object | undefined): bool
   return etag === object.etag || etag === idOf(object);
 }
 /** A path that is not sealed. The callers decide who may change protected files, because they know the writer. */
-function changeable(given: string, { definition }: Pick<WriteOptions, "definition"> = {}): Result<WorkspacePath> {
+function changeable(agentId: string, given: string, { definition }: Pick<WriteOptions, "definition"> = {}): Result<WorkspacePath> {
   const path = parsePath(given);
   if (!path.ok) return path;
-  const refused = refusal(path.value, definition === true ? "gateway" : "owner");
+  const refused = refusal(path.value, definition === true ? "gateway" : "owner", agentId);
   return refused ? { ok: false, error: refused } : path;
 }
 
@@ -209,12 +209,12 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async write(agentId, given, content, options = {}) {
-      const path = changeable(given, options);
+      const path = changeable(agentId, given, options);
       return path.ok ? become(agentId, path.value, encode(content), options) : path;
     },
 
     async writeBytes(agentId, given, bytes, maxBytes, options = {}) {
-      const path = changeable(given);
+      const path = changeable(agentId, given);
       return path.ok ? become(agentId, path.value, bytes, options, maxBytes) : path;
     },
 
@@ -240,7 +240,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async update(agentId, given, change, callId, { by, taint, before, ifMatch, whole } = {}) {
-      const path = changeable(given);
+      const path = changeable(agentId, given);
       if (!path.ok) return path;
       return replacer.replace(
         agentId,
@@ -268,7 +268,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async delete(agentId, given, { before, ifMatch, ...options } = {}) {
-      const path = changeable(given, options);
+      const path = changeable(agentId, given, options);
       if (!path.ok) return path;
       if (ifMatch !== undefined) {
         const head = await guarded(`read \`${path.value}\``, () => bucket.head(fileKey(agentId, path.value)));
@@ -344,7 +344,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     versionOf: idOf,
 
     async restore(agentId, given, name, options = {}) {
-      const path = changeable(given);
+      const path = changeable(agentId, given);
       if (!path.ok) return path;
       const found = await version(agentId, path.value, name);
       if (!found.ok) return found;

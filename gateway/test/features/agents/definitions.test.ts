@@ -101,7 +101,7 @@ test("[AD5] agent.yaml is written in no other way", async () => {
   for (const path of ["agent.yaml", "./agent.yaml", "AGENT.yaml"]) {
     const refused = await admin.refused("workspace.write", { agentId: "triage", path, content: "x" });
     expect(refused.reason, path).toBe("workspace.protected");
-    expect(refused.message).toContain("gsv agent edit");
+    expect(refused.message).toContain("gsv agent edit triage");
   }
   expect((await admin.refused("workspace.delete", { agentId: "triage", path: "agent.yaml" })).reason).toBe("workspace.protected");
   expect(await (await env.STORAGE.get("agents/triage/agent.yaml"))?.text()).toBe(TEXT);
