@@ -115,8 +115,29 @@ const ABOUT_FILES_BEFORE: &[libc::c_long] = &[
 ];
 #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 const ABOUT_FILES_BEFORE: &[libc::c_long] = &[];
-/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`: attributes such as "immutable", also of a file that is open for reading only.
-const ATTRIBUTES: [i64; 2] = [0x4008_6602, 0x401c_5820];
+/// What a command that changes nothing may ask of an open file. A file system has requests of its own that change a file, a folder or the
+/// disk through a file that is open for reading only (attributes, generation, verity, snapshots), so the others are refused.
+const ASKED_OF_FILES: [i64; 19] = [
+    1,           // FIBMAP
+    2,           // FIGETBSZ
+    0x5401,      // TCGETS
+    0x5402,      // TCSETS
+    0x5403,      // TCSETSW
+    0x5404,      // TCSETSF
+    0x540b,      // TCFLSH
+    0x540f,      // TIOCGPGRP
+    0x5410,      // TIOCSPGRP
+    0x5413,      // TIOCGWINSZ
+    0x541b,      // FIONREAD
+    0x5421,      // FIONBIO
+    0x5429,      // TIOCGSID
+    0x5450,      // FIONCLEX
+    0x5451,      // FIOCLEX
+    0x5452,      // FIOASYNC
+    0x8008_6601, // FS_IOC_GETFLAGS
+    0x801c_581f, // FS_IOC_FSGETXATTR
+    0xc020_660b, // FS_IOC_FIEMAP
+];
 
 /// Namespaces that a new process could get.
 const NAMESPACES: [libc::c_int; 7] = [
@@ -168,12 +189,15 @@ pub(crate) fn filter(sockets: Sockets, read_only: bool) -> Result<BpfProgram, St
     }
     rules.insert(libc::SYS_clone, namespaces);
     let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| i64::try_from(request).unwrap_or_default());
-    let attributes = ATTRIBUTES.iter().filter(|_| read_only);
     let mut inputs = Vec::new();
-    for request in typed.iter().chain(attributes) {
-        inputs.push(rule(vec![condition(1, SeccompCmpOp::Eq, *request)?])?);
+    for request in typed {
+        inputs.push(rule(vec![condition(1, SeccompCmpOp::Eq, request)?])?);
     }
     if read_only {
+        let others: Result<Vec<_>, _> = (ASKED_OF_FILES.iter())
+            .map(|request| condition(1, SeccompCmpOp::Ne, *request))
+            .collect();
+        inputs.push(rule(others?)?);
         rules.extend(ABOUT_FILES.iter().chain(ABOUT_FILES_BEFORE).map(|call| (*call, vec![])));
     }
     rules.insert(libc::SYS_ioctl, inputs);

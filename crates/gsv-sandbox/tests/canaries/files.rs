@@ -50,6 +50,18 @@ pub(crate) fn writes(tier: Tier) {
     assert_eq!(std::fs::read_to_string(scene.path("home/.bashrc")).unwrap(), "SECRET");
 }
 
+/// Requests that change something through a file or a folder that is open for reading: the file's generation, verity, its flags, and a new
+/// subvolume. Prints the number of each error.
+const ASKS_OF_A_FILE: &str = "python3 -c '
+import fcntl, os
+for path, request in ((\"file\", 0x40086604), (\"file\", 0x40806685), (\"file\", 0x40086602), (\".\", 0x5000940e)):
+    try:
+        fcntl.ioctl(os.open(path, os.O_RDONLY), request, bytearray(4096))
+        print(0)
+    except OSError as error:
+        print(error.errno)
+'";
+
 pub(crate) fn changes_nothing(tier: Tier) {
     let reads = |scene: &Scene, script: &str| {
         let output = scene.reading(tier, script);
@@ -88,6 +100,14 @@ pub(crate) fn changes_nothing(tier: Tier) {
             assert!(!errors.contains("The command was not run"), "{script}: {errors}");
             assert!(!text.contains("SECRET"), "{script}: {text}");
         }
+        let (_, text, errors) = reads(&scene, ASKS_OF_A_FILE);
+        let refused = if tier == Tier::Landlock { "1 1 1 1" } else { "" };
+        let numbers: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(numbers.len(), 4, "{text}{errors}");
+        assert!(
+            !numbers.contains(&"0") && numbers.join(" ").contains(refused),
+            "{text}{errors}"
+        );
         let after = std::fs::metadata(&file).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "as it was");
         assert_eq!(after.modified().unwrap(), before.modified().unwrap());
