@@ -85,7 +85,7 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
   }
 }
 /** No answer is offered that would hold for later calls. */
-const ALWAYS_ASKED = "autonomy.requires_approval";
+export const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
 /** Why a question offers no more than the one call (rule GR4). */
 function onceText({ isOwners, taint }: PolicyContext, isRules: boolean): string {

@@ -2,9 +2,10 @@
  * Runs a command that only reads, for a condition of HEARTBEAT.md (rule HB10), as a call of the machine's tool Bash. The policy decides
  * and the audit records it like every call; nothing is asked. A file of its own, which is loaded when the first such command is run.
  */
-import { asCallId } from "../../../../protocol/gen/types.ts";
+import { type AgentDefinition, asCallId } from "../../../../protocol/gen/types.ts";
+import { isAllowed } from "../../agents/definition.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { DEFAULT_MODE, decide } from "../../policy/decide.ts";
+import { ALWAYS_ASKED, DEFAULT_MODE, decide } from "../../policy/decide.ts";
 import { Policies } from "../../policy/load.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import type { CommandLook, CommandSeen } from "../../ports/nodes.ts";
@@ -23,6 +24,8 @@ export interface CommandLookPorts extends Pick<KernelPorts, "config"> {
   readonly nodes: Pick<Nodes, "exists" | "sandboxOf">;
   readonly links: Pick<NodeLinks, "arrival" | "tools">;
   readonly calls: Pick<ClientCalls, "ask">;
+  /** What is in force for the agent. Undefined: it has no definition. */
+  readonly definitionOf: (agentId: string) => Promise<AgentDefinition | undefined>;
 }
 const TOOL = "Bash";
 const COMMAND_MS = 20_000;
@@ -34,7 +37,7 @@ const failed = (why: string): CommandSeen => ({ kind: "failed", why });
 const wrong = (why: string): CommandSeen => ({ kind: "wrong", why });
 
 export async function lookByCommand(ports: CommandLookPorts, look: CommandLook): Promise<CommandSeen> {
-  const { nodes, links, config } = ports;
+  const { nodes, links, config, definitionOf } = ports;
   const { nodeId, taint } = look;
   if (!nodes.exists(nodeId)) return wrong(`names the machine ${nodeId}, which this gateway does not know. See \`gsv node list\``);
   await links.arrival(nodeId);
@@ -49,13 +52,20 @@ export async function lookByCommand(ports: CommandLookPorts, look: CommandLook):
   const args = { command: look.command, sandbox: "read-only", timeout: COMMAND_MS };
   const policy = await new Policies().of(config.effective().toolApproval);
   const call = { name, tool: TOOL, target: entry.target, policyClass: entry.policyClass, args, sandbox };
-  const decision = decide(call, { policy, isOwners: true, unset: DEFAULT_MODE, taint });
+  // The agent writes HEARTBEAT.md, so that a condition must not be a way around its definition.
+  const definition = await definitionOf(look.agentId);
+  const alwaysAsked = definition?.autonomy?.requires_approval ?? [];
+  const decision: Decision = isAllowed(definition, name)
+    ? decide(call, { policy, isOwners: true, unset: DEFAULT_MODE, taint, alwaysAsked })
+    : { verdict: "deny", rule: "tools.allowed", text: `The definition of the agent ${look.agentId} does not allow ${name}.` };
   await record(ports, look, name, args, decision);
   if (decision.verdict === "ask")
-    return failed(`It needs your word, and a heartbeat asks for none. ${decision.why} Allow it with a rule (toolApproval.rules).`);
+    return failed(`It needs your word, and a heartbeat asks for none. ${decision.why}${howToAllow(decision.rule)}`);
   if (decision.verdict === "deny") return failed(decision.text);
   return seenOf(await run(ports.calls, entry, nodeId, args), nodeId);
 }
+/** No rule allows what the definition asks about each time. */
+const howToAllow = (rule: string): string => (rule === ALWAYS_ASKED ? "" : " Allow it with a rule (toolApproval.rules).");
 async function record(
   { audit, sha256 }: CommandLookPorts,
   { agentId, taint }: CommandLook,

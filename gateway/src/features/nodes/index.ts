@@ -1,7 +1,7 @@
 /** Machines (nodes): which are known and connected, their tools, and the calls that clients make. A session keeps the records of its own calls. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import { buildKey, canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { ChangesPort } from "../../ports/changes.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
@@ -119,6 +119,12 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       },
       arrival: (nodeId) => links.arrival(nodeId),
     });
+    /** The definition that a run of the agent would get now. */
+    const definitionOf = async (agentId: string) => {
+      const main = buildKey({ form: "main", agentId }, config.mainKey());
+      const context = main.ok ? await ports.port.runContext(main.key, undefined) : null;
+      return context?.defined?.definition;
+    };
     const logs = new NodeLogs({ calls, connections, nodes, arrival: (nodeId) => links.arrival(nodeId) });
     const undos = new NodeUndos({ calls, arrival: (nodeId) => links.arrival(nodeId) });
     if (links.returning().length > 0) {
@@ -132,7 +138,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         nodeUndo: { ask: (nodeId, request) => undos.ask(nodeId, request) },
         nodeLooks: {
           look: async (look) =>
-            (await import("./command-look.lazy.ts")).lookByCommand({ ...ports, sha256: ids.sha256, nodes, links, calls }, look),
+            (await import("./command-look.lazy.ts")).lookByCommand(
+              { ...ports, sha256: ids.sha256, nodes, links, calls, definitionOf },
+              look,
+            ),
         },
         nodesRpc: {
           dispatch: (call) => sessionCalls.dispatch(call),

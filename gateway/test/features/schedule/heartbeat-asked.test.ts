@@ -311,6 +311,31 @@ describe("[HB10] exec", () => {
   });
 });
 
+describe("[AD6] [AD7] exec, of an agent with a definition", () => {
+  const CONDITION = "exec: lap test -e ready";
+  it.each([
+    ["does not allow the tool", "tools: { allowed: [gsv__*] }", "does not allow lap__Bash", "tools.allowed"],
+    [
+      "asks about each call of the tool",
+      'autonomy: { requires_approval: ["lap__*"] }',
+      "asks about each call of this tool.",
+      "autonomy.requires_approval",
+    ],
+  ])("that %s is a failure, and is not run", async (_what, part, why, rule) => {
+    const lap = await machine();
+    await stage.peer.ok("agents.define", {
+      text: `metadata: { id: main, name: main }\ncore_context: { system_prompt: You look. }\n${part}\n`,
+    });
+    await use(CONDITION);
+    await beat("ok");
+    expect(invokes(lap)).toEqual([]);
+    expect((await status()).failing).toMatchObject([{ condition: CONDITION, why: expect.stringContaining(why) }]);
+    expect((await status()).failing?.[0]?.why).not.toContain("Allow it with a rule");
+    const { entries } = await stage.peer.ok<ResultOf<"audit.list">>("audit.list", { limit: 100 });
+    expect(entries.find(({ action }) => action === "tool.call")).toMatchObject({ decision: "denied", rule, tool: "lap__Bash" });
+  });
+});
+
 describe("[HB11] conditions that are asked", () => {
   it("are not asked when no run may begin, and a look by hand asks them at once", async () => {
     await use(`http_changed: ${URL}`);
