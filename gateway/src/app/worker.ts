@@ -105,10 +105,13 @@ async function hook(request: Request, env: Env, path: string): Promise<Response>
   return (await closed(env)) ?? hooks.respond(request, path, () => gatewayStub(env));
 }
 
-/** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. */
+/** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. No body of a stranger is read. */
 async function run(request: Request, env: Env): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
+  const outcome = await gatewayStub(env).authenticate(asker);
+  if (!outcome.ok) return failureResponse(outcome.error);
+  if (!outcome.value.scopes.includes("chat")) return problemResponse("auth.forbidden", "This needs a client or admin token.");
   return runResponse(request, asker, () => gatewayStub(env));
 }
 

@@ -16,6 +16,10 @@ const SPELLINGS: readonly ((key: string) => string)[] = [
   (key) => key.replace("c", "\uff43"),
   (key) => `\u200b${key}`,
   (key) => key.replace(/^(..)/, "$1\u200b"),
+  (key) => key.replace("a", "\u00e1").replace("o", "o\u0301"),
+  (key) => `agent.${key}.text`,
+  (key) => `agent/${key}`,
+  (key) => `${key}[0]`,
 ];
 
 describe("[RT5] data of a task", () => {
@@ -55,6 +59,12 @@ describe("[RT5] data of a task", () => {
     for (let level = 0; level < 100; level++) value = [value];
     assert.match(overrideIn(value) ?? "", /^payload\[0\]/);
   });
+});
+test("[RT5] data that is nested deeply is not made much longer", () => {
+  let data: unknown = Array.from({ length: 5_000 }, () => 1);
+  for (let level = 0; level < 60; level++) data = [data];
+  assert.ok(taskText("x", data).length < 12_000);
+  assert.match(taskText("x", { a: 1 }), /\{\n "a": 1\n\}/);
 });
 test("[RT5] a task cannot leave its fence, and without data there is none", () => {
   assert.doesNotMatch(taskText("Count.", undefined), /data/);

@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { Admission } from "../../kernel/admission.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
@@ -71,6 +72,10 @@ export class Tasks {
     const higher = overrideIn(task.payload);
     if (higher !== undefined)
       return fail("context.override", `\`${higher}\` is a key of a higher layer of the prompt, so nothing was run.`);
+    // Before it is stored: the fences and their escapes make it longer than the request was.
+    const bytes = utf8Bytes(taskText(task.instructions, task.payload));
+    if (bytes > LIMITS.messageBytes)
+      return fail("protocol.too_large", `As a message the task has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted.`);
     const bodySha256 = await ids.sha256(JSON.stringify(task));
     // Of the token too: no one meets another's task by its key.
     const id = key === undefined ? ids.name(NAME_CHARS) : (await ids.sha256(JSON.stringify([tokenId, key]))).slice(0, NAME_CHARS);

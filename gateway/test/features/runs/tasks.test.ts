@@ -1,6 +1,6 @@
 /** `POST /run` through the Worker, with real gateway and sessions and a scripted model. */
 import { evictDurableObject } from "cloudflare:test";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { AgentReport, ProblemDetails } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
 import { ADMIN, eventually, fetchWorker, gateway, token } from "../../support/gateway.ts";
@@ -126,6 +126,34 @@ describe("[RT1] a request that is refused runs nothing", () => {
     await stage.peer.ok("gateway.stop", {});
     expect((await refused(TASK))[1]).toBe("gateway.stopped");
     expect(stage.calls).toHaveLength(0);
+  });
+});
+
+describe("[RT1] what is refused before it costs anything", () => {
+  test("the body of a caller without the right is not read", async () => {
+    const reader = await token("client-ro");
+    for (const [auth, status] of [
+      ["wrong", 401],
+      [reader.token, 403],
+    ] as const) {
+      const read = vi.fn(() => new Promise<void>(() => undefined));
+      const body = new ReadableStream({ pull: read }, { highWaterMark: 0 });
+      const asked: RequestInit = { method: "POST", body, headers: { Authorization: `Bearer ${auth}` } };
+      expect((await fetchWorker("http://gsv.test/run", asked)).status).toBe(status);
+    }
+  });
+  test("a value that is nested too deeply, and a task that is too long as a message, which leaves no conversation", async () => {
+    const nested = (levels: number, inside = "1"): string =>
+      `{"agent_name":"main","instructions":"x","payload":${"[".repeat(levels)}${inside}${"]".repeat(levels)}}`;
+    expect(await refused(nested(100_000))).toEqual([400, "protocol.too_deep"]);
+    expect(await refused(nested(64))).toEqual([400, "protocol.too_deep"]);
+    expect((await post(nested(63))).status).toBe(200);
+    // Its indentation would be many times as long.
+    expect((await post(nested(60, `1${",1".repeat(120_000)}`))).status).toBe(200);
+    const { sessions: before } = await stage.peer.ok<{ sessions: unknown[] }>("sessions.list", {});
+    expect(await refused({ ...TASK, payload: "x".repeat(262_060) })).toEqual([413, "protocol.too_large"]);
+    const { sessions: after } = await stage.peer.ok<{ sessions: unknown[] }>("sessions.list", {});
+    expect(after).toHaveLength(before.length);
   });
 });
 
