@@ -24,7 +24,7 @@ export interface Known {
   /** The text of a file in the agent's folder; undefined: there is none. */
   readonly fileOf: (path: WorkspacePath) => string | undefined;
   readonly nativeTools: ReadonlySet<string>;
-  /** Of the definitions in force, the name of each agent. */
+  /** The name of each agent: that of its definition in force, else its id. */
   readonly names: ReadonlyMap<string, string>;
 }
 export type ReadDefinition =

@@ -19,6 +19,8 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
+  /** All agents, also those without a definition. */
+  readonly agentIds: () => readonly string[];
   /** Makes the agent when there is none with this id. True: it was made. */
   readonly ensureAgent: (definition: AgentDefinition) => Promise<Result<boolean>>;
 }
@@ -116,7 +118,7 @@ export class Definitions {
   }
 
   async #check({ text, files = [] }: GivenDefinition): Promise<Result<Checked>> {
-    const { store, workspace, nativeTools } = this.#ports;
+    const { store, workspace, nativeTools, agentIds } = this.#ports;
     const given = new Map<string, string>();
     for (const { path, content } of files) {
       const parsed = parsePath(path.replace(/^\.\//, ""));
@@ -141,7 +143,8 @@ export class Definitions {
     const known: Known = {
       fileOf: (path) => texts.get(path),
       nativeTools: nativeTools(),
-      names: new Map([...store.all()].map(([agentId, { definition }]) => [agentId, definition.metadata.name])),
+      // Tasks call an agent without a definition by its id.
+      names: new Map(agentIds().map((agentId) => [agentId, store.find(agentId)?.definition.metadata.name ?? agentId])),
     };
     const read = readDefinition(text, known);
     const problems = [...(read.ok ? [] : read.problems), ...notOwners.map(foreign)];

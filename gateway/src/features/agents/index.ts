@@ -36,13 +36,17 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentNamesPort> = {
       store,
       workspace: createWorkspaceStore(bucket),
       nativeTools: () => new Set(native.entries.map(({ definition }) => definition.name)),
+      agentIds: () => config.agents().map(({ id }) => id),
       ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
     });
     return {
       offers: {
         agentNames: {
           byName: (name) => {
-            const named = [...store.all().values()].find(({ definition }) => definition.metadata.name === name)?.agentId;
+            // A definition outlives the agent's entry in the configuration when that is taken out by hand.
+            const named = [...store.all().values()].find(
+              ({ agentId, definition }) => definition.metadata.name === name && config.hasAgent(agentId),
+            )?.agentId;
             return named ?? (config.hasAgent(name) && store.find(name) === undefined ? name : undefined);
           },
         },

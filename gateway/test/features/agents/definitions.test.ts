@@ -67,6 +67,16 @@ describe("[AD4] a definition", () => {
     expect(other.message).toContain("The agent triage has this name already");
     expect((await admin.ok<AgentsListResult>("agents.list")).agents).toHaveLength(2);
   });
+  test("[AD3] with the id of an agent without a definition as its name is refused: that agent's tasks would go to it", async () => {
+    const named = TEXT.replace("name: triage", "name: main");
+    const other = await admin.refused("agents.define", { text: named, files: FILES });
+    expect(other.message).toContain("The agent main has this name already");
+    expect(
+      await admin.ok<{ created: boolean }>("agents.define", { text: named.replace("id: triage", "id: main"), files: FILES }),
+    ).toMatchObject({
+      created: false,
+    });
+  });
   test("whose files were changed by other means has its old text in force, and the files are named", async () => {
     await define();
     await env.STORAGE.put("agents/triage/agent.yaml", "metadata: {}");

@@ -138,8 +138,8 @@ describe("[RT1] what is refused before it costs anything", () => {
     ] as const) {
       const read = vi.fn(() => new Promise<void>(() => undefined));
       const body = new ReadableStream({ pull: read }, { highWaterMark: 0 });
-      const asked: RequestInit = { method: "POST", body, headers: { Authorization: `Bearer ${auth}` } };
-      expect((await fetchWorker("http://gsv.test/run", asked)).status).toBe(status);
+      const response = await fetchWorker("http://gsv.test/run", { method: "POST", body, headers: { Authorization: `Bearer ${auth}` } });
+      expect(response.status).toBe(status);
     }
   });
   test("a value that is nested too deeply, and a task that is too long as a message, which leaves no conversation", async () => {
@@ -177,6 +177,14 @@ describe("[RT5] what another program sends", () => {
       "agent.unknown",
     ]);
   });
+});
+
+test("[RT1] an agent that is no more in the configuration gets no task, whatever its definition was", async () => {
+  const text = "metadata: { id: gone, name: gone }\ncore_context: { system_prompt: You were here. }\n";
+  await stage.peer.ok("agents.define", { text });
+  await stage.peer.ok("config.set", { path: "agents.list", value: [] });
+  expect(await refused({ ...TASK, agent_name: "gone" })).toEqual([404, "agent.unknown"]);
+  expect(stage.calls).toHaveLength(0);
 });
 
 test("[RT6] after seven days the task and its conversation are gone, and its key is free", async () => {
