@@ -345,7 +345,11 @@ fn at_a_terminal_what_differs_is_asked_about() {
 
 #[test]
 fn sd6_an_agent_is_deleted_only_after_a_yes() {
-    let refused = FakeGateway::new().home().gsv(["agent", "delete", "work"]).failed(2);
+    let shown = json!({"agent": {"agentId": "work", "isDefault": false, "commissioned": true, "sessions": 3}, "files": [], "bindings": []});
+    let refused = played(&["agent", "delete", "work"], |connection| {
+        serve(connection, "agents.get", &json!({"agentId": "work"}), &shown);
+    })
+    .failed(2);
     assert!(
         refused.stderr.contains("Not a terminal: re-run with --yes"),
         "{refused:?}"

@@ -238,8 +238,15 @@ fn f53_a_node_without_a_name_takes_the_host_s() {
 fn a_forgotten_machine_is_removed_and_its_token_is_named() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let refused = home.gsv(["nodes", "forget", "lap"]).failed(2);
-    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    let lap = json!({"nodeId": "lap", "online": false, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    for (nodes, code, says) in [(json!([lap]), 2, "--yes"), (json!([]), 1, "There is no machine lap.")] {
+        let child = start(home.command().args(["nodes", "forget", "lap"]));
+        let mut connection = gateway.accept();
+        let request = connection.expect("nodes.list");
+        connection.answer(&request, &json!({"nodes": nodes, "count": 0}));
+        let refused = finish(child).failed(code);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
     let child = start(home.command().args(["nodes", "forget", "lap", "--yes"]));
     let mut connection = gateway.accept();
     let request = connection.expect("node.forget");

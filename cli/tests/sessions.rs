@@ -201,11 +201,17 @@ fn p12_a_preview_shows_the_model_s_thoughts_on_demand() {
 #[test]
 fn sd1_a_session_is_deleted_only_after_a_yes() {
     let key = "agent:main:cli:dm:x";
-    let refused = FakeGateway::new().home().gsv(["session", "delete", key]).failed(2);
+    let shown = json!({"sessionId": "5d3f", "sessionKey": key, "createdAt": 1, "updatedAt": 1, "messageCount": 3,
+        "tokens": {"input": 3, "output": 3, "total": 3}, "settings": {}, "previousSessionIds": []});
+    let delete = ["session", "delete", key];
+    let refused = asked(&delete, "session.get", &json!({"sessionKey": key}), &shown).failed(2);
     assert!(
         refused.stderr.contains("Not a terminal: re-run with --yes"),
         "{refused:?}"
     );
+    // One that does not exist needs no yes.
+    let unknown = self::refused(&delete, "session.get", 430, "session.not_found", "").failed(1);
+    assert!(!unknown.stderr.contains("--yes"), "{unknown:?}");
     let run = asked(
         &["session", "delete", key, "--yes"],
         "session.delete",

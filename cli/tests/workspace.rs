@@ -255,3 +255,15 @@ fn a_file_of_the_workspace_is_saved_and_replaces_another_only_by_force() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "héllo");
     home.gsv(["workspace", "get", ".."]).failed(2);
 }
+
+#[test]
+fn put_with_swapped_arguments_says_the_order() {
+    let home = FakeGateway::new().home();
+    let local = home.root().join("local.txt");
+    fs::write(&local, "text").unwrap();
+    let run = home
+        .gsv(["workspace", "put", local.to_str().unwrap(), "SOUL.md"])
+        .failed(2);
+    assert!(run.stderr.contains("The file of the workspace comes first."), "{run:?}");
+    assert!(run.stderr.contains("gsv workspace put SOUL.md"), "{run:?}");
+}

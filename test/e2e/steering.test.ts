@@ -120,4 +120,21 @@ describe("typing while the agent works", { skip: noTerminal }, () => {
     terminal.types("/quit\r");
     await terminal.succeeds();
   });
+
+  it("[AP12] Esc at a question leaves it open and stops nothing", async () => {
+    await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "ask" }));
+    fake.enqueue({ toolCalls: runs("echo asked > asked.txt") }, { text: "You have allowed it." });
+    terminal = new Terminal(machine, "chat");
+    await terminal.shows("/help shows commands");
+    terminal.types("ask me\r");
+    await terminal.shows("y or n");
+    terminal.types(ESC);
+    // A key that follows at once may count as a part of Esc's sequence; on an empty line Ctrl-U does nothing.
+    terminal.types("\u0015");
+    terminal.types("y\r");
+    await terminal.shows("You have allowed it.");
+    assert.doesNotMatch(terminal.printed, /stopping/);
+    terminal.types("/quit\r");
+    await terminal.succeeds();
+  });
 });

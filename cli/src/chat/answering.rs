@@ -64,12 +64,18 @@ impl Talk<'_> {
             None => conversation.start(request, &mut self.view),
         };
         running.waits(std::mem::take(&mut self.waiting));
-        self.prompt.set_busy(true);
+        let mut asked = running.asks();
+        self.prompt.set_busy(!asked);
         for command in commands {
             let _ = running.command(command, &mut self.view);
         }
         let result = loop {
             self.behind = running.is_behind().then(|| text.clone());
+            // Esc must not stop the run that asks: the question stays open.
+            if running.asks() != asked {
+                asked = running.asks();
+                self.prompt.set_busy(!asked);
+            }
             let during = tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => During::Interrupt,

@@ -94,6 +94,11 @@ async fn new(context: &Context, args: AgentNew) -> Outcome {
 async fn delete(context: &Context, args: AgentDelete) -> Outcome {
     let id = args.id.clone();
     if !args.yes {
+        // An agent that does not exist needs no answer.
+        let params = AgentsGetParams {
+            agent_id: args.id.clone(),
+        };
+        context.ask::<AgentsGet>(params).await?;
         let with = if args.sessions {
             " and all its conversations, with their transcripts and files, and its jobs"
         } else {

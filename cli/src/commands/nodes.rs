@@ -10,7 +10,7 @@ use super::node::start_command;
 use crate::args::{NodeForget, NodesCommand};
 use crate::ask;
 use crate::clean::one_line;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::units::now_ms;
 
 pub async fn run(context: &Context, command: NodesCommand) -> Outcome {
@@ -36,6 +36,14 @@ pub async fn run(context: &Context, command: NodesCommand) -> Outcome {
 async fn forget(context: &Context, args: NodeForget) -> Outcome {
     let id = one_line(&args.id, 64);
     if !args.yes {
+        // A machine that does not exist needs no answer.
+        let known = context.ask::<NodesList>(NoParams {}).await?;
+        if !known.nodes.iter().any(|node| node.node_id.as_str() == args.id) {
+            return Err(Failure::failed(
+                format!("There is no machine {id}."),
+                "List the machines: `gsv nodes list`.",
+            ));
+        }
         ask::confirm(
             context.out,
             &format!("Remove the machine {id} from the list?"),

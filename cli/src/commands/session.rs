@@ -104,6 +104,11 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
 async fn delete(context: &Context, args: args::SessionDelete) -> Outcome {
     let name = clean(args.key.as_str());
     if !args.yes {
+        // A conversation that does not exist needs no answer.
+        let params = SessionGetParams {
+            session_key: args.key.clone(),
+        };
+        context.ask::<SessionGet>(params).await?;
         confirm(
             context.out,
             &format!("Delete {name} with its messages, transcripts and files? It can't be undone."),

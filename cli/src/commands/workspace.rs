@@ -111,6 +111,13 @@ async fn put(context: &Context, args: WorkspacePut) -> Outcome {
                 let message = format!("{} is a folder on this machine.", file.display());
                 return Err(Failure::usage(message, "Name one file: `gsv workspace put PATH FILE`."));
             }
+            if !file.exists() && Path::new(&args.to.path).is_file() {
+                let (local, target) = (shell(Path::new(&args.to.path)), shell(&file));
+                return Err(Failure::usage(
+                    format!("There is no file {target} on this machine. The file of the workspace comes first."),
+                    format!("Change the order: `gsv workspace put {target} {local}`."),
+                ));
+            }
             let bytes = fs::read(&file).or_fail(format_args!("read {}", file.display()), next)?;
             String::from_utf8(bytes).map_err(|_| {
                 let message = format!("{} is not UTF-8 text.", file.display());
