@@ -168,11 +168,12 @@ mod driver {
     ///
     /// # Errors
     /// A sentence: the command must not run.
-    pub(crate) fn check(number: &str) -> Result<(), String> {
+    pub(crate) fn check(number: &str) -> Result<Expected, String> {
         let read = |path: &str| std::fs::read(path).map_err(|error| format!("{path} can't be read: {error}"));
         let planned = read(&format!("/proc/self/fd/{number}"))?;
         let expected = Expected::from_bytes(&planned).ok_or("the plan of the mounts can't be read")?;
-        compare(&expected, &read(LISTING)?, &look)
+        compare(&expected, &read(LISTING)?, &look)?;
+        Ok(expected)
     }
 
     fn look(path: &Path) -> Found {

@@ -229,10 +229,13 @@ mod inside {
 fn enter_checked(files: [&OsStr; 3], proxy: Option<&OsStr>, command: &[OsString]) -> ExitCode {
     let [expected, sign, errors] = files.map(OsStr::to_string_lossy);
     let start = || -> Result<_, String> {
-        crate::check::check(&expected)?;
+        let planned = crate::check::check(&expected)?;
         let bridge = proxy.map(|socket| crate::bridge::start(&socket.to_string_lossy()));
         let variables = bridge.transpose()?;
         close_inherited()?;
+        if planned.is_read_only() {
+            crate::landlock::keep_from_pipes(["1", &errors])?;
+        }
         crate::attempt::begin(&sign, &errors)?;
         Ok(variables.unwrap_or_default())
     };

@@ -42,6 +42,11 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
+    /// The command changes nothing: each other one has a folder for temporary files.
+    pub(crate) fn is_read_only(&self) -> bool {
+        !self.points.iter().any(|(_, want)| matches!(want, Want::Writable(_)))
+    }
+
     /// One record for each point, ended by a zero byte; an empty record; the mounts before. Paths may have any other byte in them.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,5 +1,7 @@
 //! Restricts this process with Landlock and seccomp, which every program that it starts inherits.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetStatus, Scope,
@@ -67,6 +69,37 @@ pub(crate) fn restrict(grants: &[Grant], read_only: bool) -> Result<(), String> 
         return Err("Landlock enforced only a part of the rules".into());
     }
     seccompiler::apply_filter(&filter).map_err(|error| format!("the system-call filter was refused: {error}"))
+}
+
+/// Inside of bubblewrap, for a command that changes nothing: a read-only mount does not keep it from writing into a named pipe that another
+/// program reads. A kernel without Landlock can't keep it from that. `outputs`: the numbers of its open files for what it prints.
+///
+/// # Errors
+/// A sentence; the caller must end.
+pub(crate) fn keep_from_pipes(outputs: [&str; 2]) -> Result<(), String> {
+    if level().is_err() {
+        return Ok(());
+    }
+    let failed = |error: landlock::RulesetError| format!("Landlock refused the rules against pipes: {error}");
+    let in_folders = AccessFs::WriteFile | AccessFs::Refer;
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let mut created = (ruleset.handle_access(in_folders).and_then(Ruleset::create)).map_err(failed)?;
+    // They are the sandbox's own.
+    for folder in ["/dev", "/proc", "/run", "/tmp", "/var/tmp"] {
+        if let Ok(path) = PathFd::new(folder) {
+            created = created.add_rule(PathBeneath::new(path, in_folders)).map_err(failed)?;
+        }
+    }
+    // What it prints to may be a file, which it opens again as `/dev/stdout`. A file in memory has no name, and needs no rule.
+    for number in outputs {
+        let output = format!("/proc/self/fd/{number}");
+        let is_file = std::fs::metadata(&output).is_ok_and(|found| found.is_file() && found.nlink() > 0);
+        if let (true, Ok(path)) = (is_file, PathFd::new(&output)) {
+            created = (created.add_rule(PathBeneath::new(path, AccessFs::WriteFile))).map_err(failed)?;
+        }
+    }
+    created.restrict_self().map_err(failed)?;
+    Ok(())
 }
 
 /// Root's rights to read other processes and to pass every permission are no part of a sandbox. Without new privileges they do

@@ -74,6 +74,10 @@ pub(crate) fn changes_nothing(tier: Tier) {
         let file = scene.path("home/ws/file");
         std::fs::write(&file, "as it was").unwrap();
         let before = std::fs::metadata(&file).unwrap();
+        // Another program reads it: a command that may not write it must not wait for that either.
+        let pipe = scene.path("home/pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         let (status, text, errors) = reads(&scene, "cat file && cat <.git/config >/dev/null && ls >/dev/null");
         assert_eq!((status, text.as_str()), (Some(0), "as it was"), "{errors}");
         for script in [
@@ -87,6 +91,7 @@ pub(crate) fn changes_nothing(tier: Tier) {
             "chmod 777 file",
             "touch -d 2001-01-01 file",
             "chgrp \"$(id -g)\" file",
+            "echo x >\"$HOME/pipe\"",
             "echo x >.git/hooks/pre-commit",
             "echo x >\"$ROOT/data/new\"",
             "echo x >\"$ROOT/own/tmp/new\"",
@@ -120,6 +125,10 @@ pub(crate) fn changes_nothing(tier: Tier) {
             let (status, _, errors) = reads(&scene, "echo x >\"$TMPDIR/t\" && grep -q x /tmp/t");
             assert_eq!(status, Some(0), "{errors}");
             assert!(!scene.path("own/tmp/t").exists());
+            let again =
+                "echo x >/dev/stdout && echo x >/dev/stderr && mkdir /tmp/a /tmp/b && mv $(mktemp -p /tmp/a) /tmp/b/";
+            let (status, text, errors) = reads(&scene, again);
+            assert_eq!((status, text.as_str(), errors.as_str()), (Some(0), "x\n", "x\n"));
         }
     }
 }
