@@ -92,8 +92,9 @@ test("/openapi.json is the document of the contract", async () => {
     components: { schemas: Record<string, unknown> };
   };
   expect(document.openapi).toMatch(/^3\.1/);
-  expect(Object.keys(document.paths)).toEqual(["/health", "/hooks/{name}", "/media", "/media/{key}", "/openapi.json"]);
-  expect(Object.keys(document.components.schemas)).toEqual(["HealthResult", "HookTaken", "MediaUploaded", "ProblemDetails"]);
+  expect(Object.keys(document.paths)).toEqual(["/health", "/hooks/{name}", "/media", "/media/{key}", "/openapi.json", "/run"]);
+  const schemas = ["AgentReport", "HealthResult", "HookTaken", "MediaUploaded", "ProblemDetails", "RunRequest"];
+  expect(Object.keys(document.components.schemas).sort()).toEqual(schemas);
 });
 
 describe("[X18][TH15] /media", () => {
