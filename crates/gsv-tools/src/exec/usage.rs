@@ -181,6 +181,28 @@ mod tests {
         assert_eq!(shares_of("Rss: 900 kB\nPss: 700 kB\n"), None);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn sb19_as_many_processes_as_the_limit_are_no_excess() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 600 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh");
+        let mut line = String::new();
+        let output = shell.stdout.take().expect("stdout");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("the pid");
+        let limits = |processes| CommandLimits {
+            memory_bytes: u64::MAX,
+            processes,
+        };
+        let (allowed, over) = (excess(shell.id(), &limits(1)), excess(shell.id(), &limits(0)));
+        let below = line.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(below.expect("a pid"), rustix::process::Signal::KILL).expect("kill");
+        shell.wait().expect("wait");
+        assert_eq!((allowed, over), (None, Some(Ending::Processes)));
+    }
+
     #[test]
     fn sb19_the_limit_itself_is_no_excess() {
         let limits = CommandLimits {
