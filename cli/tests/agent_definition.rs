@@ -8,12 +8,11 @@
 
 mod common;
 
-use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 
+use common::editor::{editor, seen};
 use common::fake_gateway::{Connection, FakeGateway};
 use common::play::{Play, asked, fed, played, serve};
 use common::terminal::{Terminal, pair};
@@ -263,16 +262,7 @@ fn edited(before: Option<&str>, scripts: &[&str], plays: Vec<Play<'_>>) -> (Run,
     let (_keyboard, terminal) = pair();
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let editor = home.root().join("editor");
-    let mut text =
-        "#!/bin/sh\nset -e\nroot=$(dirname \"$0\")\necho x >>\"$root/opened\"\nturn=$(wc -l <\"$root/opened\")\n"
-            .to_owned();
-    text += "cp \"$1\" \"$root/seen$((turn))\"\ncase $((turn)) in\n";
-    for (turn, script) in scripts.iter().enumerate() {
-        writeln!(text, "{}) {script};;", turn + 1).unwrap();
-    }
-    fs::write(&editor, text + "*) exit 9;;\nesac\n").unwrap();
-    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = editor(&home, scripts);
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| {
             let mut command = home.command();
@@ -298,8 +288,17 @@ fn edited(before: Option<&str>, scripts: &[&str], plays: Vec<Play<'_>>) -> (Run,
     (run, home)
 }
 
-fn seen(home: &Home, turn: usize) -> String {
-    fs::read_to_string(home.root().join(format!("seen{turn}"))).unwrap()
+/// The gateway's answer to the text with a key that does not exist.
+fn refuses_wrong<'play>() -> Play<'play> {
+    Box::new(|connection| {
+        let text = format!("{TEXT}tool: 1\n");
+        serve(
+            connection,
+            "agents.validate",
+            &json!({"text": text}),
+            &json!({"problems": problems()}),
+        );
+    })
 }
 
 fn drafts(home: &Home) -> Vec<PathBuf> {
@@ -344,16 +343,7 @@ fn ad12_the_editor_shows_what_is_in_force_and_an_unchanged_text_does_nothing() {
 
 #[test]
 fn ad12_mistakes_reopen_the_editor_with_their_lines_and_closing_it_gives_up() {
-    let wrong: Play<'_> = Box::new(|connection| {
-        let text = format!("{TEXT}tool: 1\n");
-        serve(
-            connection,
-            "agents.validate",
-            &json!({"text": text}),
-            &json!({"problems": problems()}),
-        );
-    });
-    let (run, home) = edited(Some(TEXT), &["echo 'tool: 1' >>\"$1\"", "true"], vec![wrong]);
+    let (run, home) = edited(Some(TEXT), &["echo 'tool: 1' >>\"$1\"", "true"], vec![refuses_wrong()]);
     let run = run.failed(1);
     let kept = drafts(&home);
     assert_eq!(kept.len(), 1);
@@ -372,15 +362,6 @@ fn ad12_mistakes_reopen_the_editor_with_their_lines_and_closing_it_gives_up() {
 
 #[test]
 fn ad12_what_was_repaired_is_put_in_force_without_the_lines_of_gsv() {
-    let wrong: Play<'_> = Box::new(|connection| {
-        let text = format!("{TEXT}tool: 1\n");
-        serve(
-            connection,
-            "agents.validate",
-            &json!({"text": text}),
-            &json!({"problems": problems()}),
-        );
-    });
     let right: Play<'_> = Box::new(|connection| {
         let text = format!("{TEXT}tools: 1\n");
         looked_at(connection, &text, Some(TEXT));
@@ -388,7 +369,7 @@ fn ad12_what_was_repaired_is_put_in_force_without_the_lines_of_gsv() {
         serve(connection, "agents.define", &json!({"text": text}), &defined);
     });
     let scripts = ["echo 'tool: 1' >>\"$1\"", "sed -i 's/^tool:/tools:/' \"$1\""];
-    let (run, home) = edited(Some(TEXT), &scripts, vec![wrong, right]);
+    let (run, home) = edited(Some(TEXT), &scripts, vec![refuses_wrong(), right]);
     assert!(
         run.ok()
             .stderr

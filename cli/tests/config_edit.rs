@@ -8,13 +8,12 @@
 
 mod common;
 
-use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 
+use common::editor::{editor, seen};
 use common::fake_gateway::FakeGateway;
 use common::terminal::pair;
 use common::{Home, Run, finish, mode, start};
@@ -30,16 +29,7 @@ fn edited(scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
 fn edited_at(stdin: Stdio, scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let editor = home.root().join("editor");
-    let mut text =
-        "#!/bin/sh\nset -e\nroot=$(dirname \"$0\")\necho x >>\"$root/opened\"\nturn=$(wc -l <\"$root/opened\")\n"
-            .to_owned();
-    text += "cp \"$1\" \"$root/seen$((turn))\"\ncase $((turn)) in\n";
-    for (turn, script) in scripts.iter().enumerate() {
-        writeln!(text, "{}) {script};;", turn + 1).unwrap();
-    }
-    fs::write(&editor, text + "*) exit 9;;\nesac\n").unwrap();
-    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = editor(&home, scripts);
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| {
             let mut command = home.command();
@@ -71,10 +61,6 @@ fn answer(gateway: &FakeGateway, wanted: &Value, answer: Result<Value, (u32, &st
         Ok(result) => connection.answer(&request, &result),
         Err((code, reason, message)) => connection.error(&request, code, reason, message),
     }
-}
-
-fn seen(home: &Home, turn: usize) -> String {
-    fs::read_to_string(home.root().join(format!("seen{turn}"))).unwrap()
 }
 
 fn drafts(home: &Home) -> Vec<PathBuf> {

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod channels;
+pub mod editor;
 pub mod fake_gateway;
 pub mod play;
 pub mod runtime;
