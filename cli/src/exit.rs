@@ -170,6 +170,8 @@ impl<T> OrFail<T> for io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
+
     use clap::Parser;
     use clap::error::ErrorKind as ArgError;
     use gsv_link::LinkError;
@@ -271,6 +273,60 @@ mod tests {
             }
         }
         assert!(checked > 20, "{checked}");
+    }
+
+    /// The lines of the gateway's sources without comments, with their files.
+    fn gateway_lines() -> Vec<(PathBuf, String)> {
+        let mut lines = Vec::new();
+        let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../gateway/src"))];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if name.ends_with(".ts") && !name.ends_with(".test.ts") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    let code = text.lines().filter(|line| !line.trim_start().starts_with(['*', '/']));
+                    lines.extend(code.map(|line| (path.clone(), line.replace('\\', ""))));
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn f3_every_command_that_a_text_of_the_gateway_names_exists() {
+        let mut checked = 0;
+        let mut missing = Vec::new();
+        for (path, line) in gateway_lines() {
+            for (at, _) in line.match_indices("`gsv ") {
+                let text = line[at + 1..].split('`').next().unwrap_or_default();
+                for command in text.split(" && ") {
+                    // A value that the text puts in is one word.
+                    let command = command
+                        .split("${")
+                        .enumerate()
+                        .fold(String::new(), |whole, (part, text)| {
+                            let rest = if part == 0 {
+                                text
+                            } else {
+                                text.split_once('}').map_or("", |(_, rest)| rest)
+                            };
+                            whole + if part == 0 { "" } else { "x" } + rest
+                        });
+                    checked += 1;
+                    let Err(error) = crate::args::Cli::try_parse_from(command.split(' ')) else {
+                        continue;
+                    };
+                    if matches!(error.kind(), ArgError::InvalidSubcommand | ArgError::UnknownArgument) {
+                        missing.push(format!("{}: `{command}`", path.display()));
+                    }
+                }
+            }
+        }
+        assert_eq!(missing, [""; 0]);
+        assert!(checked > 80, "{checked}");
     }
 
     #[test]

@@ -39,7 +39,7 @@ const wrong = (why: string): CommandSeen => ({ kind: "wrong", why });
 export async function lookByCommand(ports: CommandLookPorts, look: CommandLook): Promise<CommandSeen> {
   const { nodes, links, config, definitionOf } = ports;
   const { nodeId, taint } = look;
-  if (!nodes.exists(nodeId)) return wrong(`names the machine ${nodeId}, which this gateway does not know. See \`gsv node list\``);
+  if (!nodes.exists(nodeId)) return wrong(`names the machine ${nodeId}, which this gateway does not know. See \`gsv nodes list\``);
   await links.arrival(nodeId);
   const name = machineToolName(nodeId, TOOL);
   const entry = links.tools().find(({ definition }) => definition.name === name);

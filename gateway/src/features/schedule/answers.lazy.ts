@@ -2,13 +2,14 @@
  * Asks pages and machines for the conditions of HEARTBEAT.md that need them (rules HB9, HB10). A file of its own, which is loaded only
  * when a heartbeat has such a condition.
  */
+import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodeLooksPort } from "../../ports/nodes.ts";
 import { isForeign, type Taint, taintText } from "../../ports/taint.ts";
 import type { Answer, Answers } from "../../schedule/failing.ts";
 import type { Asked } from "../../schedule/precheck.ts";
 import { lookAtPage, type PagePorts } from "./page-look.ts";
 
-export interface AnswerPorts extends NodeLooksPort, PagePorts {}
+export interface AnswerPorts extends NodeLooksPort, PagePorts, Pick<KernelPorts, "log"> {}
 export interface Asking {
   readonly agentId: string;
   readonly asked: readonly Asked[];
@@ -24,13 +25,17 @@ export async function answersOf(ports: AnswerPorts, { agentId, asked, taint }: A
   const answers = await Promise.all(
     asked.map(async (condition) => {
       const work = condition.kind === "exec" ? command(ports, agentId, condition, taint) : page(ports, condition, taint, whole);
-      const answer = await Promise.race([work.catch(() => FAILED), over(whole)]);
+      const answered = work.catch((error: unknown) => {
+        ports.log.error("condition_failed", { condition: condition.text, error });
+        return FAILED;
+      });
+      const answer = await Promise.race([answered, over(whole)]);
       return [condition.text, answer] as const;
     }),
   );
   return new Map(answers);
 }
-const FAILED: Answer = { kind: "failed", why: "An error of the gateway: `gsv logs` shows it." };
+const FAILED: Answer = { kind: "failed", why: "An error of the gateway, whose log has the details." };
 
 const page = async (ports: AnswerPorts, { url }: Extract<Asked, { kind: "http_changed" }>, taint: Taint | undefined, whole: AbortSignal) =>
   // An address can carry what a misled conversation has read.
