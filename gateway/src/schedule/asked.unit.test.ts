@@ -190,3 +190,13 @@ describe("[HB11] conditions that fail", () => {
     );
   });
 });
+
+test("[HB4] a front matter without an end stops the heartbeat: its conditions would count as tasks, and each beat would ask the model", () => {
+  for (const text of ["---\nexec: box false\n- look at things\n", "---\n\nwhen:\n- every: 2h\n", "\ufeff---\r\n- every: 2h\r\nLook.\r\n"]) {
+    const read = readInstructions(text);
+    assert.ok(read.kind === "wrong" && read.problem.includes("has no end: write a line `---`"), text);
+  }
+  // A rule of Markdown.
+  for (const text of ["---\nLook at things\n", "---\n# Rounds\n- look: at things\n", "----\nevery: 2h\n"])
+    assert.equal(readInstructions(text).kind, "tasks", text);
+});

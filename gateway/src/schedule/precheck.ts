@@ -33,10 +33,14 @@ const MAX_ASKED = 5;
 const MAX_CONDITION_CHARS = 1_000;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
+/** A line of three dashes without another one is also a rule of Markdown: then no key follows. */
+const UNENDED = /^\ufeff?---[ \t]*\r?\n\s*(?:-\s+)?[a-z_]+:/;
 const DAY_MS = 86_400_000;
 
 export function readInstructions(text: string): Instructions {
   const front = FRONT.exec(text);
+  if (front === null && UNENDED.test(text))
+    return { kind: "wrong", problem: "The front matter of HEARTBEAT.md has no end: write a line `---` after its conditions." };
   const rest = front === null ? text : text.slice(front[0].length);
   if (!isMeaningful(rest)) return { kind: "empty" };
   const conditions: Condition[] = [];
