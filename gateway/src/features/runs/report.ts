@@ -9,6 +9,8 @@ export interface ReportFacts {
   readonly end: RunEnd;
   /** Codes of questions that wait for the owner. */
   readonly approvals: readonly string[];
+  /** The request had an Idempotency-Key, so that it can be sent again. */
+  readonly hasKey: boolean;
 }
 const MAX_CALLS = 1_000;
 const NO_END = "The end of the run is not known: its conversation was removed.";
@@ -28,14 +30,14 @@ function statusOf(end: RunEnd): ReportStatus {
       return "awaiting_approval";
   }
 }
-export function reportOf({ taskId, agentId, story, end, approvals }: ReportFacts): AgentReport {
+export function reportOf({ taskId, agentId, story, end, approvals, hasKey }: ReportFacts): AgentReport {
   const { sessionKey, runId, usage, steps } = story;
   const status = statusOf(end);
   const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
   const why = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
   return {
     status,
-    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals) : why,
+    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, hasKey, sessionKey) : why,
     tool_calls: calls.map(({ tool, callId, outcome, durationMs }) => ({
       tool,
       call_id: callId,
@@ -56,5 +58,10 @@ export function reportOf({ taskId, agentId, story, end, approvals }: ReportFacts
     },
   };
 }
-const waitText = (approvals: readonly string[]): string =>
-  `The task waits for the owner's word: ${approvals.map((code) => `gsv approval allow ${code}`).join(", ")}. Send the same request with its Idempotency-Key again for the end.`;
+function waitText(approvals: readonly string[], hasKey: boolean, sessionKey: string): string {
+  const allow = approvals.map((code) => `gsv approval allow ${code}`).join(", ");
+  const then = hasKey
+    ? "Send the same request with its Idempotency-Key again for the end."
+    : `The request had no Idempotency-Key, so that a report of the end cannot be asked for; the conversation ${sessionKey} has it.`;
+  return `The task waits for the owner's word: ${allow}. ${then}`;
+}

@@ -89,7 +89,7 @@ export class Tasks {
     return succeed(made);
   }
 
-  async #begun(task: Task, { task: { instructions, payload } }: TaskRequest): Promise<Result<AgentReport>> {
+  async #begun(task: Task, { task: { instructions, payload }, key }: TaskRequest): Promise<Result<AgentReport>> {
     const { sessions, ask, config, contextVersion, now } = this.#ports;
     const built = buildKey({ form: "task", agentId: task.agentId, taskId: task.id }, config.mainKey());
     if (!built.ok) return fail("internal");
@@ -112,7 +112,7 @@ export class Tasks {
     const { end, approvals } = await this.#stood(task.sessionKey, runId);
     const story = await ask(task.sessionKey, (session) => session.story({ runId }));
     if (!story.ok) return story;
-    return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals }));
+    return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, hasKey: key !== undefined }));
   }
 
   /** Waits until the run has ended, or waits for the owner. */

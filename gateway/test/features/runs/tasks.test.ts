@@ -66,11 +66,15 @@ describe("[RT2] the report", () => {
     const first = await report(TASK, "k");
     expect(first.status).toBe("awaiting_approval");
     const [code = ""] = first.metadata.approvals ?? [];
-    expect(first.summary).toContain(`gsv approval allow ${code}`);
+    expect(first.summary).toContain(`gsv approval allow ${code}. Send the same request with its Idempotency-Key again`);
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
     const end = await report(TASK, "k");
     expect(end).toMatchObject({ status: "completed", summary: "Written.", metadata: { task_id: first.metadata.task_id } });
     expect(end.metadata.approvals).toBeUndefined();
+    // Without a key the same request would be another task.
+    const without = await report(TASK);
+    expect(without.summary).toContain(`the conversation ${without.metadata.session_key} has it`);
+    expect(without.summary).not.toContain("again");
   });
 });
 
