@@ -233,9 +233,7 @@ fn enter_checked(files: [&OsStr; 3], proxy: Option<&OsStr>, command: &[OsString]
         let bridge = proxy.map(|socket| crate::bridge::start(&socket.to_string_lossy()));
         let variables = bridge.transpose()?;
         close_inherited()?;
-        if planned.is_read_only() {
-            crate::landlock::keep_from_pipes(["1", &errors])?;
-        }
+        crate::landlock::keep_from_pipes(["1", &errors], planned.writable())?;
         crate::attempt::begin(&sign, &errors)?;
         Ok(variables.unwrap_or_default())
     };

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file, wherever it is mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,10 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// The command changes nothing: each other one has a folder for temporary files.
-    pub(crate) fn is_read_only(&self) -> bool {
-        !self.points.iter().any(|(_, want)| matches!(want, Want::Writable(_)))
+    /// Where the command may write. None for a command that changes nothing.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
+        let points = self.points.iter();
+        points.filter_map(|(path, want)| matches!(want, Want::Writable(_)).then_some(path.as_path()))
     }
 
     /// One record for each point, ended by a zero byte; an empty record; the mounts before. Paths may have any other byte in them.

@@ -1,6 +1,7 @@
 //! Restricts this process with Landlock and seccomp, which every program that it starts inherits.
 
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
@@ -71,12 +72,15 @@ pub(crate) fn restrict(grants: &[Grant], read_only: bool) -> Result<(), String> 
     seccompiler::apply_filter(&filter).map_err(|error| format!("the system-call filter was refused: {error}"))
 }
 
-/// Inside of bubblewrap, for a command that changes nothing: a read-only mount does not keep it from writing into a named pipe that another
-/// program reads. A kernel without Landlock can't keep it from that. `outputs`: the numbers of its open files for what it prints.
+/// Inside of bubblewrap: a read-only mount does not keep a command from writing into a named pipe that another program reads. A kernel
+/// without Landlock can't keep it from that. `outputs`: the numbers of its open files for what it prints. `writable`: where it may write.
 ///
 /// # Errors
 /// A sentence; the caller must end.
-pub(crate) fn keep_from_pipes(outputs: [&str; 2]) -> Result<(), String> {
+pub(crate) fn keep_from_pipes<'path>(
+    outputs: [&str; 2],
+    writable: impl Iterator<Item = &'path Path>,
+) -> Result<(), String> {
     if level().is_err() {
         return Ok(());
     }
@@ -85,9 +89,15 @@ pub(crate) fn keep_from_pipes(outputs: [&str; 2]) -> Result<(), String> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let mut created = (ruleset.handle_access(in_folders).and_then(Ruleset::create)).map_err(failed)?;
     // They are the sandbox's own.
-    for folder in ["/dev", "/proc", "/run", "/tmp", "/var/tmp"] {
-        if let Ok(path) = PathFd::new(folder) {
-            created = created.add_rule(PathBeneath::new(path, in_folders)).map_err(failed)?;
+    let own = ["/dev", "/proc", "/run", "/tmp", "/var/tmp"].map(Path::new);
+    for point in own.into_iter().chain(writable) {
+        let access = if point.is_dir() {
+            in_folders
+        } else {
+            AccessFs::WriteFile.into()
+        };
+        if let Ok(path) = PathFd::new(point) {
+            created = created.add_rule(PathBeneath::new(path, access)).map_err(failed)?;
         }
     }
     // What it prints to may be a file, which it opens again as `/dev/stdout`. A file in memory has no name, and needs no rule.

@@ -29,7 +29,16 @@ pub(crate) fn writes(tier: Tier) {
     );
     assert_eq!(std::fs::read_to_string(scene.path("data/d")).unwrap(), "z\n");
     scene.works(tier, "grep y \"$TMPDIR/t\"");
+    // Another program takes commands from it: to write into it would be a way out.
+    let pipe = scene.path("home/pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    scene.works(
+        tier,
+        "mkfifo own && (cat own >got & echo x >own; wait) && grep x got && rm own got",
+    );
     for script in [
+        "echo x >\"$HOME/pipe\"",
         "echo x >>\"$HOME/.bashrc\"",
         "echo x >\"$HOME/new\"",
         "echo x >\"$ROOT/other/new\"",
