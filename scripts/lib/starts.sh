@@ -151,6 +151,8 @@ await_runs() {
 # At the end of a start: stops what no other start needs.
 leave_starts() {
   local pid
+  # A gateway that was started again under an open chat goes on when the chat ends, as that says.
+  $once || rm -f "$starts/gateway"
   rm -f "$starts/start-$$"
   if [ "$(sed -n 1p "$starts/node-$id.begins" 2>/dev/null)" = $$ ]; then rm -f "$starts/node-$id.begins"; fi
   if [ -n "$node_pid" ] && [ ! -f "$starts/node-$id" ]; then

@@ -196,6 +196,19 @@ test("a gateway that was started for one answer ends with the last start, unless
   await chat.end();
   assert.ok(!downs(), "a chat leaves the gateway running");
 });
+test("a gateway that one answer has started again under an open chat goes on when the chat has ended", async () => {
+  const downs = (): boolean => existsSync(join(home, "downs"));
+  const chat = await start({ startsGateway: true });
+  // The gateway was killed meanwhile.
+  const one = await start({ once: true, startsGateway: true });
+  await one.end();
+  assert.equal(downs(), false);
+  await chat.end();
+  const other = await start({ once: true });
+  await other.end();
+  assert.equal(downs(), false);
+});
+
 test("a start whose state folder was removed still stops its own node", async () => {
   const only = await start();
   rmSync(join(home, "starts"), { recursive: true });
