@@ -187,6 +187,16 @@ fn ad4_show_has_the_definition_its_changed_files_and_its_text() {
     }
     let run = asked(&["agent", "show", "triage"], "agents.get", &get, &shown(None, &[])).ok();
     assert!(run.stdout.contains("No definition: every tool"), "{run:?}");
+    let mut laid = shown(None, &[]);
+    laid["notInForce"] = json!({"path": "agent.yaml", "sizeBytes": 40, "updatedAt": 1_000});
+    let run = asked(&["agent", "show", "triage"], "agents.get", &get, &laid).ok();
+    for part in [
+        "No definition is in force",
+        "agent.yaml is in the agent's folder",
+        "`gsv workspace cat agent.yaml --agent triage | gsv agent edit triage`",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {run:?}");
+    }
     let run = asked(&["agent", "show", "triage", "--yaml"], "agents.get", &get, &changed).ok();
     assert_eq!(run.stdout, TEXT);
     let none = asked(

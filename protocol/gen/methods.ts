@@ -223,7 +223,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "57df388612649de8";
+export const PROTOCOL_FINGERPRINT = "adef60afbf95757c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -62,7 +62,7 @@ export type AgentEntry = {
   lastActiveAt?: number;
 };
 
-/** A file that is part of the system prompt. */
+/** A file of the agent's folder. */
 export type AgentFile = {
   /** At most 1024 characters. */
   path: string;
@@ -178,6 +178,7 @@ export type AgentsGetResult = {
   definitionText?: string;
   /** At most 64 items. */
   changedFiles?: string[];
+  notInForce?: AgentFile;
 };
 
 /** Result of `agents.list`. */

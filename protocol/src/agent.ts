@@ -16,7 +16,7 @@ const AgentEntry = struct("AgentEntry", "One agent.", {
   sessions: t.int(),
   lastActiveAt: t.optional(t.time()),
 });
-const AgentFile = struct("AgentFile", "A file that is part of the system prompt.", {
+const AgentFile = struct("AgentFile", "A file of the agent's folder.", {
   path: t.string(1024),
   sizeBytes: t.int(),
   updatedAt: t.time(),
@@ -92,6 +92,8 @@ method("agents.get", {
     definitionText: t.optional(t.string(65536)),
     /** Files of the definition that were changed since it came into force: they have no effect until it is defined again. */
     changedFiles: t.optional(t.array(t.string(1024), 64)),
+    /** agent.yaml in the agent's folder while no definition is in force: it has no effect until it is defined. */
+    notInForce: t.optional(AgentFile),
   },
   callers: ["client"],
   scope: "operate",

@@ -168,12 +168,23 @@ fn print(out: Output, result: AgentsGetResult) {
     ];
     let answers = result.bindings.iter().map(|binding| ("answers", Some(place(binding))));
     out.fields(fields.into_iter().chain(answers));
-    print_definition(
-        out,
-        &agent.agent_id,
-        result.definition.as_ref(),
-        &result.changed_files.unwrap_or_default(),
-    );
+    out.line("");
+    match (result.definition.as_ref(), result.not_in_force) {
+        (Some(definition), _) => {
+            let changed = result.changed_files.unwrap_or_default();
+            print_definition(out, &agent.agent_id, definition, &changed);
+        }
+        (None, None) => out.line(&format!(
+            "No definition: every tool, and the configured limits. Begin one: `gsv agent edit {}`.",
+            agent.agent_id
+        )),
+        (None, Some(file)) => out.line(&format!(
+            "No definition is in force: every tool, and the configured limits. {path} is in the agent's folder (changed {at}), but was never put in force: `gsv workspace cat {path} --agent {id} | gsv agent edit {id}` checks it and puts it in force.",
+            path = one_line(&file.path, 200),
+            at = ago(file.updated_at, now),
+            id = agent.agent_id,
+        )),
+    }
     if !result.files.is_empty() {
         let files = result.files.into_iter();
         let rows = files.map(|file| [file.path, bytes(file.size_bytes), ago(file.updated_at, now)]);
@@ -182,14 +193,7 @@ fn print(out: Output, result: AgentsGetResult) {
     }
 }
 
-fn print_definition(out: Output, id: &AgentId, definition: Option<&AgentDefinition>, changed: &[String]) {
-    out.line("");
-    let Some(definition) = definition else {
-        out.line(&format!(
-            "No definition: every tool, and the configured limits. Begin one: `gsv agent edit {id}`."
-        ));
-        return;
-    };
+fn print_definition(out: Output, id: &AgentId, definition: &AgentDefinition, changed: &[String]) {
     out.line(&out.paint(Style::Bold, "Definition in force"));
     let fields = agent_definition::fields(definition)
         .into_iter()

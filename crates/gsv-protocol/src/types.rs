@@ -139,7 +139,7 @@ pub struct AgentEntry {
     pub last_active_at: Option<u64>,
 }
 
-/// A file that is part of the system prompt.
+/// A file of the agent's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
@@ -301,6 +301,8 @@ pub struct AgentsGetResult {
     /// At most 64 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub changed_files: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub not_in_force: Option<AgentFile>,
 }
 
 /// Result of `agents.list`.

@@ -4,6 +4,7 @@
  */
 import { failure, type Result } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
+import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
 import { PROMPT_FILES } from "../../storage/workspace/cache.ts";
 import { makeDefaults } from "./defaults.ts";
 import { agentFolder } from "../../storage/keys.ts";
@@ -18,6 +19,8 @@ export interface AgentFolder {
   readonly files: readonly AgentFile[];
   /** False while BOOTSTRAP.md exists or the folder is empty, that is before the end of the first meeting. */
   readonly commissioned: boolean;
+  /** agent.yaml, whether or not it is in force. */
+  readonly definition?: AgentFile;
 }
 export interface AgentFilesStore {
   look(agentId: string): Promise<Result<AgentFolder>>;
@@ -34,6 +37,11 @@ const MAX_DAYS = 64;
 export function createAgentFiles(bucket: Bucket): AgentFilesStore {
   const look = async (agentId: string): Promise<Result<AgentFolder>> => {
     const prefix = agentFolder(agentId);
+    const shown = ({ key, size, uploaded }: { key: string; size: number; uploaded: Date }): AgentFile => ({
+      path: key.slice(prefix.length),
+      sizeBytes: size,
+      updatedAt: uploaded.getTime(),
+    });
     try {
       const [top, days] = await Promise.all([
         bucket.list({ prefix, delimiter: "/" }),
@@ -45,16 +53,14 @@ export function createAgentFiles(bucket: Bucket): AgentFilesStore {
         ...days.objects.filter(({ key }) => /\/memory\/\d{4}-\d\d-\d\d\.md$/.test(key)).slice(-MAX_DAYS),
       ];
       const bootstrap = top.objects.some(({ key, size }) => key === `${prefix}BOOTSTRAP.md` && size > 0);
+      const definition = top.objects.find(({ key, size }) => key === `${prefix}${DEFINITION_FILE}` && size > 0);
       const empty = top.objects.length === 0 && top.delimitedPrefixes.length === 0;
       return {
         ok: true,
         value: {
-          files: found.map(({ key, size, uploaded }) => ({
-            path: key.slice(prefix.length),
-            sizeBytes: size,
-            updatedAt: uploaded.getTime(),
-          })),
+          files: found.map(shown),
           commissioned: !bootstrap && !empty,
+          ...(definition === undefined ? {} : { definition: shown(definition) }),
         },
       };
     } catch {

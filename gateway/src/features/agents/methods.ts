@@ -66,6 +66,7 @@ export function agentMethods({ agentJobs, config, definitions, deleteSessions, s
       if (!changed.ok) return changed;
       return succeed({
         agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned),
+        ...(defined === undefined && folder.value.definition !== undefined ? { notInForce: folder.value.definition } : {}),
         ...(defined === undefined ? {} : { definition: defined.definition, definitionText: defined.text }),
         ...(changed.value.length === 0 ? {} : { changedFiles: [...changed.value] }),
         ...(agent.systemPrompt === undefined ? {} : { systemPrompt: agent.systemPrompt }),

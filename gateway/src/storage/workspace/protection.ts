@@ -61,19 +61,22 @@ export function refusal(path: WorkspacePath, writer: Writer, agentId: string): G
     case "sealed":
       return {
         reason: "workspace.protected",
-        message: `\`${path}\` is a record of past events, which can't be changed or deleted by hand. Read it, or copy it under another name.`,
+        message: `\`${path}\` is a record of past events, which can't be changed or deleted by hand.`,
+        hint: "Read it, or copy it under another name.",
       };
     case "quarantine":
       return {
         reason: "workspace.protected",
-        message: `\`${path}\` waits for the owner's review. Only the owner can keep or drop it: \`gsv memory review\`.`,
+        message: `\`${path}\` waits for the owner's review.`,
+        hint: "Only the owner can keep or drop it: `gsv memory review`.",
       };
     case "definition":
       return writer === "gateway"
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` defines the agent, and is checked before it is in force. Only the owner can change it: \`gsv agent edit ${agentId}\`.`,
+            message: `\`${path}\` defines the agent, and is checked before it is in force.`,
+            hint: `Only the owner can change it: \`gsv agent edit ${agentId}\`.`,
           };
     case "folder":
       return { reason: "path.not_a_file", message: `\`${path}\` is a folder of the workspace. Name a file in it.` };
@@ -82,7 +85,8 @@ export function refusal(path: WorkspacePath, writer: Writer, agentId: string): G
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` is protected: only the owner may change it. The owner can ask for it in their own conversation, or use \`gsv workspace edit ${path}\`.`,
+            message: `\`${path}\` is protected: only the owner may change it.`,
+            hint: `The owner can ask for it in their own conversation, or use \`gsv workspace edit ${path}\`.`,
           };
     case "plain":
       return writer !== "other"

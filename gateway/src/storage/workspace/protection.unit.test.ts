@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { parsePath, type WorkspacePath } from "../keys.ts";
 import { type Protection, protectionOf, refusal } from "./protection.ts";
 
@@ -64,8 +65,14 @@ describe("[WF5][S10][AD5] protected files", () => {
     });
   }
   it("a refusal tells what the owner can do", () => {
-    assert.match(refusal(path("SOUL.md"), "other", "work")?.message ?? "", /gsv workspace edit SOUL\.md/);
-    assert.match(refusal(path("notes.md"), "other", "work")?.message ?? "", /owner can/);
-    assert.match(refusal(path("agent.yaml"), "owner", "work")?.message ?? "", /`gsv agent edit work`/);
+    const told = (name: string, writer: "owner" | "other"): string => {
+      const error = refusal(path(name), writer, "work");
+      return error === undefined ? "" : `${error.message} ${error.hint ?? ERRORS[error.reason].hint}`;
+    };
+    assert.match(told("SOUL.md", "other"), /gsv workspace edit SOUL\.md/);
+    assert.match(told("notes.md", "other"), /owner can/);
+    assert.match(told("agent.yaml", "owner"), /`gsv agent edit work`/);
+    for (const name of ["agent.yaml", "sessions/x", "memory/quarantine/a.json"])
+      assert.doesNotMatch(told(name, "owner"), /gsv workspace edit/, "it is refused for this file too");
   });
 });

@@ -88,6 +88,18 @@ describe("[AD4] a definition", () => {
       "There is no file `triage.prompt.md` beside agent.yaml",
     );
   });
+  test("a file of the folder that was never defined is named, and is not in force", async () => {
+    await admin.ok("agents.create", { agentId: "triage" });
+    expect(await shown()).not.toHaveProperty("notInForce");
+    await env.STORAGE.put("agents/triage/agent.yaml", TEXT);
+    expect(await shown()).toMatchObject({ notInForce: { path: "agent.yaml", sizeBytes: TEXT.length } });
+    expect(await definedOf()).toBeUndefined();
+    await admin.ok("workspace.write", { agentId: "triage", path: "triage.prompt.md", content: "You sort orders." });
+    await define(TEXT, []);
+    expect(await shown()).not.toHaveProperty("notInForce");
+    await admin.ok("agents.undefine", { agentId: "triage" });
+    expect(await shown(), "the mark of the deletion is no file").not.toHaveProperty("notInForce");
+  });
   test("[AD2] takes a file from the agent's folder, but not one that a conversation with text of others wrote", async () => {
     await define();
     expect(await admin.ok("agents.define", { text: TEXT.replace("warm", "cool") }), "the file of the folder").toMatchObject({
@@ -111,7 +123,7 @@ test("[AD5] agent.yaml is written in no other way", async () => {
   for (const path of ["agent.yaml", "./agent.yaml", "AGENT.yaml"]) {
     const refused = await admin.refused("workspace.write", { agentId: "triage", path, content: "x" });
     expect(refused.reason, path).toBe("workspace.protected");
-    expect(refused.message).toContain("gsv agent edit triage");
+    expect(refused.hint).toContain("gsv agent edit triage");
   }
   expect((await admin.refused("workspace.delete", { agentId: "triage", path: "agent.yaml" })).reason).toBe("workspace.protected");
   expect(await (await env.STORAGE.get("agents/triage/agent.yaml"))?.text()).toBe(TEXT);
