@@ -279,6 +279,7 @@ fn f43_messages_that_are_typed_during_an_answer_are_sent_after_it_in_order_and_n
             "› slow",
             "It begins.",
             "queued: one",
+            "(sent when the answer has ended, by this chat only; `/queue` changes it)",
             "queued: two",
             "It goes on.",
             "It ends.",
@@ -350,6 +351,35 @@ fn f43_leaving_during_an_answer_says_what_goes_on_and_what_was_not_sent() {
     // The terminal is as it was: keys are shown, and pasted text is not marked.
     let (on, off) = (shown.matches("[?2004h").count(), shown.matches("[?2004l").count());
     assert_eq!(off, on + 1, "{shown:?}");
+    terminal.child.wait().unwrap();
+    assert!(terminal.echoes());
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_a_chat_that_is_ended_from_outside_says_what_was_not_sent() {
+    let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
+    terminal.types("slow\r");
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "One.\n\nTwo"));
+    terminal.pictures("One.");
+    terminal.types("first\rsecond\r");
+    let shown = terminal.shows("queued: second");
+    let hint = "sent when the answer has ended, by this chat only";
+    assert_eq!(shown.matches(hint).count(), 1, "once: {shown:?}");
+    terminal.signal("-TERM");
+    terminal.shows("The run goes on.");
+    terminal.shows("not sent: first");
+    terminal.shows("not sent: second");
+    terminal.child.wait().unwrap();
+    assert!(terminal.echoes());
+    terminal.ends_with(0);
+}
+
+#[test]
+fn f43_a_chat_between_two_answers_ends_at_a_signal() {
+    let (_gateway, _home, mut terminal, _connection) = at_the_prompt();
+    terminal.signal("-TERM");
     terminal.child.wait().unwrap();
     assert!(terminal.echoes());
     terminal.ends_with(0);
@@ -603,7 +633,7 @@ fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
         "/status            what it is doing\n/stop              stop the run",
     );
     terminal.shows("/status            what it is doing\r\n/stop              stop the run\r\n");
-    for command in ["/attach FILE ", "y, n ", "/quit, /exit "] {
+    for command in ["/attach FILE ", "y, n ", "/quit, /exit ", "are sent when it has ended"] {
         terminal.shows(command);
     }
     terminal.types("/quit\r");

@@ -79,6 +79,7 @@ impl Talk<'_> {
             let during = tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => During::Interrupt,
+                _ = self.ended.recv() => During::Leave,
                 typed = self.prompt.typed() => self.during(typed?, running.asks()),
                 input = running.next() => {
                     let is_help = matches!(&input, Input::Commanded(text, Ok(_)) if text == "/help");
@@ -145,6 +146,7 @@ impl Talk<'_> {
                 biased;
                 uploaded = &mut uploading => return Ok(Some((uploaded?, commands))),
                 _ = self.interrupts.recv() => During::Interrupt,
+                _ = self.ended.recv() => During::Leave,
                 typed = self.prompt.typed() => self.during(typed?, false),
             };
             match during {
@@ -195,6 +197,10 @@ impl Talk<'_> {
                 self.prompt.erase(&line);
                 let shown = one_line(&text, self.out.size().0.saturating_sub("queued: ".len()));
                 self.out.aside(&format!("queued: {shown}"));
+                if !std::mem::replace(&mut self.told_waiting, true) {
+                    self.out
+                        .aside("(sent when the answer has ended, by this chat only; `/queue` changes it)");
+                }
                 let files = std::mem::take(&mut self.given.files);
                 self.queue.push(Outgoing::new(text, files));
                 return During::Queued;

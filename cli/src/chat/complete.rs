@@ -34,7 +34,8 @@ pub const HELP_HERE: &str = "/attach FILE       send a file with the next messag
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\
     /quit, /exit       leave\n\
-    During an answer, commands act at once, Esc or Ctrl-C stops the run, and messages wait for its end.\n\
+    During an answer, commands act at once, and Esc or Ctrl-C stops the run. Messages wait in this chat and\n\
+    are sent when it has ended; leaving before prints those that were not sent.\n\
     At a question Esc does nothing: the question stays open; Ctrl-C stops the run that asks.\n\
     To let the run see them at its next step: `gsv local-config set chat.enter steer`, or `/steer TEXT`.";
 const LEVELS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];

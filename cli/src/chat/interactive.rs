@@ -5,7 +5,7 @@ use std::future::pending;
 use std::path::PathBuf;
 
 use gsv_protocol::types::ApprovalEntry;
-use tokio::signal::unix::Signal;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 use super::attach::Chosen;
@@ -21,7 +21,7 @@ use super::view::{View, now_answer};
 use crate::clean::clean;
 use crate::client::Account;
 use crate::commands::stop::stopped_words;
-use crate::exit::Outcome;
+use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
 
 /// What a conversation at the prompt needs beside the connection.
@@ -53,6 +53,10 @@ struct Talk<'a> {
     /// From when on a word counts for the first of them. None: it does, and the person was told so.
     counts_at: Option<Instant>,
     interrupts: &'a mut Signal,
+    /// SIGTERM: the person leaves.
+    ended: Signal,
+    /// The person was told once when a message that waits is sent.
+    told_waiting: bool,
 }
 
 #[derive(PartialEq, Eq)]
@@ -68,6 +72,7 @@ pub async fn talk(
     interrupts: &mut Signal,
 ) -> Outcome {
     let terminal = given.out;
+    let ended = signal(SignalKind::terminate()).or_fail("listen for signals", "Try again.")?;
     let prompt = Prompt::open(history, terminal)?;
     let out = prompt.output();
     let mut talk = Talk {
@@ -81,6 +86,8 @@ pub async fn talk(
         behind: None,
         counts_at: None,
         interrupts,
+        ended,
+        told_waiting: false,
     };
     let result = talk.run(conversation).await;
     conversation.note_seen(&talk.given.seen);
@@ -170,6 +177,7 @@ impl Talk<'_> {
                 }
                 // Between two lines the terminal sends the signal.
                 _ = self.interrupts.recv() => continue,
+                _ = self.ended.recv() => return Ok(None),
                 () = at(self.counts_at) => {
                     self.counts_at = None;
                     now_answer(&self.waiting).inspect(|text| out.note(text));

@@ -75,8 +75,13 @@ impl Terminal {
 
     /// Ctrl-C, as the terminal sends it.
     pub fn interrupt(&self) {
+        self.signal("-INT");
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
     }
 
     /// Whether keys are shown as they are typed.
