@@ -22,6 +22,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         durable: &layout.durable(),
         workspace: &layout.workspace(),
         modules: &layout.modules(),
+        services: &layout.services(),
         channels: &channels,
     })?;
     private_file::write(&layout.config(), config)?;

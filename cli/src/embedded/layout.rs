@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::bundled;
 use crate::exit::Outcome;
 use crate::paths;
 
@@ -28,6 +29,11 @@ impl Layout {
 
     pub fn durable(&self) -> PathBuf {
         self.gateway().join("do")
+    }
+
+    /// The folders of the services built into workerd, one for each (`bundled.rs`).
+    pub fn services(&self) -> PathBuf {
+        self.gateway().join("services")
     }
 
     /// What the gateway loads on first use.
@@ -84,8 +90,12 @@ impl Layout {
             &self.workspace(),
             &self.durable(),
             &self.modules(),
+            &self.services(),
         ] {
             paths::ensure_private_dir(dir)?;
+        }
+        for name in bundled::with_folder() {
+            paths::ensure_private_dir(&self.services().join(name))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! files: a lock ends with its process. Nothing here speaks the wire protocol; the only request is `GET /health`.
 
 pub mod bootstrap;
+pub mod bundled;
 pub mod capnp;
 pub mod channel_file;
 pub mod channel_name;

@@ -1,0 +1,119 @@
+//! Services built into workerd: the gateway's binding, the Worker behind it, and the folder of its data. Pure.
+//! `unique_key` and the folder say where the data lies, so they never change.
+
+use std::fmt::Write;
+
+/// A service of workerd with a Durable Object of its own.
+pub struct Bundled {
+    /// Of the service, and of its file in workerd: `/workerd/kv.js`.
+    pub name: &'static str,
+    class: &'static str,
+    unique_key: &'static str,
+    /// The binding under which the service finds its objects.
+    objects: &'static str,
+    /// The binding of the service to a folder of its own, for large values.
+    folder: Option<&'static str>,
+    /// The gateway's binding, without its name.
+    pub binding: &'static str,
+    pub bound_as: &'static str,
+}
+
+/// The oldest date with all that these services use.
+const DATE: &str = "2026-01-01";
+
+pub const BUNDLED: [Bundled; 1] = [Bundled {
+    name: "kv",
+    class: "KVNamespace",
+    unique_key: "gsv-KVNamespace",
+    objects: "SHARD",
+    folder: Some("BLOBS"),
+    binding: r#"kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}"))"#,
+    bound_as: "JOBS_INDEX",
+}];
+
+/// The services in the list of the configuration. `folders`: the text literal of each service's folder.
+pub fn services(folders: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    for Bundled { name, folder, .. } in &BUNDLED {
+        let _ = write!(out, "\n    (name = \"{name}\", worker = .{name}),");
+        let path = folders.iter().find(|(of, _)| of == name);
+        if let (Some(_), Some((_, path))) = (folder, path) {
+            let _ = write!(
+                out,
+                "\n    (name = \"{name}-disk\", disk = (path = {path}, writable = true)),"
+            );
+        }
+    }
+    out
+}
+
+/// The bindings of the gateway.
+pub fn bindings() -> String {
+    let mut out = String::new();
+    for Bundled { binding, bound_as, .. } in &BUNDLED {
+        let _ = write!(out, ",\n    (name = \"{bound_as}\", {binding})");
+    }
+    out
+}
+
+/// The Workers of the services.
+pub fn workers() -> String {
+    let mut out = String::new();
+    for bundled in &BUNDLED {
+        let Bundled {
+            name,
+            class,
+            unique_key,
+            objects,
+            ..
+        } = bundled;
+        let folder = bundled
+            .folder
+            .map(|binding| format!(", (name = \"{binding}\", service = \"{name}-disk\")"))
+            .unwrap_or_default();
+        let _ = write!(
+            out,
+            r#"
+const {name} :Workerd.Worker = (
+  modules = [ (name = "{name}.js", bundled = "/workerd/{name}.js") ],
+  compatibilityDate = "{DATE}",
+  durableObjectNamespaces = [ (className = "{class}", uniqueKey = "{unique_key}", enableSql = true) ],
+  durableObjectStorage = (localDisk = "do-disk"),
+  bindings = [ (name = "{objects}", durableObjectNamespace = "{class}"){folder} ]
+);
+"#
+        );
+    }
+    out
+}
+
+/// Names of the services that keep files in a folder of their own.
+pub fn with_folder() -> impl Iterator<Item = &'static str> {
+    BUNDLED
+        .iter()
+        .filter(|bundled| bundled.folder.is_some())
+        .map(|bundled| bundled.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jb9_the_index_of_jobs_is_a_service_of_workerd_with_data_where_it_always_was() {
+        let services = services(&[("kv", "\"/h/kv\"".to_owned())]);
+        assert!(services.contains(r#"(name = "kv-disk", disk = (path = "/h/kv", writable = true)),"#));
+        assert!(bindings().contains(
+            r#"(name = "JOBS_INDEX", kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}")))"#
+        ));
+        let workers = workers();
+        for part in [
+            r#"bundled = "/workerd/kv.js""#,
+            r#"(className = "KVNamespace", uniqueKey = "gsv-KVNamespace", enableSql = true)"#,
+            r#"(name = "BLOBS", service = "kv-disk")"#,
+        ] {
+            assert!(workers.contains(part), "{part} is not in\n{workers}");
+        }
+        assert_eq!(with_folder().collect::<Vec<_>>(), ["kv"]);
+    }
+}

@@ -1,0 +1,149 @@
+use super::*;
+use crate::embedded::runtime::ChannelBundle;
+use std::collections::BTreeMap;
+
+#[test]
+fn literals_are_escaped() {
+    assert_eq!(text("a\"b\\c\nd é"), r#""a\"b\\c\x0ad é""#);
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        version: "1".into(),
+        compatibility_date: "2026-11-01".into(),
+        compatibility_flags: vec!["x".into(), "y".into()],
+        modules: ["pdf.mjs", "p.wasm", "regex.mjs"]
+            .map(|name| name.to_owned().try_into().unwrap())
+            .into(),
+        channels: BTreeMap::new(),
+    }
+}
+
+fn written(channels: &[Channel]) -> String {
+    config(&Settings {
+        manifest: &manifest(),
+        port: 9,
+        bootstrap_hash: "ab",
+        durable: Path::new("/d"),
+        workspace: Path::new("/w"),
+        modules: Path::new("/m"),
+        services: Path::new("/s"),
+        channels,
+    })
+    .unwrap()
+}
+
+#[test]
+fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
+    let config = written(&[]);
+    assert!(config.contains(r#"address = "127.0.0.1:9""#));
+    assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
+    assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
+    assert!(!config.contains("channel"), "no channel is configured");
+}
+
+#[test]
+fn hb9_pages_of_conditions_are_read_through_a_network_without_local_addresses() {
+    let config = written(&[]);
+    assert!(
+        config.contains(
+            r#"(name = "public-web", network = (allow = ["public"], tlsOptions = (trustBrowserCas = true)))"#
+        )
+    );
+    assert!(config.contains(r#"(name = "PUBLIC_WEB", service = "public-web")"#));
+}
+
+#[test]
+fn a8_keys_of_secrets_come_from_the_environment_of_workerd() {
+    let config = written(&[]);
+    assert!(config.contains(r#"(name = "SEALING_KEYS", fromEnvironment = "GSV_SEALING_KEYS")"#));
+}
+
+#[test]
+fn po5_what_the_gateway_imports_itself_is_a_module_of_its_worker() {
+    let config = written(&[]);
+    assert!(
+        config.contains(r#"(name = "regex.mjs", esModule = embed "modules/regex.mjs")"#),
+        "{config}"
+    );
+}
+
+#[test]
+fn f64_the_readers_are_not_part_of_what_workerd_loads_at_its_start() {
+    let config = written(&[]);
+    let embedded: Vec<&str> = config
+        .split("embed \"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert_eq!(embedded, ["worker.js", "modules/regex.mjs", "r2.js"]);
+    for part in [
+        r#"(name = "modules", disk = (path = "/m"))"#,
+        r#"(name = "READERS", service = (name = "gsv", entrypoint = "ReaderService", props = (json = "{\"compatibilityDate\":\"2026-11-01\",\"compatibilityFlags\":[\"x\",\"y\"]}")))"#,
+        r#"(name = "LOADER", workerLoader = (id = "readers"))"#,
+        r#"(name = "MODULES", service = "modules")"#,
+    ] {
+        assert!(config.contains(part), "{part} is not in\n{config}");
+    }
+}
+
+#[test]
+fn x17_a_channel_is_bound_to_the_gateways_entry_for_channels_and_listens_nowhere() {
+    let channel = Channel {
+        name: "whats_app".to_owned().try_into().unwrap(),
+        bundle: ChannelBundle {
+            compatibility_date: "2026-10-01".into(),
+            compatibility_flags: vec!["nodejs_compat".into()],
+            durable_object: "Account".into(),
+            bytes: None,
+        },
+        vars: BTreeMap::from([("KEY".to_owned(), "a\"b".to_owned())]),
+        certificates: vec!["pem".into()],
+    };
+    let config = written(&[channel]);
+    for part in [
+        r#"(name = "CHANNEL_WHATS_APP", service = "channel-whats_app")"#,
+        r#"(name = "GATEWAY", service = (name = "gsv", entrypoint = "GatewayEntrypoint", props = (json = "{\"channel\":\"whats_app\"}")))"#,
+        r#"uniqueKey = "gsv-channel-whats_app-Account", enableSql = true"#,
+        r#"esModule = embed "channel-whats_app.js""#,
+        r#"(name = "KEY", fromEnvironment = "GSV_CHANNEL_whats_app_KEY")"#,
+        r#"(name = "SEALING_KEYS", fromEnvironment = "GSV_SEALING_KEYS_whats_app")"#,
+        r#"globalOutbound = "channel-whats_app-internet""#,
+        r#"trustedCertificates = [embed "channel-whats_app-0.pem"]"#,
+        r#"compatibilityFlags = ["nodejs_compat"]"#,
+    ] {
+        assert!(config.contains(part), "{part} is not in\n{config}");
+    }
+    assert_eq!(config.matches("address = ").count(), 1);
+    assert!(
+        !config.contains("a\\\"b"),
+        "no value of a variable, which may be secret: {config}"
+    );
+}
+
+#[test]
+fn f12_a_channel_has_no_access_to_the_bucket() {
+    let channel = Channel {
+        name: "example".to_owned().try_into().unwrap(),
+        bundle: ChannelBundle {
+            compatibility_date: "2026-10-01".into(),
+            compatibility_flags: vec![],
+            durable_object: "Account".into(),
+            bytes: None,
+        },
+        vars: BTreeMap::new(),
+        certificates: vec![],
+    };
+    let config = written(&[channel]);
+    let worker = config
+        .split("const channel0 ")
+        .nth(1)
+        .unwrap()
+        .split("const r2 ")
+        .next()
+        .unwrap();
+    assert!(
+        worker.contains("GatewayEntrypoint") && !worker.contains("r2"),
+        "{worker}"
+    );
+}
