@@ -223,7 +223,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "adef60afbf95757c";
+export const PROTOCOL_FINGERPRINT = "8d10e8254993959c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -626,7 +626,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: { target: "id" },
-    errors: ["cron.not_found", "cron.running"],
+    errors: ["cron.not_found", "cron.running", "gateway.stopped"],
     deferred: false,
     idempotent: false,
   },

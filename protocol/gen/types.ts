@@ -1491,6 +1491,9 @@ export type CronRun = {
   /** Epoch ms. */
   ts: number;
   status: CronOutcome;
+  waits?: CronWait;
+  /** At most 64 items. */
+  machines?: NodeId[];
   /** Epoch ms. */
   startedAtMs?: number;
   durationMs?: number;
@@ -1650,6 +1653,10 @@ export type CronUpdateResult = {
   /** At most 5 items. */
   times: number[];
 };
+
+/** What a run that has not ended waits for. `slot`: the end of another run. `resume`: GSV is stopped. `owner`: an answer to a question of the run. `machine`: a machine that is not connected. */
+export type CronWait = "slot" | "resume" | "owner" | "machine";
+export const CronWaitValues = ["slot", "resume", "owner", "machine"] as const satisfies readonly CronWait[];
 
 /** A file that a definition names, with its path beside agent.yaml. */
 export type DefinitionFile = {
@@ -2924,6 +2931,10 @@ export type ReportCall = {
   /** At most 128 characters. */
   call_id: string;
   outcome?: ToolOutcome;
+  /** -2147483648 to 2147483647. */
+  exit_code?: number;
+  /** At most 32 characters. */
+  signal?: string;
   duration_ms?: number;
 };
 
@@ -3709,6 +3720,10 @@ export type StoryCall = {
   /** At most 128 characters. */
   reason?: string;
   durationMs?: number;
+  /** -2147483648 to 2147483647. */
+  exitCode?: number;
+  /** At most 32 characters. */
+  signal?: string;
 };
 
 /** Whether a call was made. `waits`: its question is open. */

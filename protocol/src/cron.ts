@@ -1,6 +1,6 @@
 /** Jobs that the agent does by itself: once, at an interval, or by a cron expression. */
 import { enumOf, method, struct, t, tagged } from "./dsl.ts";
-import { AgentId, SessionKey, ThinkLevel } from "./ids.ts";
+import { AgentId, NodeId, SessionKey, ThinkLevel } from "./ids.ts";
 
 const JobId = t.string(64, { minLength: 1, pattern: "^[a-z0-9][a-z0-9_-]*$" });
 const Zone = t.string(64, { minLength: 1 });
@@ -88,12 +88,21 @@ export const CronJob = struct("CronJob", "A job.", {
   spec: CronSpec,
   state: CronJobState,
 });
+export const CronWait = enumOf(
+  "CronWait",
+  "What a run that has not ended waits for. `slot`: the end of another run. `resume`: GSV is stopped. `owner`: an answer to a question of the run. `machine`: a machine that is not connected.",
+  ["slot", "resume", "owner", "machine"],
+);
 export const CronRun = struct("CronRun", "One time of a job.", {
   id: t.int(),
   jobId: JobId,
   /** The time for which it ran. */
   ts: t.time(),
   status: CronOutcome,
+  /** Absent: the run goes on, or has ended. */
+  waits: t.optional(CronWait),
+  /** With `machine`: the machines that it waits for. */
+  machines: t.optional(t.array(NodeId, 64)),
   startedAtMs: t.optional(t.time()),
   durationMs: t.optional(t.int()),
   error: t.optional(t.string(2048)),
@@ -265,7 +274,7 @@ method("cron.run", {
   callers: ["client"],
   scope: "operate",
   audit: { target: "id" },
-  errors: ["cron.not_found", "cron.running"],
+  errors: ["cron.not_found", "cron.running", "gateway.stopped"],
 });
 method("cron.runs", {
   doc: "Lists what became of the last times of the jobs, the newest first.",

@@ -22,8 +22,12 @@ const ReportStatus = enumOf("ReportStatus", "How a task stands.", [
 const ReportCall = struct("ReportCall", "A tool call of the run.", {
   tool: t.string(192),
   call_id: t.string(128),
-  /** Absent: it was not made, or has not ended. */
+  /** `ok`: it was made, and its tool reported no error. Absent: it was not made, or has not ended. */
   outcome: o(ToolOutcome),
+  /** How the command of the call ended: a command with another exit code than 0 has run, so its call is `ok`. */
+  exit_code: o(t.int(-2147483648, 2147483647)),
+  /** The signal that ended the command. */
+  signal: o(t.string(32)),
   duration_ms: o(t.int()),
 });
 struct("AgentReport", "What became of a task.", {

@@ -28,6 +28,10 @@ export const StoryCall = struct("StoryCall", "One tool call of a run.", {
   outcome: t.optional(ToolOutcome),
   reason: t.optional(t.string(128)),
   durationMs: t.optional(t.int()),
+  /** How the command of the call ended: `ok` means that it ran, not that it succeeded. */
+  exitCode: t.optional(t.int(-2147483648, 2147483647)),
+  /** The signal that ended the command. */
+  signal: t.optional(t.string(32)),
 });
 export const StoryStep = struct("StoryStep", "One answer of the model, and the calls in it.", {
   step: t.int(),

@@ -37,17 +37,17 @@ pub enum CronCommand {
     Edit(CronEdit),
     /// Remove a job and its log of runs
     Remove {
-        /// Job
+        /// Job, by its id or its name
         id: String,
     },
     /// Run a job now, beside its schedule
     Run {
-        /// Job
+        /// Job, by its id or its name
         id: String,
     },
     /// Show what became of the last times of a job, or of all jobs
     Runs {
-        /// Job
+        /// Job, by its id or its name
         id: Option<String>,
         /// How many
         #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
@@ -55,12 +55,12 @@ pub enum CronCommand {
     },
     /// Let a job wait until `gsv cron resume`
     Pause {
-        /// Job
+        /// Job, by its id or its name
         id: String,
     },
     /// Let a job run again
     Resume {
-        /// Job
+        /// Job, by its id or its name
         id: String,
     },
 }

@@ -5,7 +5,7 @@ use gsv_protocol::methods::{
     CronRuns as Runs, CronUpdate as Update,
 };
 use gsv_protocol::types::{
-    CronAddParams, CronListParams, CronPatch, CronPreviewParams, CronRemoveParams, CronRunParams, CronRunsParams,
+    CronAddParams, CronJob, CronListParams, CronPatch, CronPreviewParams, CronRemoveParams, CronRunParams, CronRunsParams,
     CronSchedule, CronSpec, CronUpdateParams, SessionKey,
 };
 
@@ -53,19 +53,17 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
         CronCommand::Add(args) => add(context, args).await,
         CronCommand::Edit(args) => edit(context, args).await,
         CronCommand::Remove { id } => {
+            let id = job_id(context, id).await?;
             let name = one_line(&id, 64);
             let removed = context.ask::<Remove>(CronRemoveParams { id }).await?;
             if !removed.removed {
-                return Err(Failure::new(
-                    Exit::Failed,
-                    format!("There is no job {name}."),
-                    "List the jobs: `gsv cron list`.",
-                ));
+                return Err(no_job(&name));
             }
             out.done(&removed, &format!("{name} is removed"));
             Ok(())
         }
         CronCommand::Run { id } => {
+            let id = job_id(context, id).await?;
             let name = one_line(&id, 64);
             let begun = context.change::<RunJob>(CronRunParams { id }, |_| {
                 format!("{name} runs now; see what becomes of it: `gsv cron runs {name}`")
@@ -73,6 +71,10 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
             begun.await
         }
         CronCommand::Runs { id, limit } => {
+            let id = match id {
+                Some(given) => Some(job_id(context, given).await?),
+                None => None,
+            };
             let params = CronRunsParams {
                 job_id: id,
                 limit: Some(limit),
@@ -92,7 +94,51 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
     }
 }
 
+/// The job that the caller has named by its id or its name.
+fn find_job<'a>(jobs: &'a [CronJob], given: &str) -> Outcome<Option<&'a CronJob>> {
+    let by_id = jobs.iter().find(|job| job.id == given);
+    let named: Vec<&CronJob> = jobs.iter().filter(|job| job.name == given).collect();
+    match (by_id, named.as_slice()) {
+        (Some(job), _) => Ok(Some(job)),
+        (None, [job]) => Ok(Some(*job)),
+        (None, []) => Ok(None),
+        (None, several) => {
+            let ids: Vec<&str> = several.iter().map(|job| job.id.as_str()).collect();
+            let name = one_line(given, 128);
+            Err(Failure::new(
+                Exit::Failed,
+                format!("{} jobs have the name {name}: {}.", ids.len(), ids.join(", ")),
+                "Name one of them by its id.",
+            ))
+        }
+    }
+}
+
+/// The gateway also knows the ids of removed jobs.
+async fn job_id(context: &Context, given: String) -> Outcome<String> {
+    let listed = context.ask::<List>(CronListParams::default()).await?;
+    match find_job(&listed.jobs, &given)? {
+        Some(job) => Ok(job.id.clone()),
+        None if is_id(&given) => Ok(given),
+        None => Err(no_job(&given)),
+    }
+}
+
+fn no_job(given: &str) -> Failure {
+    Failure::new(
+        Exit::Failed,
+        format!("There is no job {}.", one_line(given, 128)),
+        "List the jobs: `gsv cron list`.",
+    )
+}
+
+/// Whether a job can have this id.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
+}
+
 async fn enable(context: &Context, id: String, enabled: bool) -> Outcome {
+    let id = job_id(context, id).await?;
     let params = CronUpdateParams {
         id,
         patch: CronPatch {
@@ -175,6 +221,7 @@ async fn edit(
             "Give `--message` too.",
         ));
     }
+    let id = job_id(context, id).await?;
     let client = context.connect().await?;
     let session = match (&how.session, &message) {
         (None, None) => None,
@@ -254,13 +301,12 @@ async fn show(context: &Context, id: &str) -> Outcome {
     let out = context.out;
     let client = context.connect().await?;
     let listed = client.call::<List>(CronListParams::default()).await?;
-    let Some(job) = listed.jobs.into_iter().find(|job| job.id == id) else {
-        client.close().await;
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("There is no job {}.", one_line(id, 64)),
-            "List the jobs: `gsv cron list`.",
-        ));
+    let job = match find_job(&listed.jobs, id) {
+        Ok(Some(job)) => job.clone(),
+        found => {
+            client.close().await;
+            return Err(found.err().unwrap_or_else(|| no_job(id)));
+        }
     };
     let params = CronPreviewParams {
         schedule: job.schedule.clone(),
@@ -291,4 +337,30 @@ async fn show(context: &Context, id: &str) -> Outcome {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_found_by_its_id_or_its_name() {
+        let job = |id: &str, name: &str| {
+            json!({"id": id, "agentId": "main", "name": name, "enabled": true, "createdAtMs": 0, "updatedAtMs": 0,
+                "schedule": {"kind": "every", "everyMs": 9_000_000}, "spec": {"mode": "task", "message": "x"}, "state": {}})
+        };
+        let listed = json!([job("call-mum", "Call mum"), job("a", "Twice"), job("b", "Twice"), job("c", "a")]);
+        let jobs: Vec<CronJob> = serde_json::from_value(listed).unwrap();
+        let found = |given: &str| find_job(&jobs, given).map(|job| job.map(|job| job.id.clone()));
+        assert_eq!(found("call-mum").unwrap().as_deref(), Some("call-mum"));
+        assert_eq!(found("Call mum").unwrap().as_deref(), Some("call-mum"));
+        assert_eq!(found("a").unwrap().as_deref(), Some("a"), "the id comes first");
+        assert_eq!(found("none").unwrap(), None);
+        assert_eq!(found("Twice").unwrap_err().message, "2 jobs have the name Twice: a, b.");
+        assert!(is_id("call-mum-2") && !is_id("Call mum") && !is_id(""));
+    }
 }

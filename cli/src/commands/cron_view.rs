@@ -1,6 +1,6 @@
 //! Jobs and their runs as `gsv cron` shows them.
 
-use gsv_protocol::types::{CronJob, CronOutcome, CronRun, CronSchedule, CronSpec};
+use gsv_protocol::types::{CronJob, CronOutcome, CronRun, CronSchedule, CronSpec, CronWait, NodeId};
 
 use crate::clean::one_line;
 use crate::table::Table;
@@ -120,6 +120,11 @@ pub fn table(jobs: &[CronJob], now: u64) -> Table<5> {
     )
 }
 
+fn waits_for(machines: &[NodeId]) -> String {
+    let names: Vec<&str> = machines.iter().map(|NodeId(name)| name.as_str()).collect();
+    format!("waits for {}", one_line(&names.join(", "), 100))
+}
+
 pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
     Table::new(
         ["job", "time", "became", "took", "what"],
@@ -128,7 +133,14 @@ pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
                 (CronOutcome::Missed, Some(count)) => format!("missed ({count} times)"),
                 (status, _) => status.as_str().to_owned(),
             };
-            let what = run.error.as_deref().or(run.summary.as_deref()).unwrap_or_default();
+            let (became, next) = match run.waits {
+                None => (became, ""),
+                Some(CronWait::Slot) => ("waits for another run".to_owned(), ""),
+                Some(CronWait::Resume) => ("waits: GSV is stopped".to_owned(), "Go on with `gsv resume`."),
+                Some(CronWait::Owner) => ("waits for you".to_owned(), "Its question: `gsv approval list`."),
+                Some(CronWait::Machine) => (waits_for(run.machines.as_deref().unwrap_or_default()), ""),
+            };
+            let what = run.error.as_deref().or(run.summary.as_deref()).unwrap_or(next);
             [
                 run.job_id.clone(),
                 ago(run.ts, now),
@@ -159,6 +171,29 @@ mod tests {
             runs(&rows, 7_200_000).lines(None).join("\n"),
             "job     time     became             took   what\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
         );
+    }
+
+    #[test]
+    fn sc10_a_run_that_waits_says_for_what() {
+        let rows: Vec<CronRun> = serde_json::from_value(json!([
+            {"id": 4, "jobId": "a", "ts": 0, "status": "running", "waits": "owner"},
+            {"id": 3, "jobId": "b", "ts": 0, "status": "running", "waits": "machine", "machines": ["laptop", "nas"]},
+            {"id": 2, "jobId": "c", "ts": 0, "status": "waiting", "waits": "resume"},
+            {"id": 1, "jobId": "d", "ts": 0, "status": "waiting", "waits": "slot"}
+        ]))
+        .unwrap();
+        let shown = runs(&rows, 0).lines(None).join("\n");
+        for part in [
+            "waits for you",
+            "`gsv approval list`",
+            "waits for laptop, nas",
+            "waits: GSV is stopped",
+            "`gsv resume`",
+            "waits for another run",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert!(!shown.contains("running"), "{shown}");
     }
 
     #[test]

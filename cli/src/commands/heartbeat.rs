@@ -178,7 +178,7 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
             .unwrap_or_default();
         lines.push(format!("last {}, {}{why}", ago(at, now), status.as_str()));
     }
-    if state.every_ms.is_some() {
+    if state.every_ms.is_some() || state.runs > 0 || !state.skipped.is_empty() {
         lines.push(format!(
             "in the last day {} model runs for {}{}",
             grouped(state.runs),
@@ -235,6 +235,12 @@ mod tests {
         let off: HeartbeatState =
             serde_json::from_value(json!({"enabled": false, "runs": 0, "costUsd": 0, "skipped": {}})).unwrap();
         assert_eq!(lines(&off, 0), ["off"]);
+        let was_on: HeartbeatState =
+            serde_json::from_value(json!({"enabled": false, "runs": 2, "costUsd": 0.02, "skipped": {}})).unwrap();
+        assert_eq!(
+            lines(&was_on, 0),
+            ["off", "in the last day 2 model runs for $0.0200"]
+        );
     }
 
     #[test]

@@ -2215,6 +2215,11 @@ pub struct CronRun {
     /// Epoch ms.
     pub ts: u64,
     pub status: CronOutcome,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub waits: Option<CronWait>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Vec<NodeId>>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
@@ -2426,6 +2431,20 @@ pub struct CronUpdateResult {
     /// At most 5 items.
     pub times: Vec<u64>,
 }
+
+/// What a run that has not ended waits for. `slot`: the end of another run. `resume`: GSV is stopped. `owner`: an answer to a question of the run. `machine`: a machine that is not connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CronWait {
+    #[serde(rename = "slot")]
+    Slot,
+    #[serde(rename = "resume")]
+    Resume,
+    #[serde(rename = "owner")]
+    Owner,
+    #[serde(rename = "machine")]
+    Machine,
+}
+impl_string_enum!(CronWait { Slot => "slot", Resume => "resume", Owner => "owner", Machine => "machine" });
 
 /// A file that a definition names, with its path beside agent.yaml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -4452,6 +4471,17 @@ pub struct ReportCall {
     pub call_id: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
+    /// -2147483648 to 2147483647.
+    #[serde(
+        rename = "exit_code",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub exit_code: Option<i64>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     #[serde(
         rename = "duration_ms",
         default,
@@ -5636,6 +5666,12 @@ pub struct StoryCall {
     pub reason: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// -2147483648 to 2147483647.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
 }
 
 /// Whether a call was made. `waits`: its question is open.

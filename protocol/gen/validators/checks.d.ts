@@ -153,6 +153,7 @@ import type {
   CronUpcomingResult,
   CronUpdateParams,
   CronUpdateResult,
+  CronWait,
   DefinitionFile,
   DefinitionProblem,
   DeliveryProblem,
@@ -602,6 +603,7 @@ export function checkCronUpcomingParams(value: unknown): value is CronUpcomingPa
 export function checkCronUpcomingResult(value: unknown): value is CronUpcomingResult;
 export function checkCronUpdateParams(value: unknown): value is CronUpdateParams;
 export function checkCronUpdateResult(value: unknown): value is CronUpdateResult;
+export function checkCronWait(value: unknown): value is CronWait;
 export function checkDefinitionFile(value: unknown): value is DefinitionFile;
 export function checkDefinitionProblem(value: unknown): value is DefinitionProblem;
 export function checkDeliveryProblem(value: unknown): value is DeliveryProblem;

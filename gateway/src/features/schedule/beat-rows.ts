@@ -3,7 +3,7 @@
  * of the start; what a heartbeat does is loaded when one comes.
  */
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import type { Result } from "../../ports/result.ts";
 import { type BeatSettings, beatLine, beatSettings } from "../../schedule/beat.ts";
 import { beatId, type Job } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -33,13 +33,12 @@ export class BeatRows {
     const version = this.#config.version();
     if (version === this.#version) return;
     const agents = this.#config.agents().map(({ id }) => id);
-    for (const { id, agentId } of this.#store.beats()) {
-      const read = agents.includes(agentId as never) ? this.settings(agentId) : succeed(undefined);
-      if (!read.ok || read.value === undefined) this.#store.remove(id);
-    }
+    const ids = new Set(agents.map(beatId));
+    for (const id of this.#store.knownBeats()) if (!ids.has(id)) this.#store.forget(id);
     for (const agentId of agents) {
       const read = this.settings(agentId);
       if (read.ok && read.value !== undefined) this.#write(agentId, read.value, now);
+      else this.#store.retire(beatId(agentId));
     }
     this.#version = version;
   }

@@ -91,19 +91,14 @@ export class Beats {
   }
 
   async #stateOf(agentId: string): Promise<HeartbeatState> {
-    const { store, rows, now } = this.#ports;
+    const { store, rows } = this.#ports;
     const read = rows.settings(agentId);
     const job = store.find(beatId(agentId));
-    if (!read.ok) return { ...NONE, problem: read.error.message };
-    if (read.value === undefined || job === undefined) return NONE;
+    const happened = this.#happened(beatId(agentId));
+    if (!read.ok) return { enabled: false, problem: read.error.message, ...happened };
+    if (read.value === undefined || job === undefined) return { enabled: false, ...happened };
     const { everyMs, target, hours } = read.value;
     const { instructions } = await readFile(this.#ports, agentId);
-    const runs = store.runs(job.id, Number.MAX_SAFE_INTEGER, SHOWN_RUNS);
-    const lately = runs.filter(({ ts }) => ts > now() - DAY_MS);
-    const last = runs.find(({ checkAt, status }) => checkAt === undefined && status !== "missed");
-    const open = store.open(job.id);
-    const skipped: Record<string, number> = {};
-    for (const run of lately) if (run.status === "skipped") skipped[reasonOf(run)] = (skipped[reasonOf(run)] ?? 0) + 1;
     return {
       enabled: job.enabled,
       ...(instructions.kind === "wrong" ? { problem: instructions.problem } : {}),
@@ -111,19 +106,35 @@ export class Beats {
       target,
       ...(hours === undefined ? {} : { activeHours: { start: clock(hours.start), end: clock(hours.end), timezone: hours.tz } }),
       ...(job.nextAt === undefined || !job.enabled ? {} : { nextRunAtMs: job.nextAt }),
+      ...(job.paused === undefined ? {} : { paused: job.paused }),
+      ...failingOf(job),
+      ...happened,
+    };
+  }
+  /** Also of a heartbeat that is switched off. */
+  #happened(id: string): Happened {
+    const { store, now } = this.#ports;
+    const runs = store.runs(id, Number.MAX_SAFE_INTEGER, SHOWN_RUNS);
+    const lately = runs.filter(({ ts }) => ts > now() - DAY_MS);
+    const last = runs.find(({ checkAt, status }) => checkAt === undefined && status !== "missed");
+    const open = store.open(id);
+    const skipped: Record<string, number> = {};
+    for (const run of lately) if (run.status === "skipped") skipped[reasonOf(run)] = (skipped[reasonOf(run)] ?? 0) + 1;
+    return {
       ...(open?.body.startedAt === undefined ? {} : { runningAtMs: open.body.startedAt }),
       ...(last === undefined ? {} : { lastRunAtMs: last.ts, lastStatus: last.status }),
       ...(last?.status === "skipped" ? { lastSkip: reasonOf(last) } : {}),
       ...(last?.body.error === undefined ? {} : { lastReason: last.body.error }),
-      ...(job.paused === undefined ? {} : { paused: job.paused }),
-      ...failingOf(job),
       runs: lately.filter(({ body }) => body.startedAt !== undefined).length,
       costUsd: lately.reduce((sum, { body }) => sum + (body.costUsd ?? 0), 0),
       skipped,
     };
   }
 }
-const NONE: HeartbeatState = { enabled: false, runs: 0, costUsd: 0, skipped: {} };
+type Happened = Pick<
+  HeartbeatState,
+  "runningAtMs" | "lastRunAtMs" | "lastStatus" | "lastSkip" | "lastReason" | "runs" | "costUsd" | "skipped"
+>;
 /** Conditions of HEARTBEAT.md that could not be looked at the last time. */
 function failingOf({ body: { beat } }: Job): { failing?: HeartbeatFailing[] } {
   const failing = Object.entries(beat?.failing ?? {}).flatMap(([condition, { count, since, why }]) =>

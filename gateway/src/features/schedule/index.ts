@@ -19,7 +19,7 @@ import type { WebPort } from "../../ports/web.ts";
 import type { LookPorts } from "./beat-look.ts";
 import { BeatRows } from "./beat-rows.ts";
 import type { Beats } from "./beats.ts";
-import { type JobRun, nounOf } from "./job.ts";
+import { beatId, type JobRun, nounOf } from "./job.ts";
 import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { MadeStore } from "./made-store.ts";
@@ -69,7 +69,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
           jobs: new Jobs({ ...ports, store, engine: cronLines, modelProblem }),
           beats: new Beats({ ...ports, store, rows, runner }),
           runner,
-          shownRun,
+          shownRun: (run) => shownRun(run, ports.stopped() !== undefined),
           upcoming: (params) => whatComes({ ...ports, store, rows, engine: cronLines }, params),
         };
       });
@@ -92,6 +92,8 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
           of: (agentId) => store.ofAgent(agentId).flatMap(({ id, body }) => (body.beat === undefined ? [id] : [])),
           remove: (agentId) => {
             for (const { id } of store.ofAgent(agentId)) store.remove(id);
+            // Also what a heartbeat that was switched off has left.
+            store.forget(beatId(agentId));
           },
         },
       },
@@ -125,6 +127,7 @@ interface Work {
   readonly beats: Beats;
   readonly jobs: Jobs;
   readonly runner: Runner;
+  /** With what a run waits for, now. */
   readonly shownRun: (run: JobRun) => CronRun;
   readonly upcoming: (params: ParamsOf<"cron.upcoming">) => ResultOf<"cron.upcoming">;
 }

@@ -6,7 +6,7 @@ import type { CronOutcome } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { Given } from "../../ports/schedule.ts";
 import type { Due } from "../../schedule/schedule.ts";
-import { type BeatBody, type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
+import { type BeatBody, isBeatId, type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
 
 /** Why a time is not begun. */
 export const STOPPED = { reason: "stopped", error: "GSV is stopped." } as const;
@@ -26,10 +26,10 @@ type RunRow = { id: number; job: string; ts: number; status: string; body: strin
 export const MAX_JOBS = 200;
 /** Of each job, and of all jobs that were removed after their run. */
 const RUNS_KEPT = 200;
-/** The jobs of one pass of the alarm. */
+/** In one pass of the alarm. */
 const DUE_AT_ONCE = 50;
 /** As beatId makes them. */
-const IS_BEAT = "(id >= 'heartbeat:' AND id < 'heartbeat;')";
+const isBeat = (column: string): string => `(${column} >= 'heartbeat:' AND ${column} < 'heartbeat;')`;
 /** Heartbeats and the jobs of hooks, which the owner keeps elsewhere. */
 const IS_KEPT_ELSEWHERE = "(instr(id, ':') > 0)";
 /** A time waits for a run that a hook has caused: no sender keeps a job from its own times. */
@@ -52,7 +52,7 @@ export class JobStore {
   }
   /** The heartbeats of all agents. */
   beats(): readonly Job[] {
-    return all<JobRow>(this.#db.sql, `SELECT * FROM cron_jobs WHERE ${IS_BEAT} ORDER BY id`).map(jobOf);
+    return all<JobRow>(this.#db.sql, `SELECT * FROM cron_jobs WHERE ${isBeat("id")} ORDER BY id`).map(jobOf);
   }
   /** Jobs without heartbeats and without those of hooks. The next to run first; those without a next time last. */
   list(): readonly Job[] {
@@ -116,6 +116,23 @@ export class JobStore {
       run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", id);
       return existed;
     });
+  }
+
+  /** A heartbeat that is switched off. What happened stays, also what a run that goes on will have done. */
+  retire(id: string): void {
+    run(this.#db.sql, "DELETE FROM cron_jobs WHERE id = ?", id);
+  }
+  /** The heartbeat of an agent that is gone: an agent with its name has nothing of it. */
+  forget(id: string): void {
+    this.#db.transactionSync(() => {
+      this.retire(id);
+      this.#leaveEarlier(id);
+    });
+  }
+  /** The heartbeats that have a row, or had one. */
+  knownBeats(): readonly string[] {
+    const rows = `SELECT id FROM cron_jobs WHERE ${isBeat("id")} UNION SELECT job AS id FROM cron_runs WHERE ${isBeat("job")}`;
+    return all<{ id: string }>(this.#db.sql, rows).map(({ id }) => id);
   }
 
   /** `now`: a clock that was set back makes jobs due at once, so that their next times are worked out again. `repeating`: no others. */
@@ -236,11 +253,8 @@ export class JobStore {
     return row === undefined ? undefined : runOf(row);
   }
   lastEnded(jobId: string): JobRun | undefined {
-    const row = one<RunRow>(
-      this.#db.sql,
-      "SELECT * FROM cron_runs WHERE job = ? AND check_at IS NULL AND status <> 'missed' ORDER BY id DESC LIMIT 1",
-      jobId,
-    );
+    const ended = "job = ? AND check_at IS NULL AND status <> 'missed'";
+    const row = one<RunRow>(this.#db.sql, `SELECT * FROM cron_runs WHERE ${ended} ORDER BY id DESC LIMIT 1`, jobId);
     return row === undefined ? undefined : runOf(row);
   }
   /** A heartbeat that wakes the model: its marks and its row are one step, so that a crash does not look again. */
@@ -323,7 +337,9 @@ export class JobStore {
       this.#rewrite(current, status, { ...current.body, ...body, ...kept, endedAt: now }, undefined, current.tries);
       const job = this.find(current.jobId);
       if (job === undefined) {
-        run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", current.jobId);
+        // A heartbeat that was switched off meanwhile keeps what happened.
+        if (isBeatId(current.jobId)) this.#pruneRemoved();
+        else run(this.#db.sql, "DELETE FROM cron_runs WHERE job = ? AND check_at IS NULL", current.jobId);
         return { job, pausedNow: false };
       }
       const removes = job.body.deleteAfterRun ?? (job.body.schedule.kind === "at" && status === "ok");

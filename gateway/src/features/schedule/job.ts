@@ -93,6 +93,7 @@ export const lineOfJob = ({ body: { schedule, beat } }: Pick<Job, "body">, engin
 
 /** The id of an agent's heartbeat. No id of a job has a colon. */
 export const beatId = (agentId: string): string => `heartbeat:${agentId}`;
+export const isBeatId = (id: string): boolean => id.startsWith(beatId(""));
 /** The id of the job that a hook has of its own. It is no job of the owner's list. */
 export const hookJobId = (name: string): string => `hook:${name}`;
 /** What the owner knows a job as. */

@@ -14,7 +14,7 @@ import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { SessionsPort } from "../../ports/sessions.ts";
+import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { nextTimes, readSchedule } from "../../schedule/read.ts";
 import { type CronEngine, type CronLine, lineOf, nextTime, type Schedule } from "../../schedule/schedule.ts";
@@ -23,7 +23,7 @@ import { type Job, type JobBody, slugOf } from "./job.ts";
 import { type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
-export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions"> {
+export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions">, Pick<StopPort, "stopped"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
   /** What is wrong with the model that a job names; undefined: it can be used. */
@@ -135,12 +135,13 @@ export class Jobs {
   }
 
   runNow(id: string): Result<{ readonly ok: true; readonly run: CronRun }> {
-    const { store, now, arm } = this.#ports;
+    const { store, now, arm, stopped } = this.#ports;
     if (store.find(id) === undefined) return fail("cron.not_found");
+    if (stopped() !== undefined) return fail("gateway.stopped", "GSV is stopped, so the job was not started.");
     const run = store.takeByHand(id, now());
     if (run === undefined) return fail("cron.running");
     arm();
-    return succeed({ ok: true, run: shownRun(run) });
+    return succeed({ ok: true, run: shownRun(run, false) });
   }
   shown(job: Job): CronJob {
     const { store } = this.#ports;

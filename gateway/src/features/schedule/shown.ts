@@ -1,11 +1,13 @@
 /** Jobs and their runs as callers see them. PURE. */
-import { asAgentId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
+import { asAgentId, asNodeId, asSessionKey, type CronJob, type CronRun, type CronSchedule } from "../../../../protocol/gen/types.ts";
 import { localTimeOf } from "../../schedule/zone.ts";
 import type { Job, JobRun } from "./job.ts";
 
 /** No id of a job has a dot, so the conversation of a hook is not that of a job. */
 export const taskSessionKey = (agentId: string, jobId: string): string => `agent:${agentId}:cron:${jobId.replace(":", ".")}`;
 
+/** The contract's limit of one row. */
+const MACHINES = 64;
 const MINUTE_MS = 60_000;
 const twoDigits = (value: number): string => String(value).padStart(2, "0");
 /** What a job says about being late, with its time in the time zone `tz`. Within a minute it says nothing. */
@@ -47,13 +49,15 @@ export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | unde
     },
   };
 }
-export function shownRun({ id, jobId, ts, status, body }: JobRun): CronRun {
+export function shownRun(run: JobRun, isStopped: boolean): CronRun {
+  const { id, jobId, ts, status, body } = run;
   const { startedAt, endedAt, error, summary, sessionKey, runId, count } = body;
   return {
     id,
     jobId,
     ts,
     status,
+    ...waitOf(run, isStopped),
     ...(startedAt === undefined ? {} : { startedAtMs: startedAt }),
     ...(startedAt === undefined || endedAt === undefined ? {} : { durationMs: Math.max(0, endedAt - startedAt) }),
     ...(error === undefined ? {} : { error }),
@@ -62,4 +66,12 @@ export function shownRun({ id, jobId, ts, status, body }: JobRun): CronRun {
     ...(runId === undefined ? {} : { runId }),
     ...(count === undefined ? {} : { count }),
   };
+}
+/** A question comes before a machine: without its answer the run does not go on when the machine is back. */
+function waitOf({ status, body, checkAt }: JobRun, isStopped: boolean): Pick<CronRun, "waits" | "machines"> {
+  if (checkAt === undefined) return {};
+  if (status === "waiting") return { waits: isStopped ? "resume" : "slot" };
+  if (body.asking === true) return { waits: "owner" };
+  const machines = body.waiting ?? [];
+  return machines.length === 0 ? {} : { waits: "machine", machines: machines.slice(0, MACHINES).map(asNodeId) };
 }

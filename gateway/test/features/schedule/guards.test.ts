@@ -103,6 +103,12 @@ describe("[SC11] [TA1] [TA9] [TH4] who may keep jobs", () => {
       await alarm();
       expect(await waiting()).toMatchObject([{ rule: "taint:world" }]);
     });
+    // The run has begun, and its row says that it waits for the owner.
+    await eventually(async () => {
+      pass(stage, 20_000);
+      await alarm();
+      expect((await runs(stage, String(job?.id)))[0]).toMatchObject({ status: "running", waits: "owner" });
+    });
   });
   it("asks from the fourth job of a run, also when one reply makes all of them, and from the 21st of a day; removed jobs count", async () => {
     const wish = (at: number) => ({ name: "gsv__Cron", arguments: { ...WISH, name: `Weather ${at}` } });

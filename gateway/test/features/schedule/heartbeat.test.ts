@@ -57,6 +57,42 @@ describe("[HB1] [HB8] the settings of a heartbeat", () => {
     expect(await inside((store) => store.beats())).toEqual([]);
     expect(await stage.peer.ok("heartbeat.start")).toMatchObject({ message: expect.stringContaining("gsv heartbeat on") });
   });
+  it("that is switched off and on again keeps what happened; a removed agent leaves nothing to one of its name", async () => {
+    await on({ target: "none" });
+    pass(stage, HALF);
+    await becomes("skipped");
+    await instructions("- look at the mail");
+    pass(stage, HALF);
+    await becomes("ok");
+    const before = await status();
+    expect(before).toMatchObject({ runs: 1, skipped: { empty: 1 }, lastStatus: "ok" });
+    const { runs, costUsd, skipped, lastRunAtMs } = before;
+    await stage.peer.ok("heartbeat.set", { every: "0" });
+    expect(await status(), "also while it is off").toMatchObject({ enabled: false, runs, costUsd, skipped, lastRunAtMs });
+    expect(await on()).toMatchObject({ state: { enabled: true, runs, costUsd, skipped, lastRunAtMs } });
+
+    // The run that goes on while it is switched off is of the heartbeat too.
+    const held = hold(stage, "no mail");
+    pass(stage, HALF);
+    await becomes("running");
+    await stage.peer.ok("heartbeat.set", { every: "0" });
+    held();
+    await becomes("ok");
+    expect(await status()).toMatchObject({ enabled: false, runs: 2 });
+
+    await stage.peer.ok("agents.create", { agentId: "work" });
+    await stage.peer.ok("heartbeat.set", { agentId: "work", every: "30m" });
+    pass(stage, HALF);
+    await eventually(async () => {
+      await alarm();
+      expect(await inside((store) => store.runs("heartbeat:work", Number.MAX_SAFE_INTEGER, 5))).toHaveLength(1);
+    });
+    await stage.peer.ok("heartbeat.set", { agentId: "work", every: "0" });
+    await stage.peer.ok("agents.delete", { agentId: "work", sessions: true });
+    await stage.peer.ok("agents.create", { agentId: "work" });
+    const { work } = (await stage.peer.ok<ResultOf<"heartbeat.status">>("heartbeat.status")).states;
+    expect(work).toEqual({ enabled: false, runs: 0, costUsd: 0, skipped: {} });
+  });
   it("follows the configuration for all agents, and is no job in the lists of jobs", async () => {
     await stage.peer.ok("agents.create", { agentId: "work" });
     await stage.peer.ok("config.set", { path: "agents.defaultHeartbeat", value: { every: "1h" } });

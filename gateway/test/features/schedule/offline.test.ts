@@ -87,6 +87,11 @@ describe("a task whose machine is away", () => {
     await waits();
     const [wait] = (await listed())?.waiting ?? [];
     expect(wait).toMatchObject({ tool: "lap__Bash", until: (wait?.since ?? 0) + 2 * HOUR });
+    await eventually(async () => {
+      pass(20_000);
+      await alarm();
+      expect((await support.runs(stage, id))[0]).toMatchObject({ status: "running", waits: "machine", machines: ["lap"] });
+    });
     pass(90 * MINUTE);
     await runs(await node("lap"));
     await done();

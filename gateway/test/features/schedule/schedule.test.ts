@@ -221,6 +221,13 @@ describe("[SC5] [SC7] jobs beside each other", () => {
       expect((await runs())[0]).toMatchObject({ status: "skipped", error: "GSV is stopped." });
     });
     expect(await runs("once")).toHaveLength(0);
+    const rows = (await runs()).length;
+    expect(await stage.peer.refused("cron.run", { id: "report" })).toMatchObject({
+      reason: "gateway.stopped",
+      message: "GSV is stopped, so the job was not started.",
+      hint: expect.stringContaining("`gsv resume`"),
+    });
+    expect(await runs()).toHaveLength(rows);
     expect(calls).toHaveLength(0);
     expect(await stage.peer.ok("cron.status")).toMatchObject({ enabled: false, jobs: 2 });
     await stage.peer.ok("gateway.resume", {});
