@@ -5,8 +5,8 @@ use gsv_protocol::methods::{
     CronRuns as Runs, CronUpdate as Update,
 };
 use gsv_protocol::types::{
-    CronAddParams, CronJob, CronListParams, CronPatch, CronPreviewParams, CronRemoveParams, CronRunParams, CronRunsParams,
-    CronSchedule, CronSpec, CronUpdateParams, SessionKey,
+    CronAddParams, CronJob, CronListParams, CronPatch, CronPreviewParams, CronRemoveParams, CronRunParams,
+    CronRunsParams, CronSchedule, CronSpec, CronUpdateParams, SessionKey,
 };
 
 use super::context::Context;
@@ -134,7 +134,11 @@ fn no_job(given: &str) -> Failure {
 
 /// Whether a job can have this id.
 fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
+    !text.is_empty()
+        && text.len() <= 64
+        && text
+            .bytes()
+            .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
 }
 
 async fn enable(context: &Context, id: String, enabled: bool) -> Outcome {
@@ -353,7 +357,12 @@ mod tests {
             json!({"id": id, "agentId": "main", "name": name, "enabled": true, "createdAtMs": 0, "updatedAtMs": 0,
                 "schedule": {"kind": "every", "everyMs": 9_000_000}, "spec": {"mode": "task", "message": "x"}, "state": {}})
         };
-        let listed = json!([job("call-mum", "Call mum"), job("a", "Twice"), job("b", "Twice"), job("c", "a")]);
+        let listed = json!([
+            job("call-mum", "Call mum"),
+            job("a", "Twice"),
+            job("b", "Twice"),
+            job("c", "a")
+        ]);
         let jobs: Vec<CronJob> = serde_json::from_value(listed).unwrap();
         let found = |given: &str| find_job(&jobs, given).map(|job| job.map(|job| job.id.clone()));
         assert_eq!(found("call-mum").unwrap().as_deref(), Some("call-mum"));

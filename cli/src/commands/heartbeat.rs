@@ -237,10 +237,7 @@ mod tests {
         assert_eq!(lines(&off, 0), ["off"]);
         let was_on: HeartbeatState =
             serde_json::from_value(json!({"enabled": false, "runs": 2, "costUsd": 0.02, "skipped": {}})).unwrap();
-        assert_eq!(
-            lines(&was_on, 0),
-            ["off", "in the last day 2 model runs for $0.0200"]
-        );
+        assert_eq!(lines(&was_on, 0), ["off", "in the last day 2 model runs for $0.0200"]);
     }
 
     #[test]

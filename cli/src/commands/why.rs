@@ -139,11 +139,16 @@ fn call_lines(call: &StoryCall) -> Vec<String> {
         .as_deref()
         .map(|reason| format!(" ({})", visible(reason)))
         .unwrap_or_default();
+    let ended = match (call.exit_code, call.signal.as_deref()) {
+        (_, Some(signal)) => format!(", ended by {}", visible(signal)),
+        (Some(code), None) if code != 0 => format!(", exit code {code}"),
+        _ => String::new(),
+    };
     let took = call.duration_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     let mut lines = vec![
         format!("  {}  {}", visible(call.tool.as_ref()), visible(call.call_id.as_ref())),
         format!("    {decision}{rule}{code}"),
-        format!("    {outcome}{reason}{took}"),
+        format!("    {outcome}{reason}{ended}{took}"),
     ];
     lines.extend(
         call.why
@@ -169,7 +174,7 @@ mod tests {
                 "step": 1, "at": 3000, "ms": 2950, "provider": "anthropic", "model": "m\u{202e}",
                 "usage": {"input": 1200, "output": 30, "total": 1230, "cacheRead": 5000},
                 "calls": [
-                    {"callId": "x/r1/1/0", "tool": "lap__Bash", "decision": "allowed", "rule": "approval:K7Q2A", "code": "K7Q2A", "by": "client:me", "outcome": "ok", "durationMs": 12},
+                    {"callId": "x/r1/1/0", "tool": "lap__Bash", "decision": "allowed", "rule": "approval:K7Q2A", "code": "K7Q2A", "by": "client:me", "outcome": "ok", "exitCode": 2, "durationMs": 12},
                     {"callId": "x/r1/1/1", "tool": "lap__Write", "decision": "denied", "rule": "toolApproval.rules[0]", "outcome": "error", "reason": "policy.denied", "why": "Not run: no."},
                     {"callId": "x/r1/1/2", "tool": "lap__Bash", "decision": "waits", "rule": "mode:ask", "code": "ACDEF"}
                 ]
@@ -178,7 +183,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             lines(&story).join("\n"),
-            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, 12 ms\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
         );
     }
 

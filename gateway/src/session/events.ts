@@ -89,7 +89,7 @@ const SIGNAL = /"signal":"([A-Z0-9+-]{1,32})"/;
  * How the command of a call ended. A long result is cut in the middle and no longer JSON, so this reads the fields themselves: inside a
  * JSON string every quote has a backslash, so a command's output can't look like them.
  */
-function commandEnd(row: ToolResultRow): { readonly exitCode?: number; readonly signal?: string } {
+export function commandEnd(row: ToolResultRow): { readonly exitCode?: number; readonly signal?: string } {
   const text = textOf(row.message.content);
   if (row.outcome !== "ok" || !COMMAND_TOOL.test(row.message.toolName) || !text.startsWith("{")) return {};
   const [code, signal] = [EXIT_CODE.exec(text)?.[1], SIGNAL.exec(text)?.[1]];

@@ -17,6 +17,7 @@ import { failure, type Result } from "../ports/result.ts";
 import type { RunStory, StoryWanted } from "../ports/session.ts";
 import type { AssistantRow, LogRow, NoticeRow, ToolResultRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
+import { commandEnd } from "./events.ts";
 import { waitingFor } from "./views.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
@@ -110,7 +111,7 @@ function callOf({ run }: State, callId: string, name: string, rows: readonly Log
     ...(open?.status === "awaiting_approval" ? { decision: "waits" as const, rule: open.approval.rule.slice(0, 1024) } : {}),
     ...(why === undefined ? {} : { why: why.slice(0, MAX_TEXT_CHARS) }),
     ...(code === undefined ? {} : { code }),
-    ...(result === undefined ? {} : { outcome: result.outcome }),
+    ...(result === undefined ? {} : { outcome: result.outcome, ...commandEnd(result) }),
     ...(result?.reason === undefined ? {} : { reason: result.reason.slice(0, 128) }),
     ...(result?.durationMs === undefined ? {} : { durationMs: result.durationMs }),
   };

@@ -35,7 +35,11 @@ describe("[AU7] the story of a run", () => {
     });
     value(await s.port.answerApproval({ code: question.code, answer: "allow", by: "client:me" }));
     await until("the call", () => on.dispatches.length === 1);
-    await s.port.toolResult("lap", { callId: asCallId(on.dispatches[0]?.callId ?? ""), outcome: "ok", result: "private output" });
+    await s.port.toolResult("lap", {
+      callId: asCallId(on.dispatches[0]?.callId ?? ""),
+      outcome: "ok",
+      result: { status: "failed", exitCode: 2, output: "private output" },
+    });
     (await on.call(1)).answer(says("done"));
     await on.ended("run-a");
 
@@ -48,9 +52,10 @@ describe("[AU7] the story of a run", () => {
       [2, "demo", "demo", 0],
     ]);
     expect(story.steps[0]?.calls).toMatchObject([
-      { tool: "lap__Bash", code: question.code, outcome: "ok" },
+      { tool: "lap__Bash", code: question.code, outcome: "ok", exitCode: 2 },
       { tool: "lap__Write", outcome: "error", reason: "policy.denied" },
     ]);
+    expect(story.steps[0]?.calls[1]).not.toHaveProperty("exitCode");
     expect(story.steps[0]?.calls[1]?.why).toContain("rule toolApproval.rules[0] denies this call");
     // Arguments and results are not part of the story.
     expect(JSON.stringify(story)).not.toMatch(/secret-word|private output/);

@@ -38,10 +38,12 @@ export function reportOf({ taskId, agentId, story, end, approvals, hasKey }: Rep
   return {
     status,
     summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, hasKey, sessionKey) : why,
-    tool_calls: calls.map(({ tool, callId, outcome, durationMs }) => ({
+    tool_calls: calls.map(({ tool, callId, outcome, exitCode, signal, durationMs }) => ({
       tool,
       call_id: callId,
       ...(outcome === undefined ? {} : { outcome }),
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+      ...(signal === undefined ? {} : { signal }),
       ...(durationMs === undefined ? {} : { duration_ms: durationMs }),
     })),
     usage,

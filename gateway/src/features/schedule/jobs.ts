@@ -23,7 +23,10 @@ import { type Job, type JobBody, slugOf } from "./job.ts";
 import { type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
-export interface JobsPorts extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">, Pick<SessionsPort, "sessions">, Pick<StopPort, "stopped"> {
+export interface JobsPorts
+  extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">,
+    Pick<SessionsPort, "sessions">,
+    Pick<StopPort, "stopped"> {
   readonly store: JobStore;
   readonly engine: CronEngine;
   /** What is wrong with the model that a job names; undefined: it can be used. */

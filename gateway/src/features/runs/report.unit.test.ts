@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asCallId, asRunId, asSessionKey, asToolName, type StoryCall } from "../../../../protocol/gen/types.ts";
+import { reportOf } from "./report.ts";
+
+const call = (more: Partial<StoryCall>): StoryCall => ({ callId: asCallId("c"), tool: asToolName("lap__Bash"), outcome: "ok", ...more });
+
+test("[RT2] a call whose command failed is `ok`, because it ran, and has the command's exit code or signal", () => {
+  const usage = { input: 1, output: 1, total: 2 };
+  const report = reportOf({
+    taskId: "t",
+    agentId: "main",
+    approvals: [],
+    hasKey: false,
+    end: { state: "final", text: "Done." },
+    story: {
+      sessionKey: asSessionKey("agent:main:task:t"),
+      runId: asRunId("r"),
+      startedAt: 0,
+      end: "final",
+      usage,
+      left: 0,
+      steps: [
+        {
+          step: 1,
+          at: 0,
+          ms: 0,
+          provider: "demo",
+          model: "demo",
+          usage,
+          calls: [call({ exitCode: 2 }), call({ signal: "SIGKILL" }), call({ exitCode: 0 }), call({ tool: asToolName("lap__Read") })],
+        },
+      ],
+    },
+  });
+  assert.deepEqual(
+    report.tool_calls.map(({ outcome, exit_code, signal }) => [outcome, exit_code, signal]),
+    [
+      ["ok", 2, undefined],
+      ["ok", undefined, "SIGKILL"],
+      ["ok", 0, undefined],
+      ["ok", undefined, undefined],
+    ],
+  );
+});
