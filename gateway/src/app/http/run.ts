@@ -3,9 +3,9 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { RunRequest } from "../../../../protocol/gen/types.ts";
 import { checkRunRequest } from "../../../../protocol/gen/validators/checks.js";
 import { nestsDeeper } from "../../../../protocol/runtime/codec.ts";
-import { explainText } from "../../../../protocol/runtime/explain.ts";
 import type { HttpCaller, TaskPort } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
+import { bodyProblem } from "./body-problem.ts";
 import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
@@ -25,7 +25,8 @@ export async function runResponse(request: Request, caller: HttpCaller, gateway:
   if (text !== undefined && nestsDeeper(text, MAX_DEPTH))
     return problemResponse("protocol.too_deep", `A task is nested at most ${MAX_DEPTH} levels deep.`);
   const task = jsonOf(text);
-  if (!isTask(task)) return problemResponse("protocol.invalid_params", `${explainText("RunRequest", task)}.`, 400);
+  const wrong = bodyProblem("RunRequest", task);
+  if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;
   const done = await gateway().runTask(caller, {
     task: { agent_name, instructions, ...(payload === undefined ? {} : { payload }) },

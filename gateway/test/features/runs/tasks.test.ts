@@ -126,10 +126,31 @@ describe("[RT1] a request that is refused runs nothing", () => {
       [404, "agent.unknown"],
     ]);
     expect((await fetchWorker("http://gsv.test/run", { method: "POST", body: JSON.stringify(TASK) })).status).toBe(401);
+    for (const wrong of ["{", { ...TASK, paylod: {} }])
+      expect(await refused(wrong, { "Idempotency-Key": "x".repeat(256) }, "wrong"), "who asks comes first").toEqual([401, "auth.required"]);
     expect((await fetchWorker("http://gsv.test/run", { headers: { Authorization: `Bearer ${ADMIN}` } })).status).toBe(405);
     await stage.peer.ok("gateway.stop", {});
     expect((await refused(TASK))[1]).toBe("gateway.stopped");
     expect(stage.calls).toHaveLength(0);
+  });
+});
+
+describe("[RT1] a field that the contract does not have", () => {
+  test("is refused with its name and the one that was probably meant, and runs nothing", async () => {
+    const told = async (body: unknown): Promise<string> => {
+      const response = await post(body);
+      expect(response.status).toBe(400);
+      const { reason, detail } = await response.json<ProblemDetails>();
+      expect(reason).toBe("protocol.invalid_params");
+      return detail ?? "";
+    };
+    expect(await told({ ...TASK, paylod: { secret: "x1" } })).toBe("paylod: there is no such field (did you mean `payload`?).");
+    expect(await told({ agent_name: "main", task: "x1", "a\u202e": 1 })).toMatch(
+      /^task: there is no such field \(the fields are agent_name, instructions, payload\); a\[U\+202E\]: .*; instructions: .*missing.*\.$/,
+    );
+    expect(stage.calls).toHaveLength(0);
+    // Data is of the caller's own making.
+    expect((await report({ ...TASK, payload: { anything: { at: "all" } } })).status).toBe("completed");
   });
 });
 
