@@ -4,6 +4,38 @@ import { type HttpTypes, httpContract, type StandardSchema } from "./http.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 const VERSION = "1";
+/** ts-rest describes headers and queries by schemas, which the contract has none of. */
+const parameter = (place: "header" | "query", name: string, description: string) => ({
+  in: place,
+  name,
+  description,
+  schema: { type: "string" as const },
+});
+const signature = (name: string, description: string) => ({ type: "apiKey" as const, in: "header" as const, name, description });
+/** A hook has its own secret and one of these forms (`gsv hook add --form`). */
+const HOOK_SECURITY = {
+  hookStandard: signature("webhook-signature", "Form `standard`: Standard Webhooks, also for hooks of the form `bearer`."),
+  hookGithub: signature("X-Hub-Signature-256", "Form `github`: HMAC-SHA256 of the body."),
+  hookStripe: signature("Stripe-Signature", "Form `stripe`: HMAC-SHA256 of time and body."),
+  hookBearer: { type: "http" as const, scheme: "bearer", description: "Form `bearer`: the hook's own secret, not a token of the gateway." },
+};
+const HOOK_HEADERS = [
+  parameter("header", "webhook-id", "Form `standard`: names the delivery, which is accepted once."),
+  parameter("header", "webhook-timestamp", "Form `standard`: seconds; may differ from the gateway's clock by 5 minutes."),
+  parameter("header", "X-GitHub-Delivery", "Form `github`: names the delivery."),
+  parameter("header", "Idempotency-Key", "Form `bearer`: names the delivery."),
+];
+const UPLOAD_QUERY = [
+  parameter("query", "sessionKey", "The conversation that the file is for."),
+  parameter("query", "callId", "Instead of it: the call of a machine whose result the file is."),
+  parameter("query", "id", "A UUID. The same one again stores the file once."),
+  parameter("query", "filename", "The name of the file."),
+];
+const TASK_KEY = parameter(
+  "header",
+  "Idempotency-Key",
+  "1 to 255 visible ASCII characters. The same request with the same key and token is one task for 7 days, and is answered with its report. Absent: each request is a new task.",
+);
 const BYTES = { "*/*": { schema: { type: "string", format: "binary" } } } as const;
 
 /** `schemas`: JSON Schema by type name, for every name in HttpTypes. */
@@ -22,17 +54,26 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
       info: {
         title: "GSV gateway",
         version: VERSION,
-        description: "Everything but /health needs `Authorization: Bearer <token>`. The WebSocket at /ws is described in METHODS.md.",
+        description:
+          "Everything but /health and /hooks needs `Authorization: Bearer <token>`. A hook needs a proof of its own secret. The WebSocket at /ws is described in METHODS.md.",
       },
       security: [{ bearer: [] }],
-      components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+      components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" }, ...HOOK_SECURITY } },
     },
     {
       setOperationId: true,
       operationMapper: (operation, route) => {
+        const { parameters = [] } = operation;
         if (route.path === "/health") return { ...operation, security: [] };
         // ts-rest can't describe a body of plain bytes.
-        if (route.method === "POST" && route.path === "/media") return { ...operation, requestBody: { required: true, content: BYTES } };
+        if (route.method === "POST" && route.path === "/media")
+          return { ...operation, parameters: UPLOAD_QUERY, requestBody: { required: true, content: BYTES } };
+        // The only header that routes take.
+        if (route.headers !== undefined) return { ...operation, parameters: [...parameters, TASK_KEY] };
+        if (route.path.startsWith("/hooks/")) {
+          const security = Object.keys(HOOK_SECURITY).map((name) => ({ [name]: [] }));
+          return { ...operation, security, parameters: [...parameters, ...HOOK_HEADERS] };
+        }
         return operation;
       },
       // A schema with a `title` becomes a component.

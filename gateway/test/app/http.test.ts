@@ -88,10 +88,21 @@ test("/openapi.json is the document of the contract", async () => {
   expect(response.headers.get("Content-Type")).toContain("application/json");
   const document = (await response.json()) as {
     openapi: string;
-    paths: Record<string, unknown>;
+    paths: Record<string, Record<string, { security?: unknown; parameters?: { in: string; name: string }[] }>>;
     components: { schemas: Record<string, unknown> };
   };
   expect(document.openapi).toMatch(/^3\.1/);
+  const { security, parameters } = document.paths["/hooks/{name}"]?.["post"] ?? {};
+  expect(security, "no token of the gateway").toEqual([{ hookStandard: [] }, { hookGithub: [] }, { hookStripe: [] }, { hookBearer: [] }]);
+  expect(parameters?.map(({ in: place, name }) => `${place} ${name}`)).toEqual([
+    "path name",
+    "header webhook-id",
+    "header webhook-timestamp",
+    "header X-GitHub-Delivery",
+    "header Idempotency-Key",
+  ]);
+  expect(document.paths["/run"]?.["post"]).toMatchObject({ parameters: [{ in: "header", name: "Idempotency-Key" }] });
+  expect(document.paths["/run"]?.["post"]?.security, "that of the document").toBeUndefined();
   expect(Object.keys(document.paths)).toEqual(["/health", "/hooks/{name}", "/media", "/media/{key}", "/openapi.json", "/run"]);
   const schemas = ["AgentReport", "HealthResult", "HookTaken", "MediaUploaded", "ProblemDetails", "RunRequest"];
   expect(Object.keys(document.components.schemas).sort()).toEqual(schemas);
