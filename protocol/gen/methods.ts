@@ -223,7 +223,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "8d10e8254993959c";
+export const PROTOCOL_FINGERPRINT = "9af94649046e6ab0";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

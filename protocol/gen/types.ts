@@ -1570,6 +1570,15 @@ export type CronSchedule =
   | CronScheduleEvery
   | CronScheduleCron;
 
+/** CronSpec where `mode` is `remind`. */
+export type CronSpecRemind = {
+  mode: "remind";
+  /** At most 8192 characters. */
+  text: string;
+  /** At most 512 characters. */
+  to?: string;
+  sessionKey?: SessionKey;
+};
 /** CronSpec where `mode` is `systemEvent`. */
 export type CronSpecSystemEvent = {
   mode: "systemEvent";
@@ -1597,6 +1606,7 @@ export type CronSpecTask = {
 };
 /** What a job does. */
 export type CronSpec =
+  | CronSpecRemind
   | CronSpecSystemEvent
   | CronSpecTask;
 
@@ -2604,9 +2614,9 @@ export type Notification = {
   failures?: string[];
 };
 
-/** What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. */
-export type NotificationKind = "approval" | "job" | "budget" | "channel" | "undelivered" | "skill" | "guest" | "machine";
-export const NotificationKindValues = ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine"] as const satisfies readonly NotificationKind[];
+/** What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come. */
+export type NotificationKind = "approval" | "job" | "budget" | "channel" | "undelivered" | "skill" | "guest" | "machine" | "reminder";
+export const NotificationKindValues = ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine", "reminder"] as const satisfies readonly NotificationKind[];
 
 /** Where notifications of a kind are told. */
 export type NotificationPlace = {
@@ -2641,6 +2651,8 @@ export type NotificationsConfig = {
   guest?: string;
   /** At most 512 characters. */
   machine?: string;
+  /** At most 512 characters. */
+  reminder?: string;
   quietHours?: QuietHours;
 };
 

@@ -216,6 +216,7 @@ export const NotificationsConfig = struct(
     skill: notified,
     guest: notified,
     machine: notified,
+    reminder: notified,
     quietHours: o(QuietHours),
   },
 );

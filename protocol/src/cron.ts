@@ -33,7 +33,15 @@ export const CronSchedule = tagged(
   },
 );
 export const CronSpec = tagged("CronSpec", "What a job does.", "mode", {
-  /** A conversation of the owner gets the text, and answers it. */
+  /** The owner is told the text as it is: no model is called. */
+  remind: {
+    text: t.string(8192, { minLength: 1 }),
+    /** `channel/account/kind/peer`. Absent: where notifications of the kind `reminder` are told. */
+    to: t.optional(t.string(512, { minLength: 1 })),
+    /** The conversation of the owner that has the text too. Absent: the agent's main conversation. */
+    sessionKey: t.optional(SessionKey),
+  },
+  /** A conversation of the owner gets the text, and the agent answers it. */
   systemEvent: {
     text: t.string(8192, { minLength: 1 }),
     /** Absent: the agent's main conversation. */

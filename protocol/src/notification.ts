@@ -5,8 +5,8 @@ import { AgentId } from "./ids.ts";
 
 export const NotificationKind = enumOf(
   "NotificationKind",
-  "What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from.",
-  ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine"],
+  "What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.",
+  ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine", "reminder"],
 );
 export const NotificationState = enumOf(
   "NotificationState",

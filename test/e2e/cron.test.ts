@@ -132,14 +132,14 @@ describe("jobs", () => {
     for (const id of [never, long]) await machine.ok("cron", "remove", id);
   });
 
-  it("[SC4] a reminder whose time came while the gateway was down arrives when it is back, and says that it is late", async () => {
-    await machine.ok("cron", "add", "say call-the-dentist", "--at", "in 1 second", "--remind");
+  it("[SC4] [SC16] a reminder whose time came while the gateway was down arrives when it is back, and says that it is late", async () => {
+    await machine.ok("cron", "add", "call-the-dentist", "--at", "in 1 second", "--remind");
     await machine.ok("down");
     const due = Date.now() + 1_000;
     await until("the time comes", () => Date.now() > due);
     await machine.up();
     await ended(2);
     assert.match(await shown(), /call-the-dentist/);
-    assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("call-the-dentist")).length, 1);
+    assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("call-the-dentist")).length, 0);
   });
 });

@@ -44,11 +44,11 @@ describe("[SC3] [SC4] a reminder for the morning after the clocks change", { con
     await stack.call("channel.start", { channel: "whatsapp" });
   };
   /** Ann asks on the evening before, and the agent makes the job. */
-  const asks = async (midnight: number, whom: string): Promise<void> => {
+  const asks = async (midnight: number, whom: string, mode: "remind" | "task"): Promise<void> => {
     await isNow(midnight - 4 * HOUR_MS);
     const call = {
       name: "gsv__Cron",
-      arguments: { action: "add", name: whom, at: "tomorrow at 9", message: `Remind Ann to call ${whom}.` },
+      arguments: { action: "add", name: whom, at: "tomorrow at 9", mode, message: `Call ${whom} now.` },
     };
     stack.model.enqueue({ toolCalls: [call] }, { text: `I will remind you of ${whom} tomorrow at 9.` });
     await fake.say(ANN.pn, `remind me tomorrow at 9 to call ${whom}`);
@@ -58,7 +58,7 @@ describe("[SC3] [SC4] a reminder for the morning after the clocks change", { con
       jobs.map(({ state }) => state.nextRunAtMs),
       [nineOf(midnight)],
     );
-    stack.model.enqueue({ text: `Call ${whom} now.` });
+    if (mode === "task") stack.model.enqueue({ text: `Call ${whom} now.` });
   };
   const runs = async (): Promise<readonly Json[]> => ((await stack.call("cron.runs", {})) as { runs: readonly Json[] }).runs;
 
@@ -82,22 +82,25 @@ describe("[SC3] [SC4] a reminder for the morning after the clocks change", { con
     clock.end();
   });
 
-  it("arrives once, at nine of the new local time", async () => {
+  it("[SC16] arrives once, at nine of the new local time, without a call of the model", async () => {
     const midnight = dayOfChange(Date.now());
-    await asks(midnight, "the dentist");
-    await isNow(nineOf(midnight) - 4_000);
+    await asks(midnight, "the dentist", "remind");
+    const asked = stack.model.requests.length;
+    await isNow(nineOf(midnight) - 8_000);
     assert.equal(shown("Call the dentist now."), 0);
     await until("it arrives", () => shown("Call the dentist now.") > 0);
     const late = Date.now() - nineOf(midnight);
     assert.ok(late >= 0 && late < 15 * 60_000, `it came ${late} ms after nine`);
     await isNow(nineOf(midnight) + HOUR_MS);
     await stack.quiet();
+    assert.equal(shown("Reminder: Call the dentist now."), 1);
     assert.equal(shown("Call the dentist now."), 1);
+    assert.equal(stack.model.requests.length, asked);
   });
 
   it("arrives once, and says that it is late, when the gateway was off at nine, at the change in the other direction", async () => {
     const midnight = dayOfChange(Date.now());
-    await asks(midnight, "the garage");
+    await asks(midnight, "the garage", "task");
     await isNow(nineOf(midnight) + 2.51 * HOUR_MS);
     await until("it arrives", () => shown("Call the garage now.") > 0);
     const asked = JSON.stringify(stack.model.requests.at(-1)?.body["messages"]);

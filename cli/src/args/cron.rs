@@ -123,10 +123,10 @@ pub struct CronEdit {
 
 #[derive(Debug, Args)]
 pub struct How {
-    /// Only remind you: the agent says it in your conversation, and does no task
-    #[arg(long, conflicts_with_all = ["to", "model", "think", "time_limit", "wait", "quiet", "best_effort"])]
+    /// Only remind you: you are told MESSAGE as it is. It calls no model, so it costs nothing
+    #[arg(long, conflicts_with_all = ["model", "think", "time_limit", "wait", "quiet", "best_effort"])]
     pub remind: bool,
-    /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: your conversation]
+    /// Where the answer goes, such as `whatsapp/default/dm/31612345678@s.whatsapp.net` [default: your conversation; a reminder also reaches your chat that was active last]
     #[arg(long, value_name = "PLACE")]
     pub to: Option<String>,
     /// Your conversation [default: the one of `gsv chat`; with --agent that agent's main conversation]

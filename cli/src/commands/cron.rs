@@ -252,9 +252,10 @@ async fn edit(
 
 pub(super) fn spec(message: String, how: CronHow, session: Option<SessionKey>) -> CronSpec {
     if how.remind {
-        return CronSpec::SystemEvent {
+        return CronSpec::Remind {
             text: message,
             session_key: session,
+            to: how.to,
         };
     }
     CronSpec::Task {

@@ -8,15 +8,21 @@ use crate::units::{ago, duration, now_ms, time};
 
 pub fn work(spec: &CronSpec) -> String {
     match spec {
-        CronSpec::SystemEvent { text, .. } => format!("reminds you: {}", one_line(text, 400)),
+        CronSpec::SystemEvent { text, .. } => {
+            format!("the agent answers in your conversation: {}", one_line(text, 400))
+        }
+        CronSpec::Remind { text, to, .. } => {
+            format!("reminds you: {}{}", one_line(text, 400), at_place("to", to.as_deref()))
+        }
         CronSpec::Task { message, to, .. } => {
-            let place = to
-                .as_deref()
-                .map(|to| format!(" (answer to {})", one_line(to, 200)))
-                .unwrap_or_default();
-            format!("{}{place}", one_line(message, 400))
+            format!("{}{}", one_line(message, 400), at_place("answer to", to.as_deref()))
         }
     }
+}
+
+fn at_place(how: &str, to: Option<&str>) -> String {
+    to.map(|to| format!(" ({how} {})", one_line(to, 200)))
+        .unwrap_or_default()
 }
 
 /// How long a task waits for a machine that is not connected. `None`: it does not say, or it is no task.
@@ -40,8 +46,20 @@ pub fn waiting(spec: &CronSpec) -> Option<String> {
 pub fn what_comes(job: &CronJob) -> String {
     let id = one_line(&job.id, 64);
     let remove = format!("Remove it: `gsv cron remove {id}`.");
-    let CronSpec::Task { to, deliver, .. } = &job.spec else {
-        return format!("the agent reminds you in your conversation. {remove}");
+    let (to, deliver) = match &job.spec {
+        CronSpec::Task { to, deliver, .. } => (to, deliver),
+        CronSpec::Remind { to: Some(to), .. } => {
+            return format!(
+                "you are reminded at {}, and no model is called. {remove}",
+                one_line(to, 200)
+            );
+        }
+        CronSpec::Remind { .. } => {
+            return format!(
+                "you are reminded in your conversation and in the chat that was active last, and no model is called. {remove}"
+            );
+        }
+        CronSpec::SystemEvent { .. } => return format!("the agent answers it in your conversation. {remove}"),
     };
     let answer = match (to, deliver) {
         (Some(to), _) => format!("sends the answer to {}", one_line(to, 200)),
@@ -212,7 +230,18 @@ mod tests {
         let task = json!({"mode": "task", "message": "x"});
         assert_eq!(
             says(at.clone(), json!({"mode": "systemEvent", "text": "x"})),
-            "the agent reminds you in your conversation. Remove it: `gsv cron remove a`."
+            "the agent answers it in your conversation. Remove it: `gsv cron remove a`."
+        );
+        assert_eq!(
+            says(at.clone(), json!({"mode": "remind", "text": "x"})),
+            "you are reminded in your conversation and in the chat that was active last, and no model is called. Remove it: `gsv cron remove a`."
+        );
+        assert_eq!(
+            says(
+                at.clone(),
+                json!({"mode": "remind", "text": "x", "to": "whatsapp/default/dm/1"})
+            ),
+            "you are reminded at whatsapp/default/dm/1, and no model is called. Remove it: `gsv cron remove a`."
         );
         assert_eq!(
             says(at, task.clone()),

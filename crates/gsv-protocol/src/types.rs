@@ -2322,6 +2322,16 @@ pub enum CronSchedule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all_fields = "camelCase")]
 pub enum CronSpec {
+    #[serde(rename = "remind")]
+    Remind {
+        /// At most 8192 characters.
+        text: String,
+        /// At most 512 characters.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        session_key: Option<SessionKey>,
+    },
     #[serde(rename = "systemEvent")]
     SystemEvent {
         /// At most 8192 characters.
@@ -2360,7 +2370,9 @@ impl CronSpec {
     #[must_use]
     pub fn session_key(&self) -> Option<&SessionKey> {
         match self {
-            Self::SystemEvent { session_key, .. } | Self::Task { session_key, .. } => session_key.as_ref(),
+            Self::Remind { session_key, .. }
+            | Self::SystemEvent { session_key, .. }
+            | Self::Task { session_key, .. } => session_key.as_ref(),
         }
     }
 }
@@ -3963,7 +3975,7 @@ pub struct Notification {
     pub failures: Option<Vec<String>>,
 }
 
-/// What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from.
+/// What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NotificationKind {
     #[serde(rename = "approval")]
@@ -3982,8 +3994,10 @@ pub enum NotificationKind {
     Guest,
     #[serde(rename = "machine")]
     Machine,
+    #[serde(rename = "reminder")]
+    Reminder,
 }
-impl_string_enum!(NotificationKind { Approval => "approval", Job => "job", Budget => "budget", Channel => "channel", Undelivered => "undelivered", Skill => "skill", Guest => "guest", Machine => "machine" });
+impl_string_enum!(NotificationKind { Approval => "approval", Job => "job", Budget => "budget", Channel => "channel", Undelivered => "undelivered", Skill => "skill", Guest => "guest", Machine => "machine", Reminder => "reminder" });
 
 /// Where notifications of a kind are told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -4043,6 +4057,9 @@ pub struct NotificationsConfig {
     /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reminder: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<QuietHours>,
 }

@@ -18,5 +18,6 @@ export const KINDS: Readonly<Record<NotificationKind, Kind>> = {
   skill: { title: "A skill of GSV changed", place: "main", isHeld: true, chosen: ({ skill }) => skill },
   guest: { title: "GSV could not answer a guest", place: "main", isHeld: true, chosen: ({ guest }) => guest },
   machine: { title: "A machine of GSV is not connected", place: "main", isHeld: true, chosen: ({ machine }) => machine },
+  reminder: { title: "A reminder", place: "last", isHeld: false, chosen: ({ reminder }) => reminder },
 };
 export const KIND_NAMES = Object.keys(KINDS) as readonly NotificationKind[];

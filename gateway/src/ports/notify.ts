@@ -10,6 +10,8 @@ export interface Tell {
   readonly cause: string;
   /** For a person. Stored secrets in it are masked. */
   readonly text: string;
+  /** The text is the owner's own or the agent's, in Markdown. Absent: a chat shows it letter by letter. */
+  readonly isMarkdown?: true;
   /** Absent: the default agent. */
   readonly agentId?: string;
   /** A conversation of the owner that it is about: the place `main` means this one. */
@@ -58,7 +60,7 @@ export interface WayFailure {
   readonly way: string;
   readonly why: string;
 }
-export interface NotificationBody extends Pick<Tell, "inSession" | "toldSession" | "question" | "about" | "now" | "until"> {
+export interface NotificationBody extends Pick<Tell, "inSession" | "toldSession" | "question" | "about" | "now" | "until" | "isMarkdown"> {
   /** Ways that did not work. */
   readonly failures?: readonly WayFailure[];
   /** Where it is being told. Of a desktop: it has not answered. */

@@ -55,11 +55,12 @@ export class NotifyStore implements Rows {
       // One that is being told counts as told. A clock that was set back holds a notification for no longer than an hour.
       const last = head === undefined ? told : now;
       const due = last === undefined || isAlone || last > now ? now : Math.max(now, last + HOUR_MS);
-      const { inSession, toldSession, question, about: account } = about;
+      const { inSession, toldSession, question, about: account, isMarkdown } = about;
       const body: NotificationBody = {
         ...(inSession === undefined ? {} : { inSession }),
         ...(toldSession === undefined ? {} : { toldSession }),
         ...(question === undefined ? {} : { question }),
+        ...(isMarkdown === undefined ? {} : { isMarkdown }),
         ...(account === undefined ? {} : { about: account }),
         ...(about.now === undefined ? {} : { now: about.now }),
         ...ends,

@@ -39,6 +39,11 @@ const MAX_TRIES = 3;
 /** Older than this when it is told: it was held back. */
 const HELD_MS = 60_000;
 
+/** What is told: as it is, and as a chat shows it. */
+interface Told {
+  readonly text: string;
+  readonly inChat: string;
+}
 export class Teller {
   readonly #ports: TellerPorts;
   /** What is being told, with its end and the time of the alarm's next look. Memory only: the rows wait until they have been told. */
@@ -145,14 +150,16 @@ export class Teller {
     const present = notifyRows.together(id).filter(isTrue);
     if (present.length === 0) return notifyRows.drop(id);
     const said = present.map(({ cause, text, createdAt, body }) => ({ cause, text, createdAt, more: body.more ?? 0 }));
-    const text = digestText(said, settings.userTimezone);
+    const digest = digestText(said, settings.userTimezone);
+    const isMarkdown = present.every(({ body }) => body.isMarkdown === true);
+    const told: Told = { text: digest, inChat: isMarkdown ? digest : verbatim(digest) };
     if (row.body.asked?.startsWith(DESKTOP) === true) {
       notifyRows.failed(id, row.body.asked, "It is not known whether it was shown.");
       notifyRows.asked(id, undefined);
     }
     for (const way of waysOf(placeOf(settings, row.kind))) {
       if (way.kind === "none") return notifyRows.end(id, "off", now());
-      const toldIn = await this.#try(way, row, text);
+      const toldIn = await this.#try(way, row, told);
       // The channel may have reported already that the platform did not take it.
       if (toldIn !== undefined && !this.#hasFailed(id, toldIn)) return notifyRows.end(id, "told", now(), toldIn);
     }
@@ -162,16 +169,16 @@ export class Teller {
   }
 
   /** Returns where it was told; undefined: this way does not work. Each way once, also after a restart. */
-  async #try(way: Way, row: NotificationRow, text: string): Promise<string | undefined> {
+  async #try(way: Way, row: NotificationRow, told: Told): Promise<string | undefined> {
     switch (way.kind) {
       case "last":
-        return this.#overChannel(this.#lastOwn(), row, text);
+        return this.#overChannel(this.#lastOwn(), row, told.inChat);
       case "channel":
-        return this.#overChannel(way.target, row, text);
+        return this.#overChannel(way.target, row, told.inChat);
       case "desktop":
-        return this.#onDesktop(way.nodeId, row, text);
+        return this.#onDesktop(way.nodeId, row, told.text);
       default:
-        return this.#inSession(row, text);
+        return this.#inSession(row, told.text);
     }
   }
   #lastOwn(): Target | undefined {
@@ -193,7 +200,7 @@ export class Teller {
     if (problem === undefined) {
       const failures = notifyRows.find(id)?.body.failures ?? [];
       // The same id when it is sent again, and another one for another place.
-      const message = { callId: `notify/${id}/${failures.length}`, target: place, text: verbatim(text) };
+      const message = { callId: `notify/${id}/${failures.length}`, target: place, text };
       notifyRows.asked(id, way);
       const sending = channelsOut.notify({ ...message, ...(question === undefined ? {} : { question }) });
       const sent = await this.#answer(sending).catch((error: unknown) => {

@@ -76,7 +76,7 @@ export class BeatWake {
 
 /** The message of a heartbeat. */
 export function beatText({ body: { spec } }: Job, { because = [], failing = [] }: Pick<RunBody, "because" | "failing">): string {
-  const said = spec.mode === "systemEvent" ? spec.text : spec.message;
+  const said = spec.mode === "task" ? spec.message : spec.text;
   const why = because.length === 0 ? "" : `\nTrue now: ${because.join("; ")}.`;
   const not = failing.length === 0 ? "" : `\nConditions of HEARTBEAT.md that fail; you are told once a day:\n${failing.join("\n")}`;
   return `[This is a heartbeat. No person has written this just now.]\n${said}${why}${not}`;

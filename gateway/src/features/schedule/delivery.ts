@@ -10,7 +10,7 @@ import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
 import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
-import { isForeign } from "../../ports/taint.ts";
+import { isForeign, type Taint } from "../../ports/taint.ts";
 import { parseTarget } from "../../tools/message-target.ts";
 import { askedText } from "./asking.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
@@ -75,12 +75,40 @@ export class Delivery {
       await this.addNote(job, `cron:${job.id}:${run.id}`, `${namedJob(job)} says:\n\n${text}`, forModel, true);
       return { ok: true, value: undefined };
     }
+    return this.#sendTo(to, job, run, text, taint);
+  }
+  async #sendTo(to: string, job: Job, run: JobRun, text: string, taint: Taint | undefined): Promise<Result<unknown>> {
     const from = this.#identityOf(job);
     if (from === undefined) return { ok: false, error: { reason: "agent.unknown", message: `There is no agent ${job.agentId}.` } };
     const target = parseTarget(to);
     if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is not a place.` } };
     const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
     return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
+  }
+  /**
+   * The text of a reminder, as it is (rule SC16). It is in the conversation of the owner, and where they are reached: at the place that the
+   * reminder names, else where reminders are told.
+   */
+  async remind(job: Job, run: JobRun, { text, taint }: Pick<Final, "text" | "taint">): Promise<Result<unknown>> {
+    const { to } = job.body.spec.mode === "remind" ? job.body.spec : {};
+    const key = `cron:${job.id}:${run.id}`;
+    const sent = to === undefined ? undefined : await this.#sendTo(to, job, run, text, taint);
+    // With a place that has it, the note is what the agent knows of it.
+    await this.addNote(job, key, text, isForeign(taint) ? whereToRead(job) : true, sent?.ok !== true);
+    if (sent?.ok === true) return sent;
+    const inSession = this.#ownersOf(job)?.key;
+    const there = inSession === undefined ? {} : { inSession, toldSession: inSession };
+    const form = isForeign(taint) ? {} : { isMarkdown: true as const };
+    this.#ports.notify.tell({
+      kind: "reminder",
+      key,
+      cause: key,
+      text: text.slice(0, NOTE_CHARS),
+      agentId: job.agentId,
+      ...there,
+      ...form,
+    });
+    return sent ?? { ok: true, value: undefined };
   }
   /** Tells the owner once of each question of the run (rule SC12). Returns the codes that they were told of, and whether one waits. */
   async tellQuestions(job: Job, run: JobRun, sessionKey: string, runId: string): Promise<Pick<RunBody, "asked" | "asking">> {

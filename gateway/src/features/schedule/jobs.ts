@@ -171,8 +171,8 @@ export class Jobs {
   /** What is wrong with what a job is to do. */
   specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
-    if (own !== undefined || spec.mode !== "task") return own;
-    const wrong = spec.model === undefined ? undefined : this.#ports.modelProblem(spec.model);
+    if (own !== undefined || spec.mode === "systemEvent") return own;
+    const wrong = spec.mode === "remind" || spec.model === undefined ? undefined : this.#ports.modelProblem(spec.model);
     if (wrong !== undefined) return fail("protocol.invalid_params", wrong, "Name the model as provider/id. `gsv models` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
     return fail(

@@ -31,6 +31,15 @@ export class RunEnds {
     this.#missing = missing;
   }
 
+  /** A reminder is told, and with that its run is over: no model is called (rule SC16). */
+  async remind(job: Job, run: JobRun, said: Pick<Final, "text" | "taint">): Promise<void> {
+    const told = await this.#delivery.remind(job, run, said);
+    const label = isForeign(said.taint) ? { taint: said.taint } : {};
+    const body = { summary: said.text.slice(0, SUMMARY_CHARS), ...label };
+    if (told.ok) return this.end(run, "ok", body);
+    const error = `It could not be sent to its place, so it is in your conversation. ${sentence(told.error)}`;
+    return this.end(run, "error", { ...body, error: error.slice(0, SUMMARY_CHARS) });
+  }
   /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
   async finish(run: JobRun, end: Ended): Promise<void> {
     const job = this.#ports.store.find(run.jobId);

@@ -12,7 +12,7 @@ import { parseModel } from "../../models/choose.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { sentence } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import { higher } from "../../ports/taint.ts";
+import { higher, type Taint } from "../../ports/taint.ts";
 import { hookLine } from "../../prompt/hook.ts";
 import { type CronEngine, due, nextTime } from "../../schedule/schedule.ts";
 import type { Answers } from "../../schedule/failing.ts";
@@ -174,6 +174,10 @@ export class Runner {
     }
     const named = this.#delivery.sessionOf(job);
     if (named === undefined) return this.#ends.end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    if (job.body.spec.mode === "remind") {
+      const reminded = reminderOf(job, run, now(), this.#ports.config.effective().userTimezone);
+      return this.#ends.remind(job, run, reminded);
+    }
     const woken = await this.#wake.woken(job, run, named.key, answers);
     if (woken === undefined) return;
     const { spec } = job.body;
@@ -291,6 +295,17 @@ function directivesOf({ body: { spec } }: Job): Directives {
     ...(model === undefined ? {} : { model }),
     ...(spec.thinking === undefined ? {} : { thinkLevel: spec.thinking }),
   };
+}
+function reminderOf(job: Job, run: JobRun, now: number, tz: string): { readonly text: string; readonly taint?: Taint } {
+  const { spec } = job.body;
+  const { given, byHand } = run.body;
+  const taint = given === undefined ? job.body.taint : higher(given.taint, job.body.taint);
+  const label = taint === undefined ? {} : { taint };
+  const own = spec.mode === "remind" ? spec.text : "";
+  if (given !== undefined && nounOf(job) === "hook") return { text: `Reminder by the hook "${job.body.name}": ${given.text}`, ...label };
+  const late = byHand === true ? "" : lateText(run.ts, now, tz);
+  const parts = [`Reminder: ${own}`, ...(given === undefined ? [] : [given.text]), ...(late === "" ? [] : [`It is${late.slice(1)}.`])];
+  return { text: parts.join("\n\n"), ...label };
 }
 function textFor(job: Job, run: JobRun, now: number, tz: string): string {
   const { spec, name } = job.body;

@@ -14,7 +14,7 @@ import { denied, type Tool, tool } from "../../tools/tool.ts";
 import { slugOf } from "./job.ts";
 
 const ACTIONS = ["list", "runs", "add", "update", "remove", "run"] as const;
-const MODES = ["task", "systemEvent"] as const;
+const MODES = ["task", "remind", "systemEvent"] as const;
 const oneOf =
   <T extends string>(values: readonly T[]): Field<T> =>
   (name, value) => {
@@ -67,6 +67,7 @@ const specOf = (
 ): CronSpec => {
   const sessionKey = asSessionKey(here);
   if (mode === "systemEvent") return { mode, text: message, sessionKey };
+  if (mode === "remind") return { mode, text: message, ...(to === undefined ? {} : { to }), sessionKey };
   return {
     mode,
     message,
@@ -88,7 +89,7 @@ export const CRON_TOOLS: readonly Tool[] = [
     {
       name: "gsv__Cron",
       description:
-        "Jobs and reminders. A `task` (default) runs in a conversation of its own and its answer is delivered; a `systemEvent` is a message to you here.",
+        "Jobs and reminders. A `task` (default) runs in a conversation of its own and its answer is delivered; `remind` tells your human the message as it is; a `systemEvent` is a message to you here.",
       policyClass: "control",
       properties: {
         action: { type: "string", enum: ACTIONS },
