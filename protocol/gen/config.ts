@@ -62,6 +62,9 @@ export const CONFIG_DEFAULTS = {
     "keepRecentTokens": 20000,
     "extractMemories": true
   },
+  "jobs": {
+    "maxConcurrent": 4
+  },
   "userTimezone": "UTC"
 } as const;
 

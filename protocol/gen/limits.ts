@@ -100,6 +100,14 @@ export const LIMITS = {
   injectedTotalBytes: 262144,
   /** A text attachment is shown to the model up to this size. */
   inlineDocumentBytes: 65536,
+  /** Days for which an ended job and its report are kept. */
+  jobDays: 7,
+  /** How long an Idempotency-Key names the same job. */
+  jobKeyMs: 86400000,
+  /** Jobs that wait for the owner's word; while there are as many, no job begins. */
+  jobsAwaiting: 64,
+  /** Jobs of agents that wait for their turn; one more is answered 429. */
+  jobsWaiting: 4096,
   /** Time between TERM and KILL. */
   killGraceMs: 250,
   /** Lease of a run or a delivery; after it expires, another worker may take over. */

@@ -2,6 +2,7 @@
 /** The method and event tables: callers, scopes and types. Authorisation reads only these tables. */
 import type { ErrorReason } from "./errors.ts";
 import type {
+  AgentJob,
   AgentsCreateParams,
   AgentsCreateResult,
   AgentsDefineParams,
@@ -94,6 +95,12 @@ import type {
   HookShowResult,
   HookTestParams,
   HookTestResult,
+  JobCancelParams,
+  JobGetParams,
+  JobListParams,
+  JobListResult,
+  JobSubmitParams,
+  JobTaken,
   LogsGetEvent,
   LogsGetParams,
   LogsGetResult,
@@ -223,7 +230,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "9af94649046e6ab0";
+export const PROTOCOL_FINGERPRINT = "1b829cbd999ec9ea";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -803,6 +810,50 @@ export const METHODS = {
     scope: "operate",
     audit: { target: "name" },
     errors: ["hook.bad_body", "hook.no_target", "hook.not_found"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Cancels a job. A queued one never begins, a running one ends at its next step border at the latest; an ended one stays as it is. */
+  "job.cancel": {
+    params: "JobCancelParams",
+    result: "AgentJob",
+    callers: ["client"],
+    scope: "chat",
+    audit: "none",
+    errors: ["job.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns a job, with its report when it has ended or waits for the owner. */
+  "job.get": {
+    params: "JobGetParams",
+    result: "AgentJob",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: ["job.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lists jobs, the newest first. A page may have fewer jobs than `limit` although more follow. */
+  "job.list": {
+    params: "JobListParams",
+    result: "JobListResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Stores a job for an agent. Its run begins when it is the job's turn, also when the caller is gone. */
+  "job.submit": {
+    params: "JobSubmitParams",
+    result: "JobTaken",
+    callers: ["client"],
+    scope: "chat",
+    audit: "none",
+    errors: ["agent.definition_invalid", "agent.unknown", "context.override", "limit.jobs", "task.key_reused"],
     deferred: false,
     idempotent: false,
   },
@@ -1551,6 +1602,10 @@ export interface MethodTypes {
   "hook.remove": { params: HookRemoveParams; result: HookRemoveResult };
   "hook.show": { params: HookShowParams; result: HookShowResult };
   "hook.test": { params: HookTestParams; result: HookTestResult };
+  "job.cancel": { params: JobCancelParams; result: AgentJob };
+  "job.get": { params: JobGetParams; result: AgentJob };
+  "job.list": { params: JobListParams; result: JobListResult };
+  "job.submit": { params: JobSubmitParams; result: JobTaken };
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
   "memory.drop": { params: MemoryDropParams; result: MemoryDropResult };

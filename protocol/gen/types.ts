@@ -76,6 +76,27 @@ export type AgentId = string & { readonly __brand: "AgentId" };
 /** Names a string that is known to be a AgentId; checks nothing. */
 export const asAgentId = (text: string): AgentId => text as AgentId;
 
+/** A job. */
+export type AgentJob = {
+  /** At most 64 characters. */
+  job_id: string;
+  status: JobStatus;
+  /** At most 64 characters. */
+  agent_name: string;
+  /** At most 64 characters. */
+  agent_id: string;
+  /** Epoch ms. */
+  created_at: number;
+  /** Epoch ms. */
+  started_at?: number;
+  /** Epoch ms. */
+  ended_at?: number;
+  cancelling?: true;
+  session_key?: SessionKey;
+  report?: AgentReport;
+  error?: ReportError;
+};
+
 /** Who the agent is. */
 export type AgentMetadata = {
   id: AgentId;
@@ -1860,6 +1881,7 @@ export type GsvConfig = {
   agents?: AgentsConfig;
   compaction?: CompactionConfig;
   cron?: CronConfig;
+  jobs?: JobsConfig;
   notifications?: NotificationsConfig;
   /** At most 64 characters. */
   userTimezone?: string;
@@ -2160,6 +2182,82 @@ export type InboundMessage = {
 /** `accepted`: the agent answers the message. `duplicate`: it was accepted before. `answered`: it was a command; `replies` has the answer. `ignored`: it is not meant for the agent. `held`: the sender's pairing request is pending. `refused`: it was not accepted; `replies` has the reason. `later`: the channel must keep it and retry. */
 export type InboundOutcome = "accepted" | "duplicate" | "answered" | "ignored" | "held" | "refused" | "later";
 export const InboundOutcomeValues = ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"] as const satisfies readonly InboundOutcome[];
+
+/** Parameters of `job.cancel`. */
+export type JobCancelParams = {
+  /** At most 64 characters. */
+  job_id: string;
+};
+
+/** Parameters of `job.get`. */
+export type JobGetParams = {
+  /** At most 64 characters. */
+  job_id: string;
+};
+
+/** Parameters of `job.list`. */
+export type JobListParams = {
+  status?: JobStatus;
+  /** At most 64 characters. */
+  agent?: string;
+  /** 1 to 200. */
+  limit?: number;
+  /** At most 2048 characters. */
+  cursor?: string;
+};
+
+/** Result of `job.list`. */
+export type JobListResult = {
+  /** At most 200 items. */
+  jobs: JobSummary[];
+  /** At most 2048 characters. */
+  cursor?: string;
+};
+
+/** How a job stands. `awaiting_approval`: its run waits for the owner's word. The last four are ends. */
+export type JobStatus = "queued" | "running" | "awaiting_approval" | "succeeded" | "failed" | "cancelled" | "budget_exceeded";
+export const JobStatusValues = ["queued", "running", "awaiting_approval", "succeeded", "failed", "cancelled", "budget_exceeded"] as const satisfies readonly JobStatus[];
+
+/** Parameters of `job.submit`. */
+export type JobSubmitParams = {
+  task: RunRequest;
+  /** At most 255 characters. */
+  key?: string;
+};
+
+/** A job, as the index has it. It may be a minute behind. */
+export type JobSummary = {
+  /** At most 64 characters. */
+  job_id: string;
+  status: JobStatus;
+  /** At most 64 characters. */
+  agent_name: string;
+  /** At most 64 characters. */
+  agent_id: string;
+  /** Epoch ms. */
+  created_at: number;
+  /** Epoch ms. */
+  started_at?: number;
+  /** Epoch ms. */
+  ended_at?: number;
+  /** At most 512 characters. */
+  instructions: string;
+  /** From 0. */
+  cost_usd?: number;
+};
+
+/** A job that is stored. */
+export type JobTaken = {
+  /** At most 64 characters. */
+  job_id: string;
+  status: JobStatus;
+};
+
+/** Jobs that other programs submit. */
+export type JobsConfig = {
+  /** 1 to 64. */
+  maxConcurrent?: number;
+};
 
 /** A call whose result the gateway has not confirmed. */
 export type LedgerCall = {

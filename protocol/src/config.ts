@@ -254,6 +254,10 @@ export const CronConfig = struct("CronConfig", "Schedules.", {
   maxRunsPerJobHistory: o(t.int(0, 200)),
   maxConcurrentRuns: o(t.int(1, 16)),
 });
+export const JobsConfig = struct("JobsConfig", "Jobs that other programs submit.", {
+  /** Jobs that run at once. */
+  maxConcurrent: o(t.int(1, 64)),
+});
 
 export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: an absent setting has its default.", {
   model: o(ModelConfig),
@@ -272,6 +276,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: a
   agents: o(AgentsConfig),
   compaction: o(CompactionConfig),
   cron: o(CronConfig),
+  jobs: o(JobsConfig),
   notifications: o(NotificationsConfig),
   userTimezone: o(t.string(64)),
 });
@@ -301,6 +306,7 @@ export const CONFIG_DEFAULTS = {
   skills: { entries: {} },
   agents: { list: [], bindings: [] },
   compaction: { enabled: true, reserveTokens: 20000, keepRecentTokens: 20000, extractMemories: true },
+  jobs: { maxConcurrent: 4 },
   userTimezone: "UTC",
 } as const;
 /** Paths (dot form, `*` for one segment) whose values are never shown. */

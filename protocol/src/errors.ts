@@ -119,6 +119,12 @@ row(
   "Wait a minute, then try again.",
 );
 row(
+  "limit.jobs",
+  { code: 433, blame: "caller", http: 429, exit: 4, retryable: true },
+  "As many jobs wait as may wait.",
+  "Submit the job again when some have ended: `gsv job list --status queued`.",
+);
+row(
   "limit.sockets",
   { code: 430, blame: "platform", http: 503, exit: 4, retryable: true },
   "Too many connections are open.",
@@ -812,6 +818,12 @@ row(
   { code: 579, blame: "caller", http: 400, exit: 2 },
   "The task's data has a key of a higher layer of the prompt, so nothing was run.",
   "Rename the key: what an agent is, is in its definition alone.",
+);
+row(
+  "job.not_found",
+  { code: 581, blame: "caller", http: 404, exit: 1 },
+  "There is no such job.",
+  "List the jobs with `gsv job list`. A job is deleted a week after its end.",
 );
 row(
   "archive.damaged",

@@ -3,12 +3,25 @@
  * JSON Schemas. This module must not import TypeBox.
  */
 import { initContract } from "@ts-rest/core";
-import type { AgentReport, HealthResult, HookTaken, MediaUploaded, ProblemDetails, RunRequest } from "../gen/types.ts";
+import type {
+  AgentJob,
+  AgentReport,
+  HealthResult,
+  HookTaken,
+  JobListResult,
+  JobTaken,
+  MediaUploaded,
+  ProblemDetails,
+  RunRequest,
+} from "../gen/types.ts";
 
 export interface HttpTypes {
+  readonly AgentJob: AgentJob;
   readonly AgentReport: AgentReport;
   readonly HealthResult: HealthResult;
   readonly HookTaken: HookTaken;
+  readonly JobListResult: JobListResult;
+  readonly JobTaken: JobTaken;
   readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
   readonly RunRequest: RunRequest;
@@ -78,6 +91,36 @@ export function httpContract(schemaOf: SchemaOf) {
         headers: c.type<{ "idempotency-key"?: string }>(),
         body: schemaOf("RunRequest"),
         responses: { 200: schemaOf("AgentReport"), 400: problem, 404: problem, 409: problem, 413: problem },
+      },
+      submitJob: {
+        method: "POST",
+        path: "/jobs",
+        summary:
+          "Stores a job for an agent and answers with its id. It runs when it is its turn. The header `Idempotency-Key` makes a retry safe for 24 hours: it answers with the job of the first request.",
+        headers: c.type<{ "idempotency-key"?: string }>(),
+        body: schemaOf("RunRequest"),
+        responses: { 202: schemaOf("JobTaken"), 400: problem, 404: problem, 409: problem, 413: problem, 422: problem },
+      },
+      jobs: {
+        method: "GET",
+        path: "/jobs",
+        summary: "Lists jobs, the newest first, from an index that may be a minute behind. `cursor` of the answer asks for the next page.",
+        query: c.type<{ status?: string; agent?: string; limit?: string; cursor?: string }>(),
+        responses: { 200: schemaOf("JobListResult"), 400: problem },
+      },
+      job: {
+        method: "GET",
+        path: "/jobs/:id",
+        summary: "Returns a job, with its report when it has ended or waits for the owner's word.",
+        pathParams: c.type<{ id: string }>(),
+        responses: { 200: schemaOf("AgentJob"), 404: problem },
+      },
+      cancelJob: {
+        method: "DELETE",
+        path: "/jobs/:id",
+        summary: "Cancels a job. A queued one never begins, a running one ends at its next step border at the latest.",
+        pathParams: c.type<{ id: string }>(),
+        responses: { 200: schemaOf("AgentJob"), 404: problem },
       },
       media: {
         method: "GET",

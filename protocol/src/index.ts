@@ -18,6 +18,7 @@ import "./memory.ts";
 import "./archive.ts";
 import "./agent.ts";
 import "./report.ts";
+import "./job.ts";
 import "./search.ts";
 import "./token.ts";
 import "./audit.ts";

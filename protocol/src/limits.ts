@@ -58,6 +58,10 @@ limit("webhookBodyMs", 5000, "Time for the body of a request to a channel or to 
 limit("taskBytes", 262144, "Largest body of `POST /run`.");
 limit("tasksAtOnce", 32, "Requests to `POST /run` at once; more are answered 429.");
 limit("taskDays", 7, "Days for which a finished task and its conversation are kept.");
+limit("jobsWaiting", 4096, "Jobs of agents that wait for their turn; one more is answered 429.");
+limit("jobsAwaiting", 64, "Jobs that wait for the owner's word; while there are as many, no job begins.");
+limit("jobKeyMs", 86400000, "How long an Idempotency-Key names the same job.");
+limit("jobDays", 7, "Days for which an ended job and its report are kept.");
 limit("webhookMs", 30000, "Time for a channel to answer a request.");
 limit(
   "hookBytesAtOnce",

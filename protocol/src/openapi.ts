@@ -36,6 +36,17 @@ const TASK_KEY = parameter(
   "Idempotency-Key",
   "1 to 255 visible ASCII characters. The same request with the same key and token is one task for 7 days, and is answered with its report. Absent: each request is a new task.",
 );
+const JOB_KEY = parameter(
+  "header",
+  "Idempotency-Key",
+  "1 to 255 visible ASCII characters. The same request with the same key and token is one job for 24 hours. Absent: each request is a new job.",
+);
+const JOBS_QUERY = [
+  parameter("query", "status", "Only jobs that stand so."),
+  parameter("query", "agent", "Only jobs of the agent with this name or id."),
+  parameter("query", "limit", "Jobs of a page, 1 to 200; 50 when it is absent."),
+  parameter("query", "cursor", "The `cursor` of the page before."),
+];
 const BYTES = { "*/*": { schema: { type: "string", format: "binary" } } } as const;
 
 /** `schemas`: JSON Schema by type name, for every name in HttpTypes. */
@@ -69,7 +80,8 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
         if (route.method === "POST" && route.path === "/media")
           return { ...operation, parameters: UPLOAD_QUERY, requestBody: { required: true, content: BYTES } };
         // The only header that routes take.
-        if (route.headers !== undefined) return { ...operation, parameters: [...parameters, TASK_KEY] };
+        if (route.headers !== undefined) return { ...operation, parameters: [...parameters, route.path === "/jobs" ? JOB_KEY : TASK_KEY] };
+        if (route.method === "GET" && route.path === "/jobs") return { ...operation, parameters: JOBS_QUERY };
         if (route.path.startsWith("/hooks/")) {
           const security = Object.keys(HOOK_SECURITY).map((name) => ({ [name]: [] }));
           return { ...operation, security, parameters: [...parameters, ...HOOK_HEADERS] };

@@ -91,7 +91,7 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on jobs, hooks and tasks, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -104,6 +104,7 @@ describe("bundles", () => {
         "google.mjs",
         "hooks.mjs",
         "images.mjs",
+        "jobs.mjs",
         "mistral.mjs",
         "openai.mjs",
         "pdf.mjs",
@@ -129,6 +130,7 @@ describe("bundles", () => {
         ["images.mjs", "photonimage_new"],
         ["regex.mjs", "RE2JSCompileException"],
         ["routes.mjs", "ts-rest"],
+        ["jobs.mjs", "job_not_indexed"],
         ["schedule.mjs", "CronPattern: "],
         ["answers.mjs", "and says neither an ETag"],
         ["command-look.mjs", "does not take commands that only read"],

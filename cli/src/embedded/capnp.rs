@@ -100,13 +100,15 @@ const gsv :Workerd.Worker = (
   durableObjectNamespaces = [
     (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true),
     (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
-    (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
+    (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true),
+    (className = "AgentJob", uniqueKey = "gsv-AgentJob", enableSql = true)
   ],
   durableObjectStorage = (localDisk = "do-disk"),
   bindings = [
     (name = "GATEWAY", durableObjectNamespace = "Gateway"),
     (name = "SESSION", durableObjectNamespace = "Session"),
     (name = "SEARCH", durableObjectNamespace = "SearchIndex"),
+    (name = "JOB", durableObjectNamespace = "AgentJob"),
     (name = "STORAGE", r2Bucket = "r2"),
     (name = "PUBLIC_WEB", service = "public-web"),
     (name = "ENVIRONMENT", text = "embedded"),

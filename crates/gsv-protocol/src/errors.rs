@@ -772,6 +772,30 @@ pub const INTERNAL: ErrorReason = ErrorReason {
     hint: "Try again. If the error remains, run `gsv doctor`.",
 };
 
+/// There is no such job.
+pub const JOB_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "job.not_found",
+    code: 581,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such job.",
+    hint: "List the jobs with `gsv job list`. A job is deleted a week after its end.",
+};
+
+/// As many jobs wait as may wait.
+pub const LIMIT_JOBS: ErrorReason = ErrorReason {
+    reason: "limit.jobs",
+    code: 433,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "As many jobs wait as may wait.",
+    hint: "Submit the job again when some have ended: `gsv job list --status queued`.",
+};
+
 /// Too many requests.
 pub const LIMIT_RATE: ErrorReason = ErrorReason {
     reason: "limit.rate",
@@ -1942,6 +1966,8 @@ pub const ERRORS: &[ErrorReason] = &[
     HOOK_REFUSED,
     HOOK_TOO_MANY,
     INTERNAL,
+    JOB_NOT_FOUND,
+    LIMIT_JOBS,
     LIMIT_RATE,
     LIMIT_SOCKETS,
     LINK_BAD_ANSWER,

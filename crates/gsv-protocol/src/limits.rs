@@ -149,6 +149,18 @@ pub const INJECTED_TOTAL_BYTES: u64 = 262_144;
 /// A text attachment is shown to the model up to this size.
 pub const INLINE_DOCUMENT_BYTES: u64 = 65_536;
 
+/// Days for which an ended job and its report are kept.
+pub const JOB_DAYS: u64 = 7;
+
+/// How long an Idempotency-Key names the same job.
+pub const JOB_KEY_MS: u64 = 86_400_000;
+
+/// Jobs that wait for the owner's word; while there are as many, no job begins.
+pub const JOBS_AWAITING: u64 = 64;
+
+/// Jobs of agents that wait for their turn; one more is answered 429.
+pub const JOBS_WAITING: u64 = 4_096;
+
 /// Time between TERM and KILL.
 pub const KILL_GRACE_MS: u64 = 250;
 

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "9af94649046e6ab0";
+pub const PROTOCOL_FINGERPRINT: &str = "1b829cbd999ec9ea";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,6 +121,14 @@ pub enum Request {
     HookShow(types::HookShowParams),
     #[serde(rename = "hook.test")]
     HookTest(types::HookTestParams),
+    #[serde(rename = "job.cancel")]
+    JobCancel(types::JobCancelParams),
+    #[serde(rename = "job.get")]
+    JobGet(types::JobGetParams),
+    #[serde(rename = "job.list")]
+    JobList(types::JobListParams),
+    #[serde(rename = "job.submit")]
+    JobSubmit(types::JobSubmitParams),
     #[serde(rename = "logs.get")]
     LogsGet(types::LogsGetParams),
     #[serde(rename = "logs.result")]
@@ -298,6 +306,10 @@ impl Request {
             Self::HookRemove(_) => "hook.remove",
             Self::HookShow(_) => "hook.show",
             Self::HookTest(_) => "hook.test",
+            Self::JobCancel(_) => "job.cancel",
+            Self::JobGet(_) => "job.get",
+            Self::JobList(_) => "job.list",
+            Self::JobSubmit(_) => "job.submit",
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
             Self::MemoryDrop(_) => "memory.drop",
@@ -1124,6 +1136,66 @@ impl Method for HookTest {
 
     fn request(params: Self::Params) -> Request {
         Request::HookTest(params)
+    }
+}
+
+/// Cancels a job. A queued one never begins, a running one ends at its next step border at the latest; an ended one stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobCancel;
+impl Method for JobCancel {
+    const NAME: &'static str = "job.cancel";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::JobCancelParams;
+    type Result = types::AgentJob;
+
+    fn request(params: Self::Params) -> Request {
+        Request::JobCancel(params)
+    }
+}
+
+/// Returns a job, with its report when it has ended or waits for the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobGet;
+impl Method for JobGet {
+    const NAME: &'static str = "job.get";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::JobGetParams;
+    type Result = types::AgentJob;
+
+    fn request(params: Self::Params) -> Request {
+        Request::JobGet(params)
+    }
+}
+
+/// Lists jobs, the newest first. A page may have fewer jobs than `limit` although more follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobList;
+impl Method for JobList {
+    const NAME: &'static str = "job.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::JobListParams;
+    type Result = types::JobListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::JobList(params)
+    }
+}
+
+/// Stores a job for an agent. Its run begins when it is the job's turn, also when the caller is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobSubmit;
+impl Method for JobSubmit {
+    const NAME: &'static str = "job.submit";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::JobSubmitParams;
+    type Result = types::JobTaken;
+
+    fn request(params: Self::Params) -> Request {
+        Request::JobSubmit(params)
     }
 }
 

@@ -156,6 +156,54 @@ pub struct AgentFile {
 pub struct AgentId(pub String);
 impl_newtype!(AgentId);
 
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentJob {
+    /// At most 64 characters.
+    #[serde(rename = "job_id")]
+    pub job_id: String,
+    pub status: JobStatus,
+    /// At most 64 characters.
+    #[serde(rename = "agent_name")]
+    pub agent_name: String,
+    /// At most 64 characters.
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// Epoch ms.
+    #[serde(rename = "created_at")]
+    pub created_at: u64,
+    /// Epoch ms.
+    #[serde(
+        rename = "started_at",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub started_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(
+        rename = "ended_at",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cancelling: Option<bool>,
+    #[serde(
+        rename = "session_key",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub report: Option<AgentReport>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<ReportError>,
+}
+
 /// Who the agent is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2757,6 +2805,8 @@ pub struct GsvConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cron: Option<CronConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobsConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsConfig>,
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -2782,6 +2832,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("agents", &self.agents)
             .field("compaction", &self.compaction)
             .field("cron", &self.cron)
+            .field("jobs", &self.jobs)
             .field("notifications", &self.notifications)
             .field("user_timezone", &self.user_timezone)
             .finish()
@@ -3262,6 +3313,146 @@ pub enum InboundOutcome {
     Later,
 }
 impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused", Later => "later" });
+
+/// Parameters of `job.cancel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobCancelParams {
+    /// At most 64 characters.
+    #[serde(rename = "job_id")]
+    pub job_id: String,
+}
+
+/// Parameters of `job.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobGetParams {
+    /// At most 64 characters.
+    #[serde(rename = "job_id")]
+    pub job_id: String,
+}
+
+/// Parameters of `job.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub status: Option<JobStatus>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// 1 to 200.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Result of `job.list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobListResult {
+    /// At most 200 items.
+    pub jobs: Vec<JobSummary>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// How a job stands. `awaiting_approval`: its run waits for the owner's word. The last four are ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum JobStatus {
+    #[serde(rename = "queued")]
+    Queued,
+    #[serde(rename = "running")]
+    Running,
+    #[serde(rename = "awaiting_approval")]
+    AwaitingApproval,
+    #[serde(rename = "succeeded")]
+    Succeeded,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "cancelled")]
+    Cancelled,
+    #[serde(rename = "budget_exceeded")]
+    BudgetExceeded,
+}
+impl_string_enum!(JobStatus { Queued => "queued", Running => "running", AwaitingApproval => "awaiting_approval", Succeeded => "succeeded", Failed => "failed", Cancelled => "cancelled", BudgetExceeded => "budget_exceeded" });
+
+/// Parameters of `job.submit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobSubmitParams {
+    pub task: RunRequest,
+    /// At most 255 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// A job, as the index has it. It may be a minute behind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobSummary {
+    /// At most 64 characters.
+    #[serde(rename = "job_id")]
+    pub job_id: String,
+    pub status: JobStatus,
+    /// At most 64 characters.
+    #[serde(rename = "agent_name")]
+    pub agent_name: String,
+    /// At most 64 characters.
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// Epoch ms.
+    #[serde(rename = "created_at")]
+    pub created_at: u64,
+    /// Epoch ms.
+    #[serde(
+        rename = "started_at",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub started_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(
+        rename = "ended_at",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<u64>,
+    /// At most 512 characters.
+    pub instructions: String,
+    /// From 0.
+    #[serde(
+        rename = "cost_usd",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cost_usd: Option<f64>,
+}
+
+/// A job that is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobTaken {
+    /// At most 64 characters.
+    #[serde(rename = "job_id")]
+    pub job_id: String,
+    pub status: JobStatus,
+}
+
+/// Jobs that other programs submit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobsConfig {
+    /// 1 to 64.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u8>,
+}
 
 /// A call whose result the gateway has not confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

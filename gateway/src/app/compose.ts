@@ -24,6 +24,7 @@ import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
+import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
@@ -40,6 +41,9 @@ export interface Parts {
   session(env: Env, key: string): SessionPort;
   /** An agent's search index. */
   search(env: Env, agentId: string): SearchPort;
+  /** The object of a job. */
+  job(env: Env, id: string): JobPort;
+  jobsIndex(env: Env): IndexSpace;
   model(env: Env): ModelClient;
   nativeTools(env: Env, log: Logger): NativeTools;
   /** As `WebPort.web`. */
@@ -52,6 +56,8 @@ export const parts: Parts = {
   channelNames,
   session: (env, key) => env.SESSION.getByName(key),
   search: (env, agentId) => env.SEARCH.getByName(agentId),
+  job: (env, id) => env.JOB.getByName(id),
+  jobsIndex: (env) => env.JOBS_INDEX,
   model: (env) => createModelClient({ ai: env.AI }),
   nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
   publicFetch,
@@ -85,6 +91,8 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     bucket: env.STORAGE,
     session: (key) => parts.session(env, key),
     searchIndex: (agentId) => parts.search(env, agentId),
+    job: (id) => parts.job(env, id),
+    jobsIndex: () => parts.jobsIndex(env),
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
     model: parts.model(env),

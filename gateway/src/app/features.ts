@@ -10,6 +10,7 @@ import { changesFeature } from "../features/changes/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
 import { hooksFeature } from "../features/hooks/index.ts";
+import { jobsFeature } from "../features/jobs/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
@@ -27,6 +28,7 @@ import type { Admission } from "../kernel/admission.ts";
 import { FeatureList } from "../kernel/feature.ts";
 import type { KernelPorts } from "../kernel/ports.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
+import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
@@ -42,6 +44,9 @@ export interface BasePorts extends KernelPorts {
   readonly session: (key: string) => SessionPort;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
+  /** The object of a job, by its id. */
+  readonly job: (id: string) => JobPort;
+  readonly jobsIndex: () => IndexSpace;
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
   readonly channelNames: () => readonly string[];
@@ -72,6 +77,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(hooksFeature)
   .add(agentsFeature)
   .add(runsFeature)
+  .add(jobsFeature)
   .add(tokensFeature)
   .add(auditFeature)
   .add(notificationsFeature);

@@ -3,7 +3,18 @@
  * passes every call on, and decides nothing. Waking is cheap: nothing large is read before it is needed.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { AgentReport, ChannelAccount, ChannelInbound, ChannelInboundOutcome, DeliveryReport } from "../../../protocol/gen/types.ts";
+import type {
+  AgentJob,
+  AgentReport,
+  ChannelAccount,
+  ChannelInbound,
+  ChannelInboundOutcome,
+  DeliveryReport,
+  JobListParams,
+  JobListResult,
+  JobTaken,
+  RunRequest,
+} from "../../../protocol/gen/types.ts";
 import type { Kernel } from "../kernel/kernel.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import type { ApprovalReport } from "../ports/approvals.ts";
@@ -20,6 +31,7 @@ import type {
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
+import type { JobHostPort, JobPlace, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
@@ -27,6 +39,7 @@ import type { CronCall, CronTold } from "../ports/schedule.ts";
 import type { SearchableSessions, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
+import type { NamedTask, TaskStand } from "../ports/tasks.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import type { SessionFileChanging } from "../ports/changes.ts";
 import type { WaitAnswer, WaitReport } from "../ports/waits.ts";
@@ -36,7 +49,7 @@ import { problemResponse } from "./http/problem.ts";
 
 type FeaturePorts = ReturnType<typeof FEATURES.create>["ports"];
 
-export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelPort, HttpPort {
+export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelPort, HttpPort, JobsHttpPort, JobHostPort {
   readonly #kernel: Kernel;
   readonly #ports: FeaturePorts;
 
@@ -91,9 +104,39 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
     return this.#ports.tasksRpc.runTask(caller, request);
   }
+  async submitJob(caller: HttpCaller, request: TaskRequest): Promise<Admitted<JobTaken>> {
+    return this.#ports.jobsHttp.submitJob(caller, request);
+  }
+  async listJobs(params: JobListParams): Promise<Admitted<JobListResult>> {
+    return this.#ports.jobsHttp.listJobs(params);
+  }
+  async getJob(id: string): Promise<Admitted<AgentJob>> {
+    return this.#ports.jobsHttp.getJob(id);
+  }
+  async cancelJob(id: string): Promise<Admitted<AgentJob>> {
+    return this.#ports.jobsHttp.cancelJob(id);
+  }
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
   async restarted(): Promise<void> {
     await this.#kernel.restarted();
+  }
+
+  // ------------------------------------------------------------ for jobs (JobHostPort)
+
+  async claimJob(turn: JobTurn): Promise<boolean> {
+    return this.#ports.jobsRpc.claimJob(turn);
+  }
+  async placeJob(id: string, place: JobPlace): Promise<void> {
+    return this.#ports.jobsRpc.placeJob(id, place);
+  }
+  async beginJob(task: NamedTask, request: RunRequest): Promise<Result<string>> {
+    return this.#ports.jobsRpc.beginJob(task, request);
+  }
+  async lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStand>> {
+    return this.#ports.jobsRpc.lookAtJob(task, seen);
+  }
+  async stopJob(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>> {
+    return this.#ports.jobsRpc.stopJob(task);
   }
 
   // ------------------------------------------------------------ for channels (GatewayService)

@@ -6,6 +6,7 @@ import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from ".
 import { askingLog } from "./asking-log.ts";
 import { healthResponse } from "./http/health.ts";
 import { HookDoor } from "./http/hook.ts";
+import { jobsResponse } from "./http/jobs.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
@@ -20,6 +21,7 @@ import { gatewayStub } from "../platform/stubs.ts";
 import type { HttpCaller, UploadAsked } from "../ports/http.ts";
 import { storageFault } from "../ports/storage-fault.ts";
 
+export { AgentJob } from "./agent-job-do.ts";
 export { Gateway } from "./gateway-do.ts";
 export { GatewayEntrypoint } from "./gateway-service.ts";
 export { ReaderService } from "./reader-service.ts";
@@ -70,6 +72,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
   if (url.pathname === "/media") return receive(request, env, url);
   if (url.pathname === "/run") return run(request, env);
+  if (url.pathname === "/jobs" || url.pathname.startsWith("/jobs/")) return jobs(request, env, url);
   if (url.pathname.startsWith("/channels/")) return webhook(request, env);
   const refused = await refuse(request, env);
   if (refused !== undefined) return refused;
@@ -113,6 +116,17 @@ async function run(request: Request, env: Env): Promise<Response> {
   if (!outcome.ok) return failureResponse(outcome.error);
   if (!outcome.value.scopes.includes("chat")) return problemResponse("auth.forbidden", "This needs a client or admin token.");
   return runResponse(request, asker, () => gatewayStub(env));
+}
+
+/** `/jobs`. A token that may only read may look at jobs. No body of a stranger is read. */
+async function jobs(request: Request, env: Env, url: URL): Promise<Response> {
+  const asker = askerOf(request, env);
+  if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
+  const outcome = await gatewayStub(env).authenticate(asker);
+  if (!outcome.ok) return failureResponse(outcome.error);
+  if (!outcome.value.scopes.includes(request.method === "GET" ? "read" : "chat"))
+    return problemResponse("auth.forbidden", "This needs a client or admin token.");
+  return jobsResponse(request, url, asker, () => gatewayStub(env));
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {

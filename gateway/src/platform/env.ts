@@ -8,6 +8,7 @@ import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { HttpPort } from "../ports/http.ts";
 import type { SpeechAi } from "../ports/media.ts";
+import type { IndexSpace, JobHostPort, JobPort, JobsHttpPort } from "../ports/jobs.ts";
 import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
@@ -16,12 +17,15 @@ import type { PublicRequest } from "../ports/web.ts";
 
 /** A Durable Object with the port that it serves. */
 type ObjectOf<Port> = Rpc.DurableObjectBranded & Port;
-export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort>;
+export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort & JobsHttpPort & JobHostPort>;
 
 export interface Env {
   readonly GATEWAY: DurableObjectNamespace<GatewayObject>;
   readonly SESSION: DurableObjectNamespace<ObjectOf<SessionPort>>;
   readonly SEARCH: DurableObjectNamespace<ObjectOf<SearchPort>>;
+  readonly JOB: DurableObjectNamespace<ObjectOf<JobPort>>;
+  /** Summaries of jobs. */
+  readonly JOBS_INDEX: IndexSpace;
   readonly STORAGE: R2Bucket;
   /** Workers AI, for models and speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi & ModelAi;

@@ -103,8 +103,27 @@ test("/openapi.json is the document of the contract", async () => {
   ]);
   expect(document.paths["/run"]?.["post"]).toMatchObject({ parameters: [{ in: "header", name: "Idempotency-Key" }] });
   expect(document.paths["/run"]?.["post"]?.security, "that of the document").toBeUndefined();
-  expect(Object.keys(document.paths)).toEqual(["/health", "/hooks/{name}", "/media", "/media/{key}", "/openapi.json", "/run"]);
-  const schemas = ["AgentReport", "HealthResult", "HookTaken", "MediaUploaded", "ProblemDetails", "RunRequest"];
+  expect(Object.keys(document.paths)).toEqual([
+    "/health",
+    "/hooks/{name}",
+    "/jobs",
+    "/jobs/{id}",
+    "/media",
+    "/media/{key}",
+    "/openapi.json",
+    "/run",
+  ]);
+  const schemas = [
+    "AgentJob",
+    "AgentReport",
+    "HealthResult",
+    "HookTaken",
+    "JobListResult",
+    "JobTaken",
+    "MediaUploaded",
+    "ProblemDetails",
+    "RunRequest",
+  ];
   expect(Object.keys(document.components.schemas).sort()).toEqual(schemas);
 });
 

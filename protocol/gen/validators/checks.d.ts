@@ -8,6 +8,7 @@ import type {
   AgentEntry,
   AgentFile,
   AgentId,
+  AgentJob,
   AgentMetadata,
   AgentReport,
   AgentTools,
@@ -204,6 +205,15 @@ import type {
   HookTestResult,
   InboundMessage,
   InboundOutcome,
+  JobCancelParams,
+  JobGetParams,
+  JobListParams,
+  JobListResult,
+  JobStatus,
+  JobSubmitParams,
+  JobSummary,
+  JobTaken,
+  JobsConfig,
   LedgerCall,
   LedgerCallState,
   LimitsConfig,
@@ -458,6 +468,7 @@ export function checkAgentDefinition(value: unknown): value is AgentDefinition;
 export function checkAgentEntry(value: unknown): value is AgentEntry;
 export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
+export function checkAgentJob(value: unknown): value is AgentJob;
 export function checkAgentMetadata(value: unknown): value is AgentMetadata;
 export function checkAgentReport(value: unknown): value is AgentReport;
 export function checkAgentTools(value: unknown): value is AgentTools;
@@ -654,6 +665,15 @@ export function checkHookTestParams(value: unknown): value is HookTestParams;
 export function checkHookTestResult(value: unknown): value is HookTestResult;
 export function checkInboundMessage(value: unknown): value is InboundMessage;
 export function checkInboundOutcome(value: unknown): value is InboundOutcome;
+export function checkJobCancelParams(value: unknown): value is JobCancelParams;
+export function checkJobGetParams(value: unknown): value is JobGetParams;
+export function checkJobListParams(value: unknown): value is JobListParams;
+export function checkJobListResult(value: unknown): value is JobListResult;
+export function checkJobStatus(value: unknown): value is JobStatus;
+export function checkJobSubmitParams(value: unknown): value is JobSubmitParams;
+export function checkJobSummary(value: unknown): value is JobSummary;
+export function checkJobTaken(value: unknown): value is JobTaken;
+export function checkJobsConfig(value: unknown): value is JobsConfig;
 export function checkLedgerCall(value: unknown): value is LedgerCall;
 export function checkLedgerCallState(value: unknown): value is LedgerCallState;
 export function checkLimitsConfig(value: unknown): value is LimitsConfig;

@@ -31,7 +31,7 @@ export function problemHeaders(reason: ErrorReason): Record<string, string> {
     "Content-Type": "application/problem+json",
     ...SAFE_HEADERS,
     ...(reason === "auth.required" ? { "WWW-Authenticate": 'Bearer realm="gsv"' } : {}),
-    ...(reason === "limit.rate" || reason === "limit.sockets" ? { "Retry-After": "60" } : {}),
+    ...(reason === "limit.rate" || reason === "limit.jobs" || reason === "limit.sockets" ? { "Retry-After": "60" } : {}),
   };
 }
 

@@ -2,9 +2,12 @@
 import { fetchRequestHandler, TsRestHttpError, TsRestResponse } from "@ts-rest/serverless/fetch";
 import openApi from "../../../../protocol/gen/openapi.json" with { type: "json" };
 import {
+  checkAgentJob,
   checkAgentReport,
   checkHealthResult,
   checkHookTaken,
+  checkJobListResult,
+  checkJobTaken,
   checkMediaUploaded,
   checkProblemDetails,
   checkRunRequest,
@@ -15,9 +18,12 @@ import { problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
 /** No route that is served here reads a body: the table that explains what is wrong with one would be most of this part. */
 const notValid = (): string => "The body is not valid.";
 const SCHEMAS: { readonly [N in keyof HttpTypes]: StandardSchema<HttpTypes[N]> } = {
+  AgentJob: standardSchema(checkAgentJob, notValid),
   AgentReport: standardSchema(checkAgentReport, notValid),
   HealthResult: standardSchema(checkHealthResult, notValid),
   HookTaken: standardSchema(checkHookTaken, notValid),
+  JobListResult: standardSchema(checkJobListResult, notValid),
+  JobTaken: standardSchema(checkJobTaken, notValid),
   MediaUploaded: standardSchema(checkMediaUploaded, notValid),
   ProblemDetails: standardSchema(checkProblemDetails, notValid),
   RunRequest: standardSchema(checkRunRequest, notValid),

@@ -1,9 +1,9 @@
-/** `POST /run`: a task for an agent (rules RT1, RT2). Checks size, form and key of a caller who was admitted. */
+/** `POST /run`: a task for an agent (rules RT1, RT2). Checks size, form and key of a caller who was admitted; jobs come in the same form. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { RunRequest } from "../../../../protocol/gen/types.ts";
 import { checkRunRequest } from "../../../../protocol/gen/validators/checks.js";
 import { nestsDeeper } from "../../../../protocol/runtime/codec.ts";
-import type { HttpCaller, TaskPort } from "../../ports/http.ts";
+import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
 import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
@@ -15,6 +15,16 @@ const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
   if (request.method !== "POST") return problemResponse("protocol.unsupported", "Tasks are sent with a POST request.", 405);
+  const asked = await taskOf(request);
+  if (asked instanceof Response) return asked;
+  const done = await gateway().runTask(caller, asked);
+  return done.ok ? jsonResponse(done.value) : failureResponse(done.error);
+}
+export const jsonResponse = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json", ...SAFE_HEADERS } });
+
+/** The task of a request, or why it is refused. */
+export async function taskOf(request: Request): Promise<TaskRequest | Response> {
   const key = request.headers.get("Idempotency-Key") ?? undefined;
   if (key !== undefined && !KEY.test(key))
     return problemResponse("protocol.invalid_params", "Idempotency-Key: expected 1 to 255 visible ASCII characters.", 400);
@@ -28,12 +38,7 @@ export async function runResponse(request: Request, caller: HttpCaller, gateway:
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;
-  const done = await gateway().runTask(caller, {
-    task: { agent_name, instructions, ...(payload === undefined ? {} : { payload }) },
-    ...(key === undefined ? {} : { key }),
-  });
-  if (!done.ok) return failureResponse(done.error);
-  return new Response(JSON.stringify(done.value), { headers: { "Content-Type": "application/json", ...SAFE_HEADERS } });
+  return { task: { agent_name, instructions, ...(payload === undefined ? {} : { payload }) }, ...(key === undefined ? {} : { key }) };
 }
 function textOf(body: Uint8Array): string | undefined {
   try {

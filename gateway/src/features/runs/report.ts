@@ -9,9 +9,10 @@ export interface ReportFacts {
   readonly end: RunEnd;
   /** Codes of questions that wait for the owner. */
   readonly approvals: readonly string[];
-  /** The request had an Idempotency-Key, so that it can be sent again. */
-  readonly hasKey: boolean;
+  readonly afterWord: AfterWord;
 }
+/** How the end can be asked for when the owner has answered: with the same request and its key, as the job, or not at all. */
+export type AfterWord = "key" | "job" | "none";
 const MAX_CALLS = 1_000;
 const NO_END = "The end of the run is not known: its conversation was removed.";
 
@@ -30,14 +31,14 @@ function statusOf(end: RunEnd): ReportStatus {
       return "awaiting_approval";
   }
 }
-export function reportOf({ taskId, agentId, story, end, approvals, hasKey }: ReportFacts): AgentReport {
+export function reportOf({ taskId, agentId, story, end, approvals, afterWord }: ReportFacts): AgentReport {
   const { sessionKey, runId, usage, steps } = story;
   const status = statusOf(end);
   const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
   const why = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
   return {
     status,
-    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, hasKey, sessionKey) : why,
+    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, afterWord, taskId, sessionKey) : why,
     tool_calls: calls.map(({ tool, callId, outcome, exitCode, signal, durationMs }) => ({
       tool,
       call_id: callId,
@@ -60,10 +61,17 @@ export function reportOf({ taskId, agentId, story, end, approvals, hasKey }: Rep
     },
   };
 }
-function waitText(approvals: readonly string[], hasKey: boolean, sessionKey: string): string {
+function waitText(approvals: readonly string[], afterWord: AfterWord, taskId: string, sessionKey: string): string {
   const allow = approvals.map((code) => `gsv approval allow ${code}`).join(", ");
-  const then = hasKey
-    ? "Send the same request with its Idempotency-Key again for the end."
-    : `The request had no Idempotency-Key, so that a report of the end cannot be asked for; the conversation ${sessionKey} has it.`;
-  return `The task waits for the owner's word: ${allow}. ${then}`;
+  return `The task waits for the owner's word: ${allow}. ${endText(afterWord, taskId, sessionKey)}`;
+}
+function endText(afterWord: AfterWord, taskId: string, sessionKey: string): string {
+  switch (afterWord) {
+    case "key":
+      return "Send the same request with its Idempotency-Key again for the end.";
+    case "job":
+      return `The job goes on then: gsv job watch ${taskId}.`;
+    case "none":
+      return `The request had no Idempotency-Key, so that a report of the end cannot be asked for; the conversation ${sessionKey} has it.`;
+  }
 }

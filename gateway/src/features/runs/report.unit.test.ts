@@ -11,7 +11,7 @@ test("[RT2] a call whose command failed is `ok`, because it ran, and has the com
     taskId: "t",
     agentId: "main",
     approvals: [],
-    hasKey: false,
+    afterWord: "none",
     end: { state: "final", text: "Done." },
     story: {
       sessionKey: asSessionKey("agent:main:task:t"),

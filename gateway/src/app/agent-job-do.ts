@@ -1,0 +1,60 @@
+/**
+ * The Durable Object of one job: a shell around the driver, which is loaded with the first call. Its name is the job's id. The constructor
+ * reads nothing.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { AgentJob as ShownJob } from "../../../protocol/gen/types.ts";
+import type { JobObject } from "../features/jobs/job-object.ts";
+import { systemClock } from "../platform/clock.ts";
+import type { Env } from "../platform/env.ts";
+import { gatewayStub } from "../platform/stubs.ts";
+import type { JobPort, NewJob } from "../ports/jobs.ts";
+import { askingLog } from "./asking-log.ts";
+
+export class AgentJob extends DurableObject<Env> implements JobPort {
+  #loaded: Promise<JobObject> | undefined;
+
+  #job(): Promise<JobObject> {
+    this.#loaded ??= import("../features/jobs/jobs.lazy.ts").then(({ JobObject }) => this.#driver(JobObject));
+    // A part that could not be loaded is tried again with the next call.
+    this.#loaded.catch(() => {
+      this.#loaded = undefined;
+    });
+    return this.#loaded;
+  }
+  #driver(Driver: typeof JobObject): JobObject {
+    const { ctx, env } = this;
+    const log = askingLog("job", env, ctx);
+    return new Driver({
+      storage: ctx.storage.kv,
+      host: gatewayStub(env),
+      index: () => env.JOBS_INDEX,
+      now: systemClock.now,
+      setAlarm: (at) => {
+        // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
+        ctx.storage.setAlarm(at).catch((error: unknown) => log.error("job.alarm_not_set", { error }));
+      },
+      erase: async () => {
+        await ctx.storage.deleteAlarm();
+        await ctx.storage.deleteAll();
+      },
+      log,
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    await (await this.#job()).alarm();
+  }
+  async accept(job: NewJob): Promise<void> {
+    return (await this.#job()).accept(job);
+  }
+  async wake(): Promise<boolean> {
+    return (await this.#job()).wake();
+  }
+  async get(): Promise<ShownJob | null> {
+    return (await this.#job()).get();
+  }
+  async cancel(): Promise<ShownJob | null> {
+    return (await this.#job()).cancel();
+  }
+}

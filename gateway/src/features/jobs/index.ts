@@ -1,0 +1,67 @@
+/** Jobs: tasks of other programs that wait for their turn (gateway/spec/jobs.md). */
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { Admitted } from "../../ports/http.ts";
+import type { JobHostPort, JobsHttpPort } from "../../ports/jobs.ts";
+import type { Result } from "../../ports/result.ts";
+import type { IntakePorts, JobIntake } from "./intake.ts";
+import { JOB_MIGRATIONS } from "./migrations.ts";
+import { type JobQueue, nextTurn, type QueuePorts } from "./queue.ts";
+import { QueueStore } from "./queue-store.ts";
+
+export type JobsPorts = Omit<QueuePorts & IntakePorts, "queue" | "turns"> & Pick<KernelPorts, "database">;
+
+/** Without details, which RPC would lose the type of. */
+function admitted<T>(done: Result<T>): Admitted<T> {
+  if (done.ok) return done;
+  const { reason, message, hint } = done.error;
+  return { ok: false, error: { reason, message, ...(hint === undefined ? {} : { hint }) } };
+}
+
+export const jobsFeature: FeatureDefinition<JobsPorts, { readonly jobsHttp: JobsHttpPort; readonly jobsRpc: JobHostPort }> = {
+  name: "jobs",
+  migrations: JOB_MIGRATIONS,
+  create(ports) {
+    const queue = new QueueStore(ports.database);
+    let loaded: Promise<{ readonly intake: JobIntake; readonly turns: JobQueue }> | undefined;
+    const load = () => {
+      loaded ??= import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
+        const turns = new JobQueue({ ...ports, queue });
+        return { turns, intake: new JobIntake({ ...ports, queue, turns }) };
+      });
+      // A part that could not be loaded is tried again with the next call.
+      loaded.catch(() => {
+        loaded = undefined;
+      });
+      return loaded;
+    };
+    return {
+      offers: {
+        jobsHttp: {
+          submitJob: async (caller, request) => admitted(await (await load()).intake.submitOver(caller, request)),
+          listJobs: async (params) => admitted(await (await load()).intake.list(params)),
+          getJob: async (id) => admitted(await (await load()).intake.get(id)),
+          cancelJob: async (id) => admitted(await (await load()).intake.cancel(id)),
+        },
+        jobsRpc: {
+          claimJob: async (turn) => (await load()).turns.claim(turn),
+          placeJob: async (id, place) => (await load()).turns.place(id, place),
+          beginJob: (task, request) => ports.taskRuns.begin(task, request),
+          lookAtJob: async (task, seen) => {
+            (await load()).turns.seen(task.id);
+            return ports.taskRuns.look(task, seen);
+          },
+          stopJob: (task) => ports.taskRuns.stop(task),
+        },
+      },
+      methods: {
+        "job.submit": async ({ connection }, { task, key }) =>
+          (await load()).intake.submit(connection.principal.tokenId, { task, ...(key === undefined ? {} : { key }) }),
+        "job.list": async (_caller, params) => (await load()).intake.list(params),
+        "job.get": async (_caller, { job_id }) => (await load()).intake.get(job_id),
+        "job.cancel": async (_caller, { job_id }) => (await load()).intake.cancel(job_id),
+      },
+      alarms: [{ name: "jobs", next: () => nextTurn({ ...ports, queue }), run: async () => (await load()).turns.sweep() }],
+    };
+  },
+};

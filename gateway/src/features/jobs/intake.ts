@@ -1,0 +1,98 @@
+/** Takes jobs and answers about them (rules JB1, JB2, JB3, JB7, JB8), for HTTP and for the gateway's methods alike. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { AgentJob, JobListParams, JobListResult, JobTaken, RunRequest } from "../../../../protocol/gen/types.ts";
+import type { Admission } from "../../kernel/admission.ts";
+import { scopesOf } from "../../kernel/authorise.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { HttpCaller, TaskRequest } from "../../ports/http.ts";
+import type { IndexSpace, JobPort, JobTurn } from "../../ports/jobs.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { TaskRunsPort } from "../../ports/tasks.ts";
+import { listJobs } from "./job-index.ts";
+import { type JobQueue, STORE_MS } from "./queue.ts";
+import type { QueueStore } from "./queue-store.ts";
+
+export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
+  readonly admission: Pick<Admission, "grant">;
+  readonly queue: QueueStore;
+  readonly turns: JobQueue;
+  readonly job: (id: string) => JobPort;
+  readonly jobsIndex: () => IndexSpace;
+}
+const NAME_CHARS = 26;
+/** There is one so far. */
+const TENANT_ID = "main";
+
+export class JobIntake {
+  readonly #ports: IntakePorts;
+
+  constructor(ports: IntakePorts) {
+    this.#ports = ports;
+  }
+
+  async submitOver(caller: HttpCaller, request: TaskRequest): Promise<Result<JobTaken>> {
+    const granted = await this.#ports.admission.grant(caller);
+    if (!granted.ok) return granted;
+    const { kind, tokenId } = granted.value;
+    if (!scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }).includes("chat"))
+      return fail("auth.forbidden", "This needs a client or admin token.");
+    return this.submit(tokenId, request);
+  }
+
+  async submit(tokenId: string, { task, key }: TaskRequest): Promise<Result<JobTaken>> {
+    const { taskRuns, ids, now, queue, turns, arm, job } = this.#ports;
+    const request: RunRequest = {
+      agent_name: task.agent_name,
+      instructions: task.instructions,
+      ...(task.payload === undefined ? {} : { payload: task.payload }),
+    };
+    const checked = await taskRuns.check(request);
+    if (!checked.ok) return checked;
+    // Of the token too: no one meets another's job by its key.
+    const keySha256 = key === undefined ? undefined : await ids.sha256(JSON.stringify([tokenId, key]));
+    // No wait between here and the row, so that two equal requests make one job.
+    const createdAt = now();
+    queue.dropKeys(createdAt - LIMITS.jobKeyMs);
+    const known = keySha256 === undefined ? undefined : queue.byKey(keySha256, createdAt - LIMITS.jobKeyMs);
+    if (known !== undefined && known.bodySha256 !== checked.value.bodySha256) return fail("task.key_reused");
+    if (known === undefined && queue.waiting() >= LIMITS.jobsWaiting)
+      return fail("limit.jobs", `${LIMITS.jobsWaiting} jobs wait, which is the limit.`);
+    const turn: JobTurn = known ?? { ...checked.value, id: ids.name(NAME_CHARS), tenantId: TENANT_ID, createdAt };
+    if (known === undefined) {
+      queue.take(turn, keySha256, createdAt + STORE_MS);
+      arm();
+    }
+    const { id, tenantId, agentId, bodySha256 } = turn;
+    if (known === undefined || known.state === "storing") {
+      await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt: turn.createdAt, request });
+      turns.stored(id);
+      return succeed({ job_id: id, status: "queued" });
+    }
+    const shown = await job(id).get();
+    return shown === null ? fail("job.not_found") : succeed({ job_id: id, status: shown.status });
+  }
+
+  async list(params: JobListParams): Promise<Result<JobListResult>> {
+    try {
+      return succeed(await listJobs(this.#ports.jobsIndex(), params));
+    } catch (error) {
+      if (params.cursor !== undefined) return fail("protocol.invalid_params", "`cursor` is not one of a page of jobs.");
+      this.#ports.log.error("jobs_not_listed", { error });
+      return fail("storage.failed", "The index of jobs could not be read.");
+    }
+  }
+  get(id: string): Promise<Result<AgentJob>> {
+    return this.#asked(id, (job) => job.get());
+  }
+  cancel(id: string): Promise<Result<AgentJob>> {
+    return this.#asked(id, (job) => job.cancel());
+  }
+  /** Asks no object of a job that does not exist, which would make one. */
+  async #asked(id: string, ask: (job: JobPort) => Promise<AgentJob | null>): Promise<Result<AgentJob>> {
+    const { queue, job } = this.#ports;
+    if (queue.find(id) === undefined) return fail("job.not_found");
+    const shown = await ask(job(id));
+    return shown === null ? fail("job.not_found") : succeed(shown);
+  }
+}

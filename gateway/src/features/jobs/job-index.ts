@@ -1,0 +1,81 @@
+/** The index of jobs in a KV namespace (rules JB9, JB10): one key for each job, with a summary as its metadata. Its values are empty. */
+import { checkJobSummary } from "../../../../protocol/gen/validators/checks.js";
+import type { JobListParams, JobListResult, JobSummary } from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import type { IndexSpace, NewJob } from "../../ports/jobs.ts";
+import type { JobState } from "./machine.ts";
+
+const PREFIX = "job/";
+/** Keys are in the order of their bytes, so the newest job must have the smallest number. */
+const LAST_TIME = 9_999_999_999_999;
+const TIME_DIGITS = 13;
+/** Metadata has at most 1,024 bytes. */
+const INSTRUCTIONS_BYTES = 300;
+const LIMIT = 50;
+/** Keys that one call of the namespace lists, at most. */
+const KEYS = 1_000;
+/** Calls of the namespace for one page: with a rare status, the page may be short. */
+const CALLS = 20;
+
+export const indexKey = ({ id, createdAt }: Pick<NewJob, "id" | "createdAt">): string =>
+  `${PREFIX}${String(LAST_TIME - createdAt).padStart(TIME_DIGITS, "0")}/${id}`;
+
+export function summaryOf(
+  { id, agentId, createdAt, request }: NewJob,
+  { status, startedAt, endedAt }: JobState,
+  costUsd: number | undefined,
+): JobSummary {
+  return {
+    job_id: id,
+    status,
+    agent_name: request.agent_name,
+    agent_id: agentId,
+    created_at: createdAt,
+    ...(startedAt === undefined ? {} : { started_at: startedAt }),
+    ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+    instructions: beginning(request.instructions),
+    ...(endedAt === undefined || costUsd === undefined ? {} : { cost_usd: costUsd }),
+  };
+}
+/** One line. No character of it needs an escape of many bytes in JSON. */
+function beginning(text: string): string {
+  const line = text
+    .slice(0, 4 * INSTRUCTIONS_BYTES)
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim();
+  if (jsonBytes(line) <= INSTRUCTIONS_BYTES) return line;
+  let kept = "";
+  let bytes = 0;
+  for (const character of line) {
+    bytes += jsonBytes(character);
+    if (bytes > INSTRUCTIONS_BYTES - 3) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+const jsonBytes = (text: string): number => utf8Bytes(JSON.stringify(text)) - 2;
+
+/** A page. Keys that are not of a job are left out. */
+export async function listJobs(space: IndexSpace, { status, agent, limit = LIMIT, cursor }: JobListParams): Promise<JobListResult> {
+  const jobs: JobSummary[] = [];
+  const isFiltered = status !== undefined || agent !== undefined;
+  let at = cursor;
+  for (let call = 0; call < CALLS; call++) {
+    const page = await space.list({
+      prefix: PREFIX,
+      limit: Math.min(KEYS, limit - jobs.length),
+      ...(at === undefined ? {} : { cursor: at }),
+    });
+    for (const { metadata } of page.keys) {
+      if (!checkJobSummary(metadata)) continue;
+      const isWanted =
+        (status === undefined || metadata.status === status) &&
+        (agent === undefined || metadata.agent_name === agent || metadata.agent_id === agent);
+      if (isWanted) jobs.push(metadata);
+    }
+    if (page.list_complete || page.cursor === undefined) return { jobs };
+    at = page.cursor;
+    if (jobs.length >= limit || !isFiltered) break;
+  }
+  return { jobs, ...(at === undefined ? {} : { cursor: at }) };
+}

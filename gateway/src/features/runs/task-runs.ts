@@ -1,0 +1,164 @@
+/**
+ * Runs tasks: the one way, for `POST /run` and for jobs. A task is a message to a conversation of its own, so that it goes on when the
+ * caller, this object or the machine goes away: the same id finds it again.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { AgentReport, RunRequest } from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import { unknownAgent } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { buildKey } from "../../kernel/routing/session-keys.ts";
+import type { Sink } from "../../kernel/subscriptions.ts";
+import type { AgentNamesPort } from "../../ports/agents.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { RunEnd } from "../../ports/session.ts";
+import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
+import type { CheckedTask, NamedTask, TaskStand } from "../../ports/tasks.ts";
+import { overrideIn, taskText } from "../../prompt/task.ts";
+import { type AfterWord, reportOf } from "./report.ts";
+import type { TaskStore } from "./task-store.ts";
+
+export interface TaskRunPorts
+  extends SessionsPort,
+    ApprovalsPort,
+    AgentNamesPort,
+    Pick<KernelPorts, "arm" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
+  readonly store: TaskStore;
+}
+type Task = Pick<NamedTask, "id" | "agentId">;
+interface Stood {
+  readonly end: RunEnd;
+  readonly approvals: readonly string[];
+}
+/** A run that sends no news is looked at this often. */
+const LOOK_MS = 15_000;
+/** A job's call waits for so many of them: it must not take as long as a run may. */
+const JOB_LOOKS = 2;
+const STANDS: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
+const runIdOf = ({ id }: Task): string => `task-${id}`;
+
+export class TaskRuns {
+  readonly #ports: TaskRunPorts;
+
+  constructor(ports: TaskRunPorts) {
+    this.#ports = ports;
+  }
+
+  async check({ agent_name, instructions, payload }: RunRequest): Promise<Result<CheckedTask>> {
+    const { agentNames, config, ids } = this.#ports;
+    const agentId = agentNames.byName(agent_name);
+    if (agentId === undefined) return unknownAgent(config, agent_name);
+    const higher = overrideIn(payload);
+    if (higher !== undefined)
+      return fail("context.override", `\`${higher}\` is a key of a higher layer of the prompt, so nothing was run.`);
+    // Before it is stored: the fences and their escapes make it longer than the request was.
+    const bytes = utf8Bytes(taskText(instructions, payload));
+    if (bytes > LIMITS.messageBytes)
+      return fail("protocol.too_large", `As a message the task has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted.`);
+    const task = { agent_name, instructions, ...(payload === undefined ? {} : { payload }) };
+    return succeed({ agentId, bodySha256: await ids.sha256(JSON.stringify(task)) });
+  }
+
+  /** Stores the task. Waits for nothing, so that a caller can look for the task in the same turn. */
+  store({ id, agentId, bodySha256 }: NamedTask): Result<NamedSession> {
+    const { store, now, arm } = this.#ports;
+    const session = this.#sessionOf({ id, agentId });
+    if (!session.ok) return session;
+    store.add({ id, agentId, sessionKey: session.value.key, bodySha256, createdAt: now() });
+    arm();
+    return session;
+  }
+
+  async begin(task: NamedTask, { instructions, payload }: RunRequest): Promise<Result<string>> {
+    const { sessions, ask, contextVersion, now } = this.#ports;
+    const session = this.store(task);
+    if (!session.ok) return session;
+    const identity = sessions.takeUp(session.value, now(), true);
+    const runId = runIdOf(task);
+    const sent = await ask(session.value.key, (object) =>
+      object.send({
+        identity,
+        messageId: runId,
+        runId,
+        text: taskText(instructions, payload),
+        verbatim: true,
+        origin: { kind: "task", taskId: task.id },
+        // The data of a task may be of anyone: a customer's letter, a page.
+        ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } as const }),
+        contextVersion: contextVersion(),
+      }),
+    );
+    return sent.ok ? succeed(session.value.key) : sent;
+  }
+
+  /** The report when the run has ended, or waits for the owner. */
+  async report(task: Task, afterWord: AfterWord): Promise<Result<AgentReport>> {
+    const session = this.#sessionOf(task);
+    if (!session.ok) return session;
+    return this.#reported(task, session.value.key, await this.#stood(task, session.value.key, [], Number.POSITIVE_INFINITY), afterWord);
+  }
+
+  async look(task: Task, seen: readonly string[]): Promise<Result<TaskStand>> {
+    const session = this.#sessionOf(task);
+    if (!session.ok) return session;
+    const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS);
+    if (isRunning(stood.end) && stood.approvals.length === 0) return succeed({ state: "running" });
+    const report = await this.#reported(task, session.value.key, stood, "job");
+    if (!report.ok) return report;
+    return succeed(
+      isRunning(stood.end)
+        ? { state: "awaiting", report: report.value, approvals: stood.approvals }
+        : { state: "ended", report: report.value },
+    );
+  }
+
+  async stop(task: Task): Promise<Result<void>> {
+    const session = this.#sessionOf(task);
+    if (!session.ok) return session;
+    const stopped = await this.#ports.ask(session.value.key, (object) => object.abort(runIdOf(task)));
+    return stopped.ok ? succeed(undefined) : stopped;
+  }
+
+  #sessionOf({ id, agentId }: Task): Result<NamedSession> {
+    const built = buildKey({ form: "task", agentId, taskId: id }, this.#ports.config.mainKey());
+    return built.ok ? succeed({ key: built.key, address: built.address }) : fail("internal");
+  }
+
+  async #reported(task: Task, sessionKey: string, { end, approvals }: Stood, afterWord: AfterWord): Promise<Result<AgentReport>> {
+    const story = await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) }));
+    return story.ok ? succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, afterWord })) : story;
+  }
+
+  /** Waits until the run has ended or asks the owner what is not `seen` yet, for at most `looks` times. */
+  async #stood(task: Task, sessionKey: string, seen: readonly string[], looks: number): Promise<Stood> {
+    const { ask, subscriptions, approvals } = this.#ports;
+    const runId = runIdOf(task);
+    let news = Promise.withResolvers<void>();
+    const sink: Sink = {
+      deliver: (_key, events) => {
+        const isNews = events.some(({ event, payload }) => {
+          const chat = payload as { readonly runId?: string; readonly state?: string };
+          return event === "chat" && chat.runId === runId && STANDS.has(chat.state ?? "");
+        });
+        if (isNews) news.resolve();
+      },
+    };
+    subscriptions.add(sessionKey, sink);
+    try {
+      for (let look = 0; ; look++) {
+        const end = await ask(sessionKey, (session) => session.runEnd(runId));
+        const waiting = approvals.waiting(sessionKey).flatMap((entry) => (entry.runId === runId ? [entry.code] : []));
+        const isNew = waiting.length !== seen.length || waiting.some((code) => !seen.includes(code));
+        if (!isRunning(end) || isNew || look >= looks) return { end, approvals: waiting };
+        await within(afterTimeout, LOOK_MS, news.promise, () => undefined);
+        news = Promise.withResolvers<void>();
+      }
+    } finally {
+      subscriptions.remove(sessionKey, sink);
+    }
+  }
+}
+const isRunning = ({ state }: RunEnd): boolean => state === "running" || state === "queued";

@@ -1,0 +1,32 @@
+/** Runs of tasks of other programs, for those that give them a turn: `POST /run` at once, jobs in their order. */
+import type { AgentReport, RunRequest } from "../../../protocol/gen/types.ts";
+import type { Result } from "./result.ts";
+
+/** A task that may be run. */
+export interface CheckedTask {
+  readonly agentId: string;
+  /** Of the request. */
+  readonly bodySha256: string;
+}
+/** A task that has an id. Its conversation, run and message are named after it, so that each call about it can be made again. */
+export interface NamedTask extends CheckedTask {
+  readonly id: string;
+}
+/** `report`: it has ended, or waits for the owner's word. */
+export type TaskStand =
+  | { readonly state: "running" }
+  | { readonly state: "ended"; readonly report: AgentReport }
+  | { readonly state: "awaiting"; readonly report: AgentReport; readonly approvals: readonly string[] };
+
+export interface TaskRunsPort {
+  readonly taskRuns: {
+    /** What is wrong with a task, before anything of it is stored. */
+    check(request: RunRequest): Promise<Result<CheckedTask>>;
+    /** Stores the task, then sends its message; returns the key of its conversation. Once per id, however often it is called. */
+    begin(task: NamedTask, request: RunRequest): Promise<Result<string>>;
+    /** How the task stands. Waits a while for its end, or for questions that wait for the owner and are not `seen` yet. */
+    look(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStand>>;
+    /** Ends the run. */
+    stop(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>>;
+  };
+}
