@@ -106,6 +106,40 @@ fn coming() -> Value {
 }
 
 #[test]
+fn hb4_status_has_a_line_for_a_heartbeat_that_stands_still_and_for_a_condition_that_fails() {
+    let beat = |more: Value| {
+        let mut state = json!({"enabled": true, "everyMs": 1_800_000, "runs": 0, "costUsd": 0, "skipped": {}});
+        state.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        state
+    };
+    let states = json!({
+        "calm": beat(json!({"lastSkip": "empty", "lastReason": "HEARTBEAT.md has no task."})),
+        "lost": beat(json!({"lastSkip": "wrong", "lastReason": "`unread: fax` names a channel that this gateway does not have."})),
+        "main": beat(json!({"problem": "`evry: 2h` in HEARTBEAT.md is not a condition."})),
+        "work": beat(json!({"failing": [{"condition": "exec: lap true", "count": 2, "since": 0, "why": "The machine lap is not connected."}]})),
+    });
+    let plays = |connection: &mut Connection| {
+        serve_empty(connection);
+        serve(connection, "approval.list", &json!({}), &json!({"approvals": []}));
+        serve(connection, "usage.get", &json!({"days": 1}), &usage());
+        serve(connection, "cron.upcoming", &json!({"days": 0}), &coming());
+        let quiet = json!({"notifications": [], "more": false, "waiting": 0, "places": []});
+        serve(connection, "notifications.list", &json!({"limit": 1}), &quiet);
+        let answer = json!({"agents": {}, "states": states});
+        serve(connection, "heartbeat.status", &json!({}), &answer);
+    };
+    let shown = played(&["status"], plays).ok().stdout;
+    for line in [
+        "! The heartbeat of main stands still: `evry: 2h` in HEARTBEAT.md is not a condition. Look: `gsv heartbeat status`",
+        "! The heartbeat of lost stands still: `unread: fax` names a channel",
+        "! A condition of the heartbeat of work fails: exec: lap true: The machine lap is not connected. Look:",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert!(!shown.contains("calm"), "{shown}");
+}
+
+#[test]
 fn sc15_status_shows_what_comes_next_and_what_failed() {
     let plays = |connection: &mut Connection| {
         serve_empty(connection);

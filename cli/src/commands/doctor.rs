@@ -16,6 +16,7 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
+use super::heartbeat;
 use super::local::Local;
 use super::node::start_command;
 use super::notifications;
@@ -75,6 +76,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     check_channels(report, account, &client).await;
     check_hooks(report, &client).await;
     notifications::check(report, &client).await;
+    heartbeat::check(report, &client).await;
     client.close().await;
 }
 

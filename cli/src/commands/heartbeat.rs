@@ -2,14 +2,19 @@
 
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{HeartbeatSet as Set, HeartbeatStatus as Status, HeartbeatTrigger as Trigger};
-use gsv_protocol::types::{HeartbeatHours, HeartbeatSetParams, HeartbeatState, HeartbeatTriggerParams};
+use gsv_protocol::types::{HeartbeatHours, HeartbeatSetParams, HeartbeatSkip, HeartbeatState, HeartbeatTriggerParams};
 
 use super::context::Context;
+use super::doctor_report::Report;
 use crate::args::{HeartbeatCommand, HeartbeatOn};
 use crate::clean::one_line;
+use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::units::{ago, dollars, duration, grouped, now_ms, time};
 
+/// The contract's limit: all wrong lines of HEARTBEAT.md are named.
+const PROBLEM_CHARS: usize = 2_048;
+const LOOK: &str = "Look: `gsv heartbeat status`.";
 const DEFAULT_EVERY: &str = "30m";
 
 pub async fn run(context: &Context, command: HeartbeatCommand) -> Outcome {
@@ -61,6 +66,50 @@ pub async fn run(context: &Context, command: HeartbeatCommand) -> Outcome {
             changed.await
         }
     }
+}
+
+/// For `gsv status`.
+pub async fn attention(client: &Client) -> Vec<String> {
+    let found = all_troubles(client).await;
+    found.into_iter().map(|found| format!("! {found} {LOOK}")).collect()
+}
+
+/// For `gsv doctor`.
+pub async fn check(report: &mut Report, client: &Client) {
+    for found in all_troubles(client).await {
+        report.warn("heartbeat", found, LOOK);
+    }
+}
+
+/// Heartbeats that look at nothing, and conditions that fail. Empty when the gateway is older.
+async fn all_troubles(client: &Client) -> Vec<String> {
+    let status = client.call::<Status>(NoParams {}).await;
+    let states = status.map(|result| result.states).unwrap_or_default();
+    states
+        .iter()
+        .flat_map(|(agent, state)| troubles(agent, state))
+        .collect()
+}
+
+fn troubles(agent: &str, state: &HeartbeatState) -> Vec<String> {
+    let agent = one_line(agent, 64);
+    // Whether a channel or a machine exists is known after a look.
+    let refused = || {
+        state
+            .last_reason
+            .as_ref()
+            .filter(|_| state.last_skip == Some(HeartbeatSkip::Wrong))
+    };
+    let problem = state.problem.as_ref().or_else(refused);
+    let stands = problem.map(|why| format!("The heartbeat of {agent} stands still: {}", one_line(why, 400)));
+    let failing = state.failing.iter().flatten().map(|failing| {
+        format!(
+            "A condition of the heartbeat of {agent} fails: {}: {}",
+            one_line(&failing.condition, 200),
+            one_line(&failing.why, 400)
+        )
+    });
+    stands.into_iter().chain(failing).collect()
 }
 
 async fn on(context: &Context, args: HeartbeatOn) -> Outcome {
@@ -149,7 +198,7 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
         }
     }
     if let Some(problem) = &state.problem {
-        lines.push(format!("! {}", one_line(problem, 400)));
+        lines.push(format!("! {}", one_line(problem, PROBLEM_CHARS)));
     }
     for failing in state.failing.iter().flatten() {
         let times = match failing.count {

@@ -15,6 +15,7 @@ use super::channel_account;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::cron_calendar;
+use super::heartbeat;
 use super::local::Local;
 use super::machine_view::machines;
 use super::node::start_command;
@@ -154,6 +155,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
         .map_or_else(|_| Vec::new(), |usage| usage.attention);
     let coming = cron_calendar::ask(&client).await;
     attention.extend(notifications::attention(&client).await);
+    attention.extend(heartbeat::attention(&client).await);
     let version = client.hello().map(|hello| hello.server.version);
     client.close().await;
     Ok(Remote {

@@ -109,6 +109,12 @@ describe("[HB9] [HB10] [HB11] conditions that pages and machines answer", () => 
   test("a wrong one stops the heartbeat and says why", () => {
     assert.match(problemOf("http_changed: http://10.0.0.1/"), /`http_changed: http:\/\/10\.0\.0\.1\/` in HEARTBEAT\.md is an address of/);
     for (const line of ["exec: laptop", "exec: -x true", "exec: a/b true"]) assert.match(problemOf(line), /names no machine and command/);
+    assert.equal(
+      problemOf("http_changed: https://ann:hunter2@example.org/a"),
+      "`http_changed: https://***@example.org/a` in HEARTBEAT.md has a user name or a password in it, which the gateway does not send.",
+    );
+    for (const line of ["http_change: https://ann:hunter2@example.org/a", "http_changed: ftp://ann:hunter2@example.org", "x: //a:hunter2@b"])
+      assert.doesNotMatch(problemOf(line), /hunter2/, line);
     assert.match(problemOf("exec:"), /is not a condition\..*`http_changed: .*`exec: laptop/);
     const six = Array.from({ length: 6 }, (_, at) =>
       at % 2 === 0 ? `exec: laptop test -e ${at}` : `http_changed: https://example.org/${at}`,

@@ -143,6 +143,21 @@ describe("[HB3] [HB4] what HEARTBEAT.md asks for", () => {
       assert.ok(read.kind === "wrong" && read.problem.includes(line.trim().slice(0, 5)), line);
     }
   });
+  test("all wrong lines are named, with their numbers, and those that are right are read", () => {
+    const read = readInstructions("---\nevery: often\nevery: 2h\n\n- exec: laptop\nred: whatsapp\n---\n- look");
+    assert.ok(read.kind === "wrong");
+    assert.match(
+      read.problem,
+      /^HEARTBEAT\.md has 3 wrong lines\. Line 2, `every: often`: it is not a condition\. Line 5, `- exec: laptop`: it names no machine and command.*\. Line 6, `red: whatsapp`: it is not a condition\. Conditions are such as `every: 2h`/,
+    );
+    assert.deepEqual(
+      read.conditions.map(({ text }) => text),
+      ["every: 2h"],
+    );
+    const many = readInstructions(`---\n${Array.from({ length: 30 }, (_, at) => `wrong ${at} ${"x".repeat(200)}`).join("\n")}\n---\n- look`);
+    assert.ok(many.kind === "wrong" && many.problem.length < 2_048, "it fits the contract");
+    assert.ok(many.problem.includes("and 22 more"));
+  });
   const run = (condition: string, times: readonly string[], states: readonly string[] = []): boolean[] => {
     let marks: Marks = {};
     return times.map((time, index) => {

@@ -23,7 +23,19 @@ export type Instructions =
   | { readonly kind: "empty" }
   /** Without conditions, each beat asks the model. */
   | { readonly kind: "tasks"; readonly conditions: readonly Condition[] }
-  | { readonly kind: "wrong"; readonly problem: string };
+  /** `lines`: those that are wrong. `conditions`: those that are right, which are not looked at until all are. */
+  | {
+      readonly kind: "wrong";
+      readonly problem: string;
+      readonly lines: readonly WrongLine[];
+      readonly conditions: readonly Condition[];
+    };
+/** `why` continues a sentence that begins with the line. */
+export interface WrongLine {
+  readonly number: number;
+  readonly text: string;
+  readonly why: string;
+}
 /** By the text of a condition: when it was true the last time, the state of its file or page, or the last message that was seen. */
 export type Marks = Readonly<Record<string, number | string>>;
 
@@ -31,6 +43,9 @@ const MAX_CONDITIONS = 20;
 /** Each of them is a request or a command at every beat. */
 const MAX_ASKED = 5;
 const MAX_CONDITION_CHARS = 1_000;
+/** Of a wrong line, and of wrong lines. */
+const SHOWN_CHARS = 100;
+const MAX_TOLD = 8;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 /** A line of three dashes without another one is also a rule of Markdown: then no key follows. */
@@ -40,33 +55,46 @@ const DAY_MS = 86_400_000;
 export function readInstructions(text: string): Instructions {
   const front = FRONT.exec(text);
   if (front === null && UNENDED.test(text))
-    return { kind: "wrong", problem: "The front matter of HEARTBEAT.md has no end: write a line `---` after its conditions." };
+    return wrong("The front matter of HEARTBEAT.md has no end: write a line `---` after its conditions.");
   const rest = front === null ? text : text.slice(front[0].length);
   if (!isMeaningful(rest)) return { kind: "empty" };
   const conditions: Condition[] = [];
-  for (const line of (front?.[1] ?? "").split(/\r?\n/)) {
+  const lines: WrongLine[] = [];
+  for (const [index, line] of (front?.[1] ?? "").split(/\r?\n/).entries()) {
     // In a command `#` may be a part of it.
     const said = (COMMAND_LINE.test(line) ? line : line.replace(/(?:^|\s)#.*$/, "")).trim();
     if (said === "" || said === "when:") continue;
     const condition = conditionOf(said.replace(/^-\s+/, ""));
-    if (condition === undefined)
-      return {
-        kind: "wrong",
-        problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md is not a condition. Conditions are such as ${EXAMPLES}.`,
-      };
-    if (typeof condition === "string") return { kind: "wrong", problem: `\`${said.slice(0, 100)}\` in HEARTBEAT.md ${condition}.` };
-    conditions.push(condition);
+    // The first line is the `---`.
+    if (condition === undefined || typeof condition === "string")
+      lines.push({ number: index + 2, text: withoutPassword(said).slice(0, SHOWN_CHARS), why: condition ?? NO_CONDITION });
+    else conditions.push(condition);
   }
+  if (lines.length > 0) return wrong(problemOf(lines), lines, conditions);
   const asked = conditions.filter(isAsked).length;
   if (asked > MAX_ASKED)
-    return {
-      kind: "wrong",
-      problem: `HEARTBEAT.md has ${asked} conditions with \`http_changed\` or \`exec\`; at most ${MAX_ASKED} are looked at.`,
-    };
+    return wrong(`HEARTBEAT.md has ${asked} conditions with \`http_changed\` or \`exec\`; at most ${MAX_ASKED} are looked at.`);
   if (conditions.length > MAX_CONDITIONS)
-    return { kind: "wrong", problem: `HEARTBEAT.md has ${conditions.length} conditions; at most ${MAX_CONDITIONS} are read.` };
+    return wrong(`HEARTBEAT.md has ${conditions.length} conditions; at most ${MAX_CONDITIONS} are read.`);
   return { kind: "tasks", conditions };
 }
+export const wrong = (problem: string, lines: readonly WrongLine[] = [], conditions: readonly Condition[] = []): Instructions => ({
+  kind: "wrong",
+  problem,
+  lines,
+  conditions,
+});
+const NO_CONDITION = "is not a condition";
+function problemOf(lines: readonly WrongLine[]): string {
+  const [first] = lines;
+  const examples = lines.some(({ why }) => why === NO_CONDITION) ? ` Conditions are such as ${EXAMPLES}.` : "";
+  if (first !== undefined && lines.length === 1) return `\`${first.text}\` in HEARTBEAT.md ${first.why}.${examples}`;
+  const told = lines.slice(0, MAX_TOLD).map(({ number, text, why }) => `Line ${number}, \`${text}\`: it ${why}.`);
+  const more = lines.length > MAX_TOLD ? ` and ${lines.length - MAX_TOLD} more.` : "";
+  return `HEARTBEAT.md has ${lines.length} wrong lines. ${told.join(" ")}${more}${examples}`;
+}
+/** The text is shown, sent to the owner and kept in the log of the heartbeat. */
+const withoutPassword = (text: string): string => text.replace(/\/\/[^/\s@]*@/g, "//***@");
 const COMMAND_LINE = /^\s*(?:-\s+)?exec:/;
 const EXAMPLES =
   "`every: 2h`, `every: 1d at 09:00`, `file_changed: notes/inbox.md`, `unread: whatsapp`, `http_changed: https://example.org/news` and `exec: laptop test -e /tmp/ready`";

@@ -10,7 +10,7 @@ import type { SpendPort } from "../../ports/spend.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
 import { isWithin } from "../../schedule/beat.ts";
 import { type Answers, failingAfter, failingSentence, toldOf } from "../../schedule/failing.ts";
-import { type Asked, check, type Condition, type Instructions, isAsked, readInstructions, unreadSince } from "../../schedule/precheck.ts";
+import { type Asked, check, type Condition, type Instructions, isAsked, readInstructions, unreadSince, wrong } from "../../schedule/precheck.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
@@ -107,7 +107,7 @@ export async function readFile(
   const object = path.ok ? await bucket.get(fileKey(agentId, path.value)) : null;
   if (object === null) return { instructions: { kind: "empty" } };
   if (object.size > MAX_BYTES)
-    return { instructions: { kind: "wrong", problem: `HEARTBEAT.md has ${object.size} bytes; at most ${MAX_BYTES} are read.` } };
+    return { instructions: wrong(`HEARTBEAT.md has ${object.size} bytes; at most ${MAX_BYTES} are read.`) };
   const taint = taintOf(object);
   return { instructions: readInstructions(await object.text()), ...(isForeign(taint) ? { taint } : {}) };
 }
