@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
+use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options, Target};
 use gsv_protocol::types::ConnectResult;
-use gsv_protocol::{HIDDEN, Method};
+use gsv_protocol::{HIDDEN, Method, errors};
 
 use crate::args::Global;
 use crate::config::{self, Config, Key};
@@ -116,8 +116,26 @@ fn no_token() -> Failure {
     )
 }
 
+/// Whether an address is one of this machine, where `gsv up` can help.
+pub fn is_here(url: &str) -> bool {
+    Target::parse(url).is_ok_and(|target| target.is_loopback())
+}
+
+fn unreachable(url: &str, cause: &str) -> Failure {
+    let next = if is_here(url) {
+        "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`."
+    } else {
+        "Is it running there? Check the address: `gsv local-config get url`."
+    };
+    Failure {
+        reason: Some(errors::LINK_UNREACHABLE.reason.to_owned()),
+        ..Failure::later(format!("The gateway at {url} cannot be reached: {cause}."), next)
+    }
+}
+
 pub fn link_failure(error: &LinkError) -> Failure {
     match error {
+        LinkError::Unreachable { url, cause } => unreachable(url, cause),
         LinkError::Remote(shape) | LinkError::Refused { error: shape } => Failure::from_wire(shape),
         // These sentences end with what to do.
         _ => Failure {
@@ -163,10 +181,28 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
-        } => Some(Failure::later(
-            format!("The gateway at {url} cannot be reached: {reason}."),
-            "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`.",
-        )),
+        } => Some(unreachable(url, reason)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p10_gsv_up_is_named_where_it_helps() {
+        for (url, here) in [
+            ("ws://127.0.0.1:8787/ws", true),
+            ("ws://localhost:1/ws", true),
+            ("https://gsv.example.org", false),
+        ] {
+            let failure = unreachable(url, "refused");
+            assert_eq!(failure.next.contains("`gsv up`"), here, "{url}");
+            assert!(
+                failure.message.contains(url) && failure.message.contains("refused"),
+                "{url}"
+            );
+        }
     }
 }

@@ -357,6 +357,19 @@ fn f43_leaving_during_an_answer_says_what_goes_on_and_what_was_not_sent() {
 }
 
 #[test]
+fn p10_a_chat_whose_gateway_stops_says_how_to_start_it() {
+    let (gateway, _home, mut terminal, connection) = at_the_prompt();
+    drop((connection, gateway));
+    let shown = terminal.shows("reconnecting…");
+    assert!(
+        shown.contains("if the gateway is stopped, start it in another terminal: `gsv up`"),
+        "{shown:?}"
+    );
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
 fn f43_a_chat_that_is_ended_from_outside_says_what_was_not_sent() {
     let (_gateway, _home, mut terminal, mut connection) = at_the_prompt();
     terminal.types("slow\r");

@@ -18,7 +18,7 @@ use super::running::{Running, fresh, next, resolved, waiting};
 use super::seen::Seen;
 use super::turn::{Ids, Input, Request, Turn};
 use super::view::View;
-use crate::client::{Account, link_failure, never_connected};
+use crate::client::{Account, is_here, link_failure, never_connected};
 use crate::commands::messages::{by_itself, question_before};
 use crate::commands::stop::knows_stop;
 use crate::exit::Outcome;
@@ -40,18 +40,20 @@ impl Conversation {
     /// Connects. Fails at once when the gateway cannot be reached.
     pub async fn open(account: &Account, session: String) -> Outcome<Self> {
         let (link, mut events) = account.connect_lasting().await?;
+        let here = is_here(&account.url);
         loop {
             let event = events.recv().await;
             if let Some(failure) = event.as_ref().and_then(|event| never_connected(&account.url, event)) {
                 return Err(failure);
             }
-            match News::read(event) {
+            match News::read(event, here) {
                 Some(News::Connected) => break,
                 Some(News::Ended(failure)) => return Err(failure),
                 _ => {}
             }
         }
-        let followed = Followed::new(session);
+        let mut followed = Followed::new(session);
+        followed.here = here;
         Ok(Self { link, events, followed })
     }
 
@@ -186,7 +188,7 @@ impl Conversation {
     pub fn catch_up(&mut self) -> Vec<News> {
         let mut all = Vec::new();
         while let Ok(event) = self.events.try_recv() {
-            all.extend(News::read(Some(event)).filter(|news| self.followed.is_new(news)));
+            all.extend(News::read(Some(event), self.followed.here).filter(|news| self.followed.is_new(news)));
         }
         all
     }
@@ -194,7 +196,7 @@ impl Conversation {
     /// Waits for the next news. Fails when the link has ended.
     pub async fn next_news(&mut self) -> Outcome<News> {
         loop {
-            let news = next(&mut self.events).await;
+            let news = next(&mut self.events, self.followed.here).await;
             let is_new = self.followed.is_new(&news);
             match news {
                 News::Ended(failure) => return Err(failure),

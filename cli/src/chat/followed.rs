@@ -28,9 +28,13 @@ pub enum News {
 impl News {
     /// `None` for everything that a conversation does not use, also for events of a newer gateway. The link hands out no
     /// event after its last one: that is its end.
-    pub fn read(event: Option<LinkEvent>) -> Option<Self> {
+    /// `here`: the gateway is one of this machine.
+    pub fn read(event: Option<LinkEvent>, here: bool) -> Option<Self> {
         match event {
             Some(LinkEvent::Connected(_)) => Some(Self::Connected),
+            Some(LinkEvent::Disconnected { reason, .. }) if here => Some(Self::Lost(format!(
+                "{reason}; if the gateway is stopped, start it in another terminal: `gsv up`"
+            ))),
             Some(LinkEvent::Disconnected { reason, .. }) => Some(Self::Lost(reason)),
             Some(LinkEvent::Fatal(error)) => Some(Self::Ended(link_failure(&error))),
             Some(LinkEvent::Event { event, .. }) => Self::event(event),
@@ -78,6 +82,8 @@ pub struct Followed {
     pub connected: bool,
     /// The link has ended: no other message can be sent.
     pub ended: bool,
+    /// The gateway is one of this machine.
+    pub here: bool,
     /// The answer of the last command, until the event that repeats it has come.
     pub confirmed: Option<String>,
     /// The last session events that were seen. The gateway sends each at least once, and several may share one position.
@@ -101,6 +107,7 @@ impl Followed {
             last_seq: None,
             connected: true,
             ended: false,
+            here: false,
             confirmed: None,
             seen: VecDeque::new(),
         }
@@ -227,6 +234,6 @@ mod tests {
         let mut followed = Followed::new("main".to_owned());
         assert!(followed.is_new(&News::Lost("x".to_owned())) && !followed.connected && !followed.ended);
         assert!(followed.is_new(&News::Connected) && followed.connected);
-        assert!(followed.is_new(&News::read(None).unwrap()) && followed.ended);
+        assert!(followed.is_new(&News::read(None, false).unwrap()) && followed.ended);
     }
 }

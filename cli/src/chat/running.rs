@@ -85,6 +85,7 @@ impl<'a> Running<'a> {
                 Input::Resolved(code, decision, resolved(&link, params).await)
             }));
         }
+        let here = self.turn.is_here();
         tokio::select! {
             // Answers come first: they tell how to read the events (which run is ours, what was missed).
             biased;
@@ -95,7 +96,7 @@ impl<'a> Running<'a> {
             input = answered(&mut self.look) => input,
             input = answered(&mut self.resolve) => input,
             () = sleep_until(self.began + self.turn.wake_at()) => Input::Wake,
-            news = next(self.events) => Input::News(news),
+            news = next(self.events, here) => Input::News(news),
         }
     }
 
@@ -226,9 +227,10 @@ pub async fn resolved(link: &Link, params: ApprovalResolveParams) -> Result<Appr
     link.call::<ApprovalResolve>(params).await
 }
 
-pub async fn next(events: &mut Events) -> News {
+/// `here`: the gateway is one of this machine.
+pub async fn next(events: &mut Events, here: bool) -> News {
     loop {
-        if let Some(news) = News::read(events.recv().await) {
+        if let Some(news) = News::read(events.recv().await, here) {
             return news;
         }
     }

@@ -69,6 +69,10 @@ enum Goes {
 }
 
 impl<'a> Turn<'a> {
+    pub const fn is_here(&self) -> bool {
+        self.followed.here
+    }
+
     /// The first effects send the message.
     pub fn start(followed: &'a mut Followed, request: Request, ids: Ids) -> (Self, Vec<Effect>) {
         let params = ChatSendParams {

@@ -335,7 +335,7 @@ fn notes_of_this_session_are_shown_and_of_others_not() {
 #[test]
 fn the_end_of_the_link_ends_the_turn() {
     let mut followed = followed();
-    let end = start(&mut followed, None).plays(Input::News(News::read(None).unwrap()), 0);
+    let end = start(&mut followed, None).plays(Input::News(News::read(None, false).unwrap()), 0);
     assert_eq!(end, ["EndOfText", "end 4: The connection to the gateway ended."]);
     assert!(followed.ended);
 }
