@@ -8,6 +8,7 @@ import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { isOfHook } from "../prompt/hook.ts";
+import { instructionsIn } from "../prompt/task.ts";
 import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";
@@ -128,7 +129,9 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
     results.unshift(message);
   }
   const said = messages.filter((message) => message.role === "user").map(textOf);
-  const words = said.at(-1) ?? "";
+  const message = said.at(-1) ?? "";
+  // The data of a task, and its fences, are no words of who gave it.
+  const words = instructionsIn(message) ?? message;
   const phrases = parsePhrases(words);
   const isHook = isOfHook(words);
   const meeting = phrases.length === 0 && !isHook && isCommissioning(systemPrompt) ? meet(words, said.slice(0, -1), results) : undefined;
