@@ -19,3 +19,5 @@ export interface SessionAudit extends Omit<AuditInput, "argsHash"> {
 }
 /** The action of every entry of a tool call that a session made. */
 export const TOOL_CALL = "tool.call";
+/** The rule of the entry of an answer with which the owner denied a call. */
+export const answerRule = (code: string): string => `approval:${code.toUpperCase()}`;

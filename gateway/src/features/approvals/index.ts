@@ -13,6 +13,7 @@ import {
   type ApprovalEntry,
 } from "../../../../protocol/gen/types.ts";
 import { readCode } from "../../calls/approval.ts";
+import { answerRule } from "../../ports/audit.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { namedSession } from "../../kernel/naming.ts";
@@ -173,7 +174,9 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
         actor: by,
         action: "approval.resolve",
         target: code,
-        decision: result.ok ? "allowed" : "failed",
+        decision: !result.ok ? "failed" : result.value.outcome === "denied" ? "denied" : "allowed",
+        // Names the question, so that the owner's denials are no flood of one denial.
+        ...(result.ok && result.value.outcome === "denied" ? { rule: answerRule(code) } : {}),
         detail: `${decision}: ${result.ok ? result.value.outcome : result.error.reason}`,
       });
 

@@ -1,6 +1,6 @@
 /** Adds to the story of a run what the audit has of its calls: decision, rule, and who answered a question. PURE. */
 import type { AuditEntry, StoryCall } from "../../../../protocol/gen/types.ts";
-import { TOOL_CALL } from "../../ports/audit.ts";
+import { answerRule, TOOL_CALL } from "../../ports/audit.ts";
 import type { RunStory } from "../../ports/session.ts";
 
 const ANSWER = "approval.resolve";
@@ -22,7 +22,9 @@ export function withDecisions(story: RunStory, entries: readonly AuditEntry[]): 
   const answers = new Map<string, AuditEntry>();
   for (const entry of entries.toSorted((left, right) => left.seq - right.seq)) {
     const code = entry.target?.toUpperCase() ?? "";
-    if (entry.action === ANSWER && entry.decision === "allowed" && !answers.has(code)) answers.set(code, entry);
+    // Another denial is that of a person who may not answer.
+    const isTaken = entry.decision === "allowed" || (entry.decision === "denied" && entry.rule === answerRule(code));
+    if (entry.action === ANSWER && isTaken && !answers.has(code)) answers.set(code, entry);
   }
   const decided = (call: StoryCall): StoryCall => {
     const entry = made.get(call.callId);

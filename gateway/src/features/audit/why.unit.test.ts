@@ -54,6 +54,10 @@ describe("[AU7] the audit's part of a story", () => {
     ];
     const [denied] = decided([call("c1", { code: "K7Q2A", reason: "approval.denied" })], entries.toReversed());
     assert.deepEqual([denied?.decision, denied?.by], ["denied", "client:me"]);
+    const pressed = entry({ action: "approval.resolve", target: "K7Q2A", actor: "channel:guest", decision: "denied", detail: "pressed" });
+    const owners = entry({ action: "approval.resolve", target: "k7q2a", actor: "client:me", decision: "denied", rule: "approval:K7Q2A" });
+    const [both] = decided([call("c1", { code: "K7Q2A", reason: "approval.denied" })], [owners, pressed]);
+    assert.deepEqual([both?.decision, both?.by], ["denied", "client:me"]);
   });
   test("a call that waits keeps the decision and the rule of the session", () => {
     const [waits] = decided([call("c1", { decision: "waits", rule: "mode:ask" })], [entry({ detail: "c1", rule: "x" })]);

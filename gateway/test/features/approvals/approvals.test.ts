@@ -58,6 +58,18 @@ describe("an answer", () => {
     expect(entries[0]).toMatchObject({ target: "m3n4p", decision: "allowed", detail: "deny: allowed" });
     expect(entries[0]?.actor).toMatch(/^client:client-\d+ token:/);
   });
+  test("[AU1] with which the owner denied a call is `denied` in the audit, each one", async () => {
+    for (let at = 0; at < 30; at++) {
+      const code = `W${"ACDEFGHJKM"[at % 10]}${"XYZ"[Math.floor(at / 10)]}AA`;
+      const key = newKey();
+      await report(key, 1, [], [{ code, outcome: "denied", by: "client:me", at: 5 }]);
+      await peer.ok("approval.resolve", { code: code.toLowerCase(), decision: "deny" });
+    }
+    const { entries } = await peer.ok<AuditListResult>("audit.list", { action: "approval.resolve", limit: 100 });
+    const denied = entries.filter(({ detail }) => detail === "deny: denied");
+    expect(denied).toHaveLength(30);
+    expect(denied[29]).toMatchObject({ target: "waxaa", decision: "denied", rule: "approval:WAXAA" });
+  });
   test("[AP3] after the end it gets the result of the first, without asking the session", async () => {
     const key = newKey();
     await report(key, 1, [], [{ code: "PQRTW", outcome: "denied", by: "client:me", at: 5 }]);
