@@ -52,15 +52,10 @@ async fn everything(context: &Context) -> Outcome {
 
 pub async fn resume(context: &Context) -> Outcome {
     context
-        .change::<GatewayResume>(NoParams {}, |done| {
-            if done.was_stopped {
-                format!(
-                    "GSV goes on. Held until now: {}.",
-                    counted(done.sessions, "conversation")
-                )
-            } else {
-                "Nothing was stopped.".to_owned()
-            }
+        .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
+            (false, _) => "Nothing was stopped.".to_owned(),
+            (true, 0) => "GSV goes on. Nothing waited.".to_owned(),
+            (true, held) => format!("GSV goes on. Held until now: {}.", counted(held, "conversation")),
         })
         .await
 }

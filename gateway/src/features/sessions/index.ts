@@ -24,7 +24,7 @@ import { SESSION_HISTORY } from "./migrations.ts";
 import { resumeSessions } from "./restart.ts";
 import { RunWaits } from "./run-waits.ts";
 import { sendToSession } from "./session-to-session.ts";
-import { STOP_MIGRATIONS, StopStore } from "./stop-store.ts";
+import { HELD_MIGRATIONS, STOP_MIGRATIONS, StopStore } from "./stop-store.ts";
 import { Stop, stopMethods } from "./stop.ts";
 import { Sessions } from "./store.ts";
 import { SESSION_TOOLS } from "./tools.ts";
@@ -71,7 +71,7 @@ const SEARCHED_SESSIONS = 500;
 export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = {
   name: "sessions",
   history: SESSION_HISTORY,
-  migrations: [...STOP_MIGRATIONS, ...DELETION_MIGRATIONS],
+  migrations: [...STOP_MIGRATIONS, ...DELETION_MIGRATIONS, ...HELD_MIGRATIONS],
   tools: SESSION_TOOLS,
   create(ports) {
     const sessions = new Sessions(ports.database, ports.after);

@@ -14,6 +14,16 @@ export const STOP_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
+/** After the migrations of the feature that came later. */
+export const HELD_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "held sessions that had something to do",
+    up: (sql) => {
+      sql.exec("ALTER TABLE held_sessions ADD COLUMN had INTEGER NOT NULL DEFAULT 0");
+    },
+  },
+];
+
 export class StopStore {
   readonly #db: Database;
   #state: StopState | null | undefined;
@@ -42,16 +52,21 @@ export class StopStore {
     });
     this.#state = null;
   }
-  /** The session learns it with what it gets now. */
+  /** The session learns it with what it gets now, which waits there. */
   note(key: string): void {
-    run(this.#db.sql, "INSERT OR IGNORE INTO held_sessions(key) VALUES(?)", key);
+    run(this.#db.sql, "INSERT INTO held_sessions(key, had) VALUES(?, 1) ON CONFLICT(key) DO UPDATE SET had = 1", key);
+  }
+  /** Its run was stopped. */
+  stoppedRun(key: string): void {
+    run(this.#db.sql, "UPDATE held_sessions SET had = 1 WHERE key = ?", key);
   }
   /** Sessions that have to be told how things are now. */
   untold(limit: number): readonly string[] {
     return all<{ key: string }>(this.#db.sql, "SELECT key FROM held_sessions WHERE told = 0 LIMIT ?", limit).map(({ key }) => key);
   }
-  count(): number {
-    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions")?.n ?? 0;
+  /** Sessions whose run was stopped or where something waits; the others were told and had nothing to do. */
+  heldCount(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions WHERE had = 1")?.n ?? 0;
   }
   untoldCount(): number {
     return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions WHERE told = 0")?.n ?? 0;

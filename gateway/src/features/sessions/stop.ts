@@ -54,7 +54,7 @@ export class Stop {
     const { stops, now, background, arm } = this.#ports;
     const wasStopped = stops.state() !== undefined;
     stops.resume();
-    const sessions = stops.count();
+    const sessions = stops.heldCount();
     this.#again = now() + AGAIN_MS;
     arm();
     background("resume", this.#tell([]));
@@ -85,6 +85,7 @@ export class Stop {
           // It was stopped or resumed meanwhile: the session is told once more.
           if (isStopped !== (stops.state() !== undefined)) continue;
           stops.told(key);
+          if (isStopped && held?.wasRunning) stops.stoppedRun(key);
           if (held?.wasRunning)
             runs.push({
               sessionKey: asSessionKey(key),
@@ -112,6 +113,7 @@ export class Stop {
     const { wasStopped, sessions } = this.resume();
     this.#record(by, origin, "gateway.resume");
     if (!wasStopped) return "Nothing was stopped.";
+    if (sessions === 0) return "GSV goes on. Nothing waited.";
     return `GSV goes on. ${sessions === 1 ? "1 conversation was" : `${sessions} conversations were`} held.`;
   }
   #record(actor: string, origin: Origin, action: string): void {

@@ -35,6 +35,24 @@ test("[ST1] [P14] a stop tells every session, lists the stopped runs, and is an 
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(["gateway.stop", "gateway.resume"]));
 });
 
+test("[ST5] a resume counts the conversations that were held, not all that were told", async () => {
+  const running = new Set([key]);
+  fakeSessions((name) => ({ hold: async () => ({ wasRunning: running.has(name), cancelled: 0 }) }));
+  admin = await client();
+  for (const peer of ["main", "a", "b", "c"]) await admin.ok("chat.send", { sessionKey: `agent:main:cli:dm:${peer}`, message: "hello" });
+  await admin.ok("gateway.stop");
+  expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true, sessions: 1 });
+  running.clear();
+  await eventually(async () => {
+    await admin.ok("gateway.stop");
+    expect(await admin.ok("gateway.resume")).toMatchObject({ sessions: 0 });
+  });
+  // A message that comes meanwhile waits.
+  await admin.ok("gateway.stop");
+  await admin.ok("chat.send", { sessionKey: "agent:main:cli:dm:a", message: "later" });
+  expect(await admin.ok("gateway.resume")).toMatchObject({ sessions: 1 });
+});
+
 test("[ST1] while it is stopped no key of a provider is given out and no tool call is handed over", async () => {
   fakeSessions();
   admin = await client();
