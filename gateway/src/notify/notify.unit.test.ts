@@ -5,7 +5,7 @@ import type { GsvConfig } from "../../../protocol/gen/types.ts";
 import { hoursOf, type Hours, isWithin } from "../schedule/beat.ts";
 import { digestText, firstLine, type Said } from "./digest.ts";
 import { KIND_NAMES, KINDS } from "./kinds.ts";
-import { isHeld, notificationProblems, parsePlace, placeOf, waysOf } from "./places.ts";
+import { isHeld, notificationProblems, parsePlace, placeOf, quietHours, waysOf } from "./places.ts";
 import { quietUntil } from "./quiet.ts";
 
 const MINUTE = 60_000;
@@ -30,6 +30,13 @@ describe("[NT4] quiet hours", () => {
     assert.equal(until(hours("13:00", "14:30", "Asia/Kathmandu"), "2026-11-23T08:00:00Z"), "2026-11-23T08:45");
     assert.equal(until(hours("20:00", "24:00", "UTC"), "2026-11-23T20:00:00Z"), "2026-11-24T00:00");
     assert.equal(quietUntil(undefined, 0), undefined);
+    const of = (given: object) => {
+      const read = quietHours({ notifications: { quietHours: given } });
+      return read.ok ? read.value : read.error.message;
+    };
+    assert.deepEqual(of({ start: "22:00" }), { start: 22 * 60, end: 24 * 60, tz: "UTC" }, "without an end, until midnight");
+    assert.deepEqual(of({ end: "07:00" }), { start: 0, end: 7 * 60, tz: "UTC" });
+    assert.equal(of({ timezone: "UTC" }), undefined);
   });
   test("end at the right moment on the days of a change of clocks, also when the end comes twice or not at all", () => {
     assert.equal(until(hours("22:00", "07:00"), "2026-03-28T23:00:00Z"), "2026-03-29T05:00");

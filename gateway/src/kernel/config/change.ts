@@ -71,6 +71,7 @@ export function setPath(set: Readonly<GsvConfig>, path: string, value: unknown, 
   const name = formatPath(segments);
   const fitted = fit(cell, value, segments);
   if (!fitted.ok && fitted.kind === "unknown") return fail("config.unknown_path", fitted.problem);
+  if (!fitted.ok && value === null) return fail("config.invalid", fitted.problem, `To remove the setting: \`gsv config unset ${name}\`.`);
   if (!fitted.ok) return fail("config.invalid", fitted.problem, `Show the current value for comparison: \`gsv config get ${name}\`.`);
   const idle = broughtIdle(set, segments, fitted.value);
   if (idle !== undefined)

@@ -107,3 +107,10 @@ describe("[S5] the effective settings", () => {
     assert.ok(JSON.stringify(prompt("1234567")).includes("a 1234567 b"));
   });
 });
+
+test("a value of null is refused with the command that removes the setting", () => {
+  const refused = setPath({}, "notifications.quietHours", null);
+  assert.ok(!refused.ok);
+  assert.equal(refused.error.reason, "config.invalid");
+  assert.equal(refused.error.hint, "To remove the setting: `gsv config unset notifications.quietHours`.");
+});
