@@ -73,6 +73,15 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
     }
 }
 
+/// As `ago`, for a time that is planned: `in 5 s`, and `now` when it has come.
+pub fn until(then_ms: u64, now_ms: u64) -> String {
+    match then_ms.saturating_sub(now_ms).div_ceil(1_000) {
+        0 => "now".to_owned(),
+        seconds @ 1..=9 => format!("in {seconds} s"),
+        _ => ago(then_ms, now_ms),
+    }
+}
+
 /// `2026-11-21`, in the user's time zone.
 pub fn date(ms: u64) -> String {
     written(ms, &zone(), "%Y-%m-%d")
@@ -213,6 +222,10 @@ mod tests {
         assert_eq!(ago(1_000, 2_000), "just now");
         assert_eq!(ago(0, 300_000), "5 min ago");
         assert_eq!(ago(7_200_000, 0), "in 2 h");
+        assert_eq!(until(5_000, 400), "in 5 s");
+        assert_eq!(until(5_000, 5_000), "now");
+        assert_eq!(until(5_000, 90_000), "now");
+        assert_eq!(until(7_200_000, 0), "in 2 h");
         assert_eq!(ago(0, 86_400_000 * 61), "1970-01-01");
     }
 

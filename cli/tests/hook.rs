@@ -72,3 +72,23 @@ fn hk8_a_name_that_no_hook_can_have_is_refused_in_words() {
         }
     }
 }
+
+#[test]
+fn hk11_a_hook_is_removed_after_a_yes() {
+    let golden = include_str!("../../protocol/golden/HookShowResult.jsonl");
+    let example: Value = serde_json::from_str(golden.lines().next().unwrap()).unwrap();
+    let shown = &example["value"];
+    let run = played(&["hook", "remove", "gh"], |connection| {
+        serve(connection, "hook.show", &json!({"name": "gh", "limit": 1}), shown);
+    });
+    assert!(run.failed(2).stderr.contains("re-run with --yes to remove it"));
+    let run = played(&["hook", "remove", "gh", "--yes"], |connection| {
+        serve(
+            connection,
+            "hook.remove",
+            &json!({"name": "gh"}),
+            &json!({"ok": true, "removed": true}),
+        );
+    });
+    assert!(run.ok().stderr.contains("gh is removed"));
+}

@@ -276,3 +276,17 @@ fn p9_status_shows_accounts_undelivered_messages_and_pairing_requests() {
         (&json!(2), &json!(2))
     );
 }
+
+#[test]
+fn sc9_an_empty_message_of_a_job_is_refused_before_the_gateway_is_asked() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    for args in [
+        &["cron", "add", "", "--every", "1h"][..],
+        &["cron", "add", "  ", "--every", "1h"],
+        &["cron", "edit", "a", "--message", ""],
+    ] {
+        let run = home.gsv(args.iter().copied()).failed(2);
+        assert!(run.stderr.contains("The message is empty"), "{}", run.stderr);
+    }
+}

@@ -80,6 +80,8 @@ import type {
   GatewayResumeResult,
   GatewayStatusResult,
   GatewayStopResult,
+  HeartbeatCheckParams,
+  HeartbeatCheckResult,
   HeartbeatSetParams,
   HeartbeatSetResult,
   HeartbeatStartResult,
@@ -230,7 +232,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "1b829cbd999ec9ea";
+export const PROTOCOL_FINGERPRINT = "83ab22eb0ea6539b";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -711,6 +713,17 @@ export const METHODS = {
     scope: "operate",
     audit: { target: null },
     errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Evaluates each condition of HEARTBEAT.md now, without regard to the active hours. Changes no mark, counts no failure and asks no model; commands run under the policy, as in a heartbeat. */
+  "heartbeat.check": {
+    params: "HeartbeatCheckParams",
+    result: "HeartbeatCheckResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "agentId" },
+    errors: ["agent.unknown", "gateway.stopped"],
     deferred: false,
     idempotent: true,
   },
@@ -1593,6 +1606,7 @@ export interface MethodTypes {
   "gateway.resume": { params: undefined; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
   "gateway.stop": { params: undefined; result: GatewayStopResult };
+  "heartbeat.check": { params: HeartbeatCheckParams; result: HeartbeatCheckResult };
   "heartbeat.set": { params: HeartbeatSetParams; result: HeartbeatSetResult };
   "heartbeat.start": { params: undefined; result: HeartbeatStartResult };
   "heartbeat.status": { params: undefined; result: HeartbeatStatusResult };

@@ -1898,6 +1898,33 @@ export type HealthResult = {
   fingerprint?: string;
 };
 
+/** Parameters of `heartbeat.check`. */
+export type HeartbeatCheckParams = {
+  agentId?: AgentId;
+};
+
+/** Result of `heartbeat.check`. */
+export type HeartbeatCheckResult = {
+  agentId: AgentId;
+  wakes: boolean;
+  message: string;
+  /** At most 1000 items. */
+  conditions: HeartbeatChecked[];
+};
+
+/** `failed`: it could not be looked at. `wrong`: it cannot be followed, and the heartbeat stands still until it is repaired. */
+export type HeartbeatCheckState = "true" | "false" | "failed" | "wrong";
+export const HeartbeatCheckStateValues = ["true", "false", "failed", "wrong"] as const satisfies readonly HeartbeatCheckState[];
+
+/** How a condition of HEARTBEAT.md stands now. */
+export type HeartbeatChecked = {
+  /** At most 1024 characters. */
+  condition: string;
+  state: HeartbeatCheckState;
+  /** At most 2048 characters. */
+  why: string;
+};
+
 /** Heartbeat: a regular run of the agent. */
 export type HeartbeatConfig = {
   /** At most 16 characters. */
@@ -2705,6 +2732,8 @@ export type Notification = {
   dueAt?: number;
   /** Epoch ms. */
   toldAt?: number;
+  /** Epoch ms. */
+  overAt?: number;
   /** At most 512 characters. */
   toldIn?: string;
   with?: number;

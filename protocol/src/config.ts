@@ -196,8 +196,9 @@ export const HeartbeatConfig = struct("HeartbeatConfig", "Heartbeat: a regular r
 });
 const notified = o(t.string(512, { minLength: 1 }));
 export const QuietHours = struct("QuietHours", "When notifications are held back. Absent: never.", {
-  /** Such as `22:00`. */
+  /** Such as `22:00`. Absent while `end` is set: `00:00`. */
   start: o(t.string(5)),
+  /** Absent while `start` is set: `24:00`. */
   end: o(t.string(5)),
   /** Absent: `userTimezone`. */
   timezone: o(t.string(64)),

@@ -66,6 +66,33 @@ method("heartbeat.trigger", {
   audit: { target: "agentId" },
   errors: ["agent.unknown"],
 });
+const HeartbeatChecked = struct("HeartbeatChecked", "How a condition of HEARTBEAT.md stands now.", {
+  condition: t.string(1024),
+  state: enumOf(
+    "HeartbeatCheckState",
+    "`failed`: it could not be looked at. `wrong`: it cannot be followed, and the heartbeat stands still until it is repaired.",
+    ["true", "false", "failed", "wrong"],
+  ),
+  why: t.string(2048),
+});
+method("heartbeat.check", {
+  doc: "Evaluates each condition of HEARTBEAT.md now, without regard to the active hours. Changes no mark, counts no failure and asks no model; commands run under the policy, as in a heartbeat.",
+  params: { agentId: t.optional(AgentId) },
+  result: {
+    agentId: AgentId,
+    /** Whether a heartbeat that came now would ask the model. */
+    wakes: t.bool(),
+    /** The same as a sentence, with the reason. */
+    message: t.text(),
+    /** In the order of the file, wrong lines first. */
+    conditions: t.array(HeartbeatChecked, 1000),
+  },
+  callers: ["client"],
+  scope: "operate",
+  audit: { target: "agentId" },
+  errors: ["agent.unknown", "gateway.stopped"],
+  idempotent: true,
+});
 method("heartbeat.set", {
   doc: "Changes the heartbeat of an agent. Absent fields stay unchanged.",
   params: {

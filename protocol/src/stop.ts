@@ -28,7 +28,12 @@ method("gateway.stop", {
 });
 method("gateway.resume", {
   doc: "Goes on after `gateway.stop`: messages that waited are answered in their order.",
-  result: { ok: t.bool(), wasStopped: t.bool(), sessions: t.int() },
+  result: {
+    ok: t.bool(),
+    wasStopped: t.bool(),
+    /** Conversations whose run was stopped, or where something waited. */
+    sessions: t.int(),
+  },
   callers: ["client"],
   scope: "operate",
   audit: { target: null },

@@ -110,7 +110,7 @@ describe("hooks", () => {
       .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true);
     assert.ok(files.length > 10);
     for (const file of files) assert.ok(!readFileSync(file).includes(secret), file);
-    await machine.ok("hook", "remove", "gh");
+    await machine.ok("hook", "remove", "gh", "--yes");
     assert.equal((await github("d9", { action: "opened" })).status, 401);
     assert.equal((await machine.gsv(["hook", "show", "gh"])).code, 1);
   });

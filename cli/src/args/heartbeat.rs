@@ -9,6 +9,12 @@ use super::values::agent_id;
 pub enum HeartbeatCommand {
     /// Show each agent's heartbeat, what was skipped and why, and what the last day cost
     Status,
+    /// Check each condition of HEARTBEAT.md now; no model is asked and nothing is changed
+    Check {
+        /// Agent [default: the default agent]
+        #[arg(long, value_parser = agent_id)]
+        agent: Option<AgentId>,
+    },
     /// Run a heartbeat now, also outside of its hours
     Run {
         /// Agent [default: the default agent]

@@ -24,6 +24,9 @@ pub enum HookCommand {
     Remove {
         /// Hook
         name: String,
+        /// Remove it without asking
+        #[arg(long)]
+        yes: bool,
     },
     /// Test a hook with a signed sample, which goes to its address
     Test(HookTest),

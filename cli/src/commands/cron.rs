@@ -172,6 +172,7 @@ async fn add(
     }: CronAdd,
 ) -> Outcome {
     let schedule = schedule(when)?.ok_or_else(no_schedule)?;
+    not_empty(&message)?;
     let client = context.connect().await?;
     preview(context, &client, &schedule).await?;
     let session = match (&how.session, &agent) {
@@ -219,6 +220,7 @@ async fn edit(
     }: CronEdit,
 ) -> Outcome {
     let schedule = schedule(when)?;
+    message.as_deref().map_or(Ok(()), not_empty)?;
     if message.is_none() && !how.is_empty() {
         return Err(Failure::usage(
             "What a job does is replaced as a whole.",
@@ -269,6 +271,16 @@ pub(super) fn spec(message: String, how: CronHow, session: Option<SessionKey>) -
         to: how.to,
         best_effort_deliver: how.best_effort.then_some(true),
     }
+}
+
+fn not_empty(message: &str) -> Outcome {
+    if message.trim().is_empty() {
+        return Err(Failure::usage(
+            "The message is empty, so the job would have nothing to do.",
+            "Say what it is to do: `gsv cron add \"Write me the weather\" --at \"tomorrow 9am\"`.",
+        ));
+    }
+    Ok(())
 }
 
 fn no_schedule() -> Failure {

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::exit::Outcome;
 use crate::output::Style;
 use crate::table::Table;
-use crate::units::{ago, clock, duration, short_day, time, weekday};
+use crate::units::{ago, clock, duration, short_day, time, until, weekday};
 use crate::width::{columns, pad};
 
 const STATUS_NEXT: usize = 5;
@@ -138,7 +138,7 @@ pub fn next_table(result: &CronUpcomingResult, now: u64) -> Option<Table<3>> {
     let rows = result.next.iter().take(STATUS_NEXT).map(|next| {
         [
             format!("{} {}", short_day(next.at_ms), clock(next.at_ms)),
-            ago(next.at_ms, now),
+            until(next.at_ms, now),
             named(next.job_id.as_deref(), &next.agent_id.0, &next.name),
         ]
     });

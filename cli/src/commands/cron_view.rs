@@ -4,7 +4,7 @@ use gsv_protocol::types::{CronJob, CronOutcome, CronRun, CronSchedule, CronSpec,
 
 use crate::clean::one_line;
 use crate::table::Table;
-use crate::units::{ago, duration, now_ms, time};
+use crate::units::{ago, duration, now_ms, time, until};
 
 pub fn work(spec: &CronSpec) -> String {
     match spec {
@@ -94,7 +94,7 @@ pub fn rhythm(schedule: &CronSchedule) -> String {
 }
 
 pub fn next(at: u64, now: u64) -> String {
-    format!("{}, {}", ago(at, now), time(at))
+    format!("{}, {}", until(at, now), time(at))
 }
 
 pub fn standing(job: &CronJob) -> String {
@@ -122,7 +122,7 @@ pub fn table(jobs: &[CronJob], now: u64) -> Table<5> {
             let next = match state.next_run_at_ms {
                 _ if !job.enabled => "paused".to_owned(),
                 _ if state.running_at_ms.is_some() => "runs now".to_owned(),
-                Some(at) => ago(at, now),
+                Some(at) => until(at, now),
                 None => "over".to_owned(),
             };
             let last = match (state.last_status, state.last_run_at_ms) {

@@ -1,8 +1,13 @@
 //! `gsv heartbeat`: shows, changes and runs heartbeats. What its settings mean is decided by the gateway.
 
 use gsv_protocol::NoParams;
-use gsv_protocol::methods::{HeartbeatSet as Set, HeartbeatStatus as Status, HeartbeatTrigger as Trigger};
-use gsv_protocol::types::{HeartbeatHours, HeartbeatSetParams, HeartbeatSkip, HeartbeatState, HeartbeatTriggerParams};
+use gsv_protocol::methods::{
+    HeartbeatCheck as Check, HeartbeatSet as Set, HeartbeatStatus as Status, HeartbeatTrigger as Trigger,
+};
+use gsv_protocol::types::{
+    HeartbeatCheckParams, HeartbeatChecked, HeartbeatHours, HeartbeatSetParams, HeartbeatSkip, HeartbeatState,
+    HeartbeatTriggerParams,
+};
 
 use super::context::Context;
 use super::doctor_report::Report;
@@ -10,7 +15,8 @@ use crate::args::{HeartbeatCommand, HeartbeatOn};
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::units::{ago, dollars, duration, grouped, now_ms, time};
+use crate::table::Table;
+use crate::units::{ago, dollars, duration, grouped, now_ms, time, until};
 
 /// The contract's limit: all wrong lines of HEARTBEAT.md are named.
 const PROBLEM_CHARS: usize = 2_048;
@@ -31,6 +37,17 @@ pub async fn run(context: &Context, command: HeartbeatCommand) -> Outcome {
                 if result.states.values().all(|state| state.every_ms.is_none()) {
                     out.aside("No agent has a heartbeat. Switch it on: `gsv heartbeat on`.");
                 }
+            });
+            shown.await
+        }
+        HeartbeatCommand::Check { agent } => {
+            let params = HeartbeatCheckParams { agent_id: agent };
+            let shown = context.show::<Check>(params, |result| {
+                if !result.conditions.is_empty() {
+                    out.table(&checked(&result.conditions));
+                    out.line("");
+                }
+                out.line(&one_line(&result.message, PROBLEM_CHARS));
             });
             shown.await
         }
@@ -66,6 +83,17 @@ pub async fn run(context: &Context, command: HeartbeatCommand) -> Outcome {
             changed.await
         }
     }
+}
+
+fn checked(conditions: &[HeartbeatChecked]) -> Table<3> {
+    let row = |checked: &HeartbeatChecked| {
+        [
+            checked.state.as_str().to_owned(),
+            one_line(&checked.condition, 200),
+            one_line(&checked.why, 400),
+        ]
+    };
+    Table::new(["NOW", "CONDITION", "WHY"], conditions.iter().map(row))
 }
 
 /// For `gsv status`.
@@ -217,7 +245,7 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
     } else if state.running_at_ms.is_some() {
         lines.push("runs now".to_owned());
     } else if let Some(at) = state.next_run_at_ms {
-        lines.push(format!("next {}, {}", ago(at, now), time(at)));
+        lines.push(format!("next {}, {}", until(at, now), time(at)));
     }
     if let (Some(at), Some(status)) = (state.last_run_at_ms, state.last_status) {
         let why = state
@@ -287,6 +315,19 @@ mod tests {
         let was_on: HeartbeatState =
             serde_json::from_value(json!({"enabled": false, "runs": 2, "costUsd": 0.02, "skipped": {}})).unwrap();
         assert_eq!(lines(&was_on, 0), ["off", "in the last day 2 model runs for $0.0200"]);
+    }
+
+    #[test]
+    fn hb12_a_dry_run_shows_each_condition_with_its_reason() {
+        let conditions: Vec<HeartbeatChecked> = serde_json::from_value(json!([
+            {"condition": "evry: 2h", "state": "wrong", "why": "Line 2: it is not a condition."},
+            {"condition": "exec: lap\ntrue", "state": "true", "why": "The command ended with 0."}
+        ]))
+        .unwrap();
+        assert_eq!(
+            checked(&conditions).lines(None).join("\n"),
+            "NOW    CONDITION       WHY\nwrong  evry: 2h        Line 2: it is not a condition.\ntrue   exec: lap true  The command ended with 0."
+        );
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub async fn run(context: &Context, command: HookCommand) -> Outcome {
     match &command {
         HookCommand::Add(HookAdd { name, .. })
         | HookCommand::Show { name, .. }
-        | HookCommand::Remove { name }
+        | HookCommand::Remove { name, .. }
         | HookCommand::Test(HookTest { name, .. }) => check_name(name)?,
         HookCommand::List => {}
     }
@@ -73,8 +73,24 @@ pub async fn run(context: &Context, command: HookCommand) -> Outcome {
             });
             shown.await
         }
-        HookCommand::Remove { name } => {
+        HookCommand::Remove { name, yes } => {
             let shown = one_line(&name, 64);
+            if !yes {
+                // A hook that does not exist needs no answer.
+                let params = HookShowParams {
+                    name: name.clone(),
+                    limit: Some(1),
+                };
+                context.ask::<Show>(params).await?;
+                ask::confirm(
+                    out,
+                    &format!(
+                        "Remove the hook {shown}? Its secret cannot be restored, and its address answers 401 then."
+                    ),
+                    "remove it",
+                    "Nothing was removed.",
+                )?;
+            }
             let removed = context.ask::<Remove>(HookRemoveParams { name }).await?;
             if !removed.removed {
                 return Err(Failure::new(

@@ -143,7 +143,18 @@ fn table(notifications: &[Notification], now: u64) -> Table<4> {
 
 fn state(notification: &Notification) -> String {
     match notification.state {
-        NotificationState::Told => notification.told_in.clone().unwrap_or_default(),
+        NotificationState::Waiting | NotificationState::Merged | NotificationState::Dropped
+            if notification.over_at.is_some() =>
+        {
+            "not told: it was over before".to_owned()
+        }
+        NotificationState::Told => {
+            let place = notification.told_in.clone().unwrap_or_default();
+            match notification.over_at {
+                Some(at) => format!("{place}; over since {}", time(at)),
+                None => place,
+            }
+        }
         NotificationState::Waiting => notification
             .due_at
             .map_or_else(|| "waits".to_owned(), |at| format!("waits until {}", time(at))),

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "1b829cbd999ec9ea";
+pub const PROTOCOL_FINGERPRINT: &str = "83ab22eb0ea6539b";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,6 +103,8 @@ pub enum Request {
     GatewayStatus(NoParams),
     #[serde(rename = "gateway.stop")]
     GatewayStop(NoParams),
+    #[serde(rename = "heartbeat.check")]
+    HeartbeatCheck(types::HeartbeatCheckParams),
     #[serde(rename = "heartbeat.set")]
     HeartbeatSet(types::HeartbeatSetParams),
     #[serde(rename = "heartbeat.start")]
@@ -297,6 +299,7 @@ impl Request {
             Self::GatewayResume(_) => "gateway.resume",
             Self::GatewayStatus(_) => "gateway.status",
             Self::GatewayStop(_) => "gateway.stop",
+            Self::HeartbeatCheck(_) => "heartbeat.check",
             Self::HeartbeatSet(_) => "heartbeat.set",
             Self::HeartbeatStart(_) => "heartbeat.start",
             Self::HeartbeatStatus(_) => "heartbeat.status",
@@ -1001,6 +1004,21 @@ impl Method for GatewayStop {
 
     fn request(params: Self::Params) -> Request {
         Request::GatewayStop(params)
+    }
+}
+
+/// Evaluates each condition of HEARTBEAT.md now, without regard to the active hours. Changes no mark, counts no failure and asks no model; commands run under the policy, as in a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeartbeatCheck;
+impl Method for HeartbeatCheck {
+    const NAME: &'static str = "heartbeat.check";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::HeartbeatCheckParams;
+    type Result = types::HeartbeatCheckResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::HeartbeatCheck(params)
     }
 }
 

@@ -2853,6 +2853,50 @@ pub struct HealthResult {
     pub fingerprint: Option<String>,
 }
 
+/// Parameters of `heartbeat.check`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatCheckParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `heartbeat.check`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatCheckResult {
+    pub agent_id: AgentId,
+    pub wakes: bool,
+    pub message: String,
+    /// At most 1000 items.
+    pub conditions: Vec<HeartbeatChecked>,
+}
+
+/// `failed`: it could not be looked at. `wrong`: it cannot be followed, and the heartbeat stands still until it is repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum HeartbeatCheckState {
+    #[serde(rename = "true")]
+    True,
+    #[serde(rename = "false")]
+    False,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "wrong")]
+    Wrong,
+}
+impl_string_enum!(HeartbeatCheckState { True => "true", False => "false", Failed => "failed", Wrong => "wrong" });
+
+/// How a condition of HEARTBEAT.md stands now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatChecked {
+    /// At most 1024 characters.
+    pub condition: String,
+    pub state: HeartbeatCheckState,
+    /// At most 2048 characters.
+    pub why: String,
+}
+
 /// Heartbeat: a regular run of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -4156,6 +4200,9 @@ pub struct Notification {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub told_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub over_at: Option<u64>,
     /// At most 512 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub told_in: Option<String>,

@@ -60,6 +60,8 @@ export interface ChannelsOutPort {
      * Undefined: there is no such channel.
      */
     lastFromOthers(channel: string, agentId: string, since: number): number | undefined;
+    /** Whether an account of the channel was ever started. */
+    wasStarted(channel: string): boolean;
     /**
      * A notification to a direct chat of the owner; refused for every other place. It is no part of a conversation, and once per
      * `callId`.

@@ -113,7 +113,11 @@ describe("[HB9] [HB10] [HB11] conditions that pages and machines answer", () => 
       problemOf("http_changed: https://ann:hunter2@example.org/a"),
       "`http_changed: https://***@example.org/a` in HEARTBEAT.md has a user name or a password in it, which the gateway does not send.",
     );
-    for (const line of ["http_change: https://ann:hunter2@example.org/a", "http_changed: ftp://ann:hunter2@example.org", "x: //a:hunter2@b"])
+    for (const line of [
+      "http_change: https://ann:hunter2@example.org/a",
+      "http_changed: ftp://ann:hunter2@example.org",
+      "x: //a:hunter2@b",
+    ])
       assert.doesNotMatch(problemOf(line), /hunter2/, line);
     assert.match(problemOf("exec:"), /is not a condition\..*`http_changed: .*`exec: laptop/);
     const six = Array.from({ length: 6 }, (_, at) =>

@@ -154,7 +154,9 @@ describe("[HB3] [HB4] what HEARTBEAT.md asks for", () => {
       read.conditions.map(({ text }) => text),
       ["every: 2h"],
     );
-    const many = readInstructions(`---\n${Array.from({ length: 30 }, (_, at) => `wrong ${at} ${"x".repeat(200)}`).join("\n")}\n---\n- look`);
+    const many = readInstructions(
+      `---\n${Array.from({ length: 30 }, (_, at) => `wrong ${at} ${"x".repeat(200)}`).join("\n")}\n---\n- look`,
+    );
     assert.ok(many.kind === "wrong" && many.problem.length < 2_048, "it fits the contract");
     assert.ok(many.problem.includes("and 22 more"));
   });

@@ -70,8 +70,9 @@ export function readInstructions(text: string): Instructions {
       lines.push({ number: index + 2, text: withoutPassword(said).slice(0, SHOWN_CHARS), why: condition ?? NO_CONDITION });
     else conditions.push(condition);
   }
-  if (lines.length > 0) return wrong(problemOf(lines), lines, conditions);
   const asked = conditions.filter(isAsked).length;
+  const isWithin = asked <= MAX_ASKED && conditions.length <= MAX_CONDITIONS;
+  if (lines.length > 0) return wrong(problemOf(lines), lines, isWithin ? conditions : []);
   if (asked > MAX_ASKED)
     return wrong(`HEARTBEAT.md has ${asked} conditions with \`http_changed\` or \`exec\`; at most ${MAX_ASKED} are looked at.`);
   if (conditions.length > MAX_CONDITIONS)
@@ -134,61 +135,87 @@ export function unreadSince(text: string, marks: Marks, now: number): number {
   const mark = Object.hasOwn(marks, text) ? marks[text] : undefined;
   return typeof mark === "number" ? Math.min(mark, now) : now;
 }
-/** What is true now, and the marks for the next beat. `states`: of the files that conditions name, by path; `wrote`: the last message, by channel. */
+/** What is known about the conditions now. `states`: of the files that they name, by path; `wrote`: the last message, by channel. */
+export interface Facts {
+  readonly now: number;
+  readonly tz: string;
+  readonly states: ReadonlyMap<string, string>;
+  readonly wrote?: ReadonlyMap<string, number>;
+  /** By the text of a condition, also why one could not be looked at. */
+  readonly answers?: Answers;
+}
+/** How a condition stands now. */
+export interface Standing {
+  readonly isTrue: boolean;
+  /** A sentence for the owner. */
+  readonly why: string;
+  /** For the next beat. Absent: nothing is kept. */
+  readonly mark?: number | string;
+}
+/** What is true now, and the marks for the next beat. */
 export function check(
   conditions: readonly Condition[],
   marks: Marks,
-  {
-    now,
-    tz,
-    states,
-    wrote = new Map(),
-    answers = new Map(),
-  }: {
-    readonly now: number;
-    readonly tz: string;
-    readonly states: ReadonlyMap<string, string>;
-    readonly wrote?: ReadonlyMap<string, number>;
-    readonly answers?: Answers;
-  },
+  facts: Facts,
 ): { readonly due: readonly string[]; readonly marks: Marks } {
   const due: string[] = [];
   const next: Record<string, number | string> = {};
   for (const condition of conditions) {
-    const { text } = condition;
-    const mark = Object.hasOwn(marks, text) ? marks[text] : undefined;
-    if (condition.kind === "file_changed") {
+    const { isTrue, mark } = standing(condition, marks, facts);
+    if (isTrue) due.push(condition.text);
+    if (mark !== undefined) next[condition.text] = mark;
+  }
+  return { due, marks: next };
+}
+const BEGINNING = "There is nothing to compare with yet: the first look of a heartbeat is a beginning.";
+export function standing(condition: Condition, marks: Marks, { now, tz, states, wrote = new Map(), answers = new Map() }: Facts): Standing {
+  const { text } = condition;
+  const mark = Object.hasOwn(marks, text) ? marks[text] : undefined;
+  switch (condition.kind) {
+    case "file_changed": {
       const state = states.get(condition.path) ?? "absent";
       // What the file was before it was first looked at is no change.
-      if (mark !== undefined && mark !== state) due.push(text);
-      next[text] = state;
-      continue;
+      if (mark === undefined) return { isTrue: false, why: BEGINNING, mark: state };
+      const why = mark !== state ? "The file is another one than at the last look." : "The file is as it was at the last look.";
+      return { isTrue: mark !== state, why: state === "absent" ? `${why} There is no such file.` : why, mark: state };
     }
-    if (condition.kind === "unread") {
+    case "unread": {
       const from = unreadSince(text, marks, now);
       const at = wrote.get(condition.channel) ?? from;
-      if (at > from) due.push(text);
-      next[text] = Math.max(at, from);
-      continue;
+      const none = mark === undefined ? BEGINNING : "No one else has written since the last look.";
+      return { isTrue: at > from, why: at > from ? "Someone has written since the last look." : none, mark: Math.max(at, from) };
     }
-    if (isAsked(condition)) {
+    case "exec": {
+      const isTrue = answerIsTrue(answers, text);
+      const why = isTrue ? "The command ended with 0." : "The command ended with another exit code than 0.";
+      return { isTrue, why, ...(mark === undefined ? {} : { mark }) };
+    }
+    case "http_changed": {
       const answer = answers.get(text);
       const print = answer?.kind === "print" ? answer.print : undefined;
       // As for a file, the first look is no change. What could not be looked at keeps its mark.
-      if (answer?.kind === "ended" ? answer.isTrue : print !== undefined && mark !== undefined && mark !== print) due.push(text);
+      const isTrue = print !== undefined && mark !== undefined && mark !== print;
+      const same = mark === undefined ? BEGINNING : "The page is as it was at the last look.";
       const seen = print ?? mark;
-      if (seen !== undefined) next[text] = seen;
-      continue;
+      return {
+        isTrue,
+        why: isTrue ? "The page is another one than at the last look." : same,
+        ...(seen === undefined ? {} : { mark: seen }),
+      };
     }
-    const since = typeof mark === "number" && mark <= now ? mark : undefined;
-    const isDue =
-      condition.at === undefined
-        ? since === undefined || now - since >= condition.ms
-        : isSlotDue(condition.ms, condition.at, since, now, tz);
-    if (isDue) due.push(text);
-    next[text] = isDue || since === undefined ? now : since;
+    case "every":
+      return everyStanding(condition, typeof mark === "number" && mark <= now ? mark : undefined, now, tz);
   }
-  return { due, marks: next };
+}
+const answerIsTrue = (answers: Answers, text: string): boolean => {
+  const answer = answers.get(text);
+  return answer?.kind === "ended" && answer.isTrue;
+};
+function everyStanding({ ms, at }: Extract<Condition, { kind: "every" }>, since: number | undefined, now: number, tz: string): Standing {
+  const isTrue = at === undefined ? since === undefined || now - since >= ms : isSlotDue(ms, at, since, now, tz);
+  const first = at === undefined ? "It was never true before." : BEGINNING;
+  const why = isTrue ? "Its time has come since it was true the last time." : "Its time has not come since the last one.";
+  return { isTrue, why: since === undefined ? first : why, mark: isTrue || since === undefined ? now : since };
 }
 /** Enough days lie between the last time of the day and the one at or before the mark. The first look is a mark: it makes nothing due. */
 function isSlotDue(ms: number, at: number, since: number | undefined, now: number, tz: string): boolean {

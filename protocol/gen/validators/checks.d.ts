@@ -177,6 +177,10 @@ import type {
   GroupPolicy,
   GsvConfig,
   HealthResult,
+  HeartbeatCheckParams,
+  HeartbeatCheckResult,
+  HeartbeatCheckState,
+  HeartbeatChecked,
   HeartbeatConfig,
   HeartbeatFailing,
   HeartbeatHours,
@@ -637,6 +641,10 @@ export function checkGatewayStopResult(value: unknown): value is GatewayStopResu
 export function checkGroupPolicy(value: unknown): value is GroupPolicy;
 export function checkGsvConfig(value: unknown): value is GsvConfig;
 export function checkHealthResult(value: unknown): value is HealthResult;
+export function checkHeartbeatCheckParams(value: unknown): value is HeartbeatCheckParams;
+export function checkHeartbeatCheckResult(value: unknown): value is HeartbeatCheckResult;
+export function checkHeartbeatCheckState(value: unknown): value is HeartbeatCheckState;
+export function checkHeartbeatChecked(value: unknown): value is HeartbeatChecked;
 export function checkHeartbeatConfig(value: unknown): value is HeartbeatConfig;
 export function checkHeartbeatFailing(value: unknown): value is HeartbeatFailing;
 export function checkHeartbeatHours(value: unknown): value is HeartbeatHours;

@@ -81,6 +81,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
           message: (input) => hub.outgoing.message(input),
           lastOwn: () => hub.outgoing.lastOwn(),
           lastFromOthers: (channel, agentId, since) => hub.outgoing.lastFromOthers(channel, agentId, since),
+          wasStarted: (channel) => hub.outgoing.wasStarted(channel),
           notify: (input) => hub.outgoing.notify(input),
           problemOf: (target) => hub.outgoing.problemOf(target),
         },

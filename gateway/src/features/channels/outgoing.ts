@@ -29,7 +29,7 @@ export interface OutgoingPorts {
   readonly now: () => number;
   readonly config: Config;
   readonly sessions: SessionDirectory;
-  readonly channels: Pick<Channels, "wroteSince">;
+  readonly channels: Pick<Channels, "accounts" | "wroteSince">;
   readonly pairings: Pairings;
   readonly peers: Peers;
   readonly audit: Audit;
@@ -107,6 +107,9 @@ export class Outgoing {
       return named.ok && named.address.agentId === agentId && !sessions.isOwners(named) ? [at] : [];
     });
     return Math.max(since, ...times);
+  }
+  wasStarted(channel: string): boolean {
+    return this.#ports.channels.accounts().some((account) => account.channel === channel);
   }
   /** The owner's own direct conversations, as gsv__Message names them (rule PO16). Read again only after a change of what they follow from. */
   own(): readonly string[] {

@@ -51,7 +51,7 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
       const until = hours.ok ? quietUntil(hours.value, now()) : undefined;
       const { start, end, timezone = settings.userTimezone } = settings.notifications?.quietHours ?? {};
       return succeed({
-        notifications: rows.slice(0, limit).map((row) => shown(row, isHeld(settings, row.kind) ? until : undefined)),
+        notifications: rows.slice(0, limit).map((row) => shown(row, now(), isHeld(settings, row.kind) ? until : undefined)),
         more: rows.length > limit,
         waiting: notifyRows.countWaiting(),
         places: places(),
@@ -66,13 +66,14 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
       teller.start();
       await teller.ended(id);
       const row = notifyRows.find(id);
-      return row === undefined ? fail("internal") : succeed({ notification: shown(row) });
+      return row === undefined ? fail("internal") : succeed({ notification: shown(row, now()) });
     },
   };
 }
 
 /** `heldUntil`: the end of the quiet hours, when they hold it back. */
-function shown(row: NotificationRow, heldUntil = 0): Notification {
+function shown(row: NotificationRow, now: number, heldUntil = 0): Notification {
+  const isOver = row.body.until !== undefined && row.body.until <= now;
   const { id, kind, cause, text, createdAt, agentId, state, dueAt, toldAt, toldIn, withId, body } = row;
   return {
     id,
@@ -82,7 +83,8 @@ function shown(row: NotificationRow, heldUntil = 0): Notification {
     createdAt,
     agentId: asAgentId(agentId),
     state,
-    ...(state === "waiting" ? { dueAt: Math.max(dueAt, heldUntil) } : {}),
+    ...(isOver ? { overAt: row.body.until } : {}),
+    ...(state === "waiting" && !isOver ? { dueAt: Math.max(dueAt, heldUntil) } : {}),
     ...(toldAt === undefined || state !== "told" ? {} : { toldAt }),
     ...(toldIn === undefined ? {} : { toldIn }),
     ...(withId === undefined ? {} : { with: withId }),

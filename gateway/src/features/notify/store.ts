@@ -172,9 +172,9 @@ export class NotifyStore implements Rows {
   drop(id: number): void {
     run(this.#db.sql, "UPDATE notifications SET state = 'dropped' WHERE id = ? OR with_id = ?", id, id);
   }
-  /** What was told is not changed. */
+  /** The text of one that was told is not changed. */
   over(key: string, at: number): void {
-    const row = one<Row>(this.#db.sql, "SELECT * FROM notifications WHERE key = ? AND state IN ('waiting', 'merged')", key);
+    const row = one<Row>(this.#db.sql, "SELECT * FROM notifications WHERE key = ? AND state IN ('waiting', 'merged', 'told')", key);
     if (row !== undefined) this.#write(row.id, { ...rowOf(row).body, until: at });
   }
   /** It was told in a place that did not take it after all. */

@@ -10,7 +10,17 @@ import type { SpendPort } from "../../ports/spend.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
 import { isWithin } from "../../schedule/beat.ts";
 import { type Answers, failingAfter, failingSentence, toldOf } from "../../schedule/failing.ts";
-import { type Asked, check, type Condition, type Instructions, isAsked, readInstructions, unreadSince, wrong } from "../../schedule/precheck.ts";
+import {
+  type Asked,
+  check,
+  type Condition,
+  type Facts,
+  type Instructions,
+  isAsked,
+  readInstructions,
+  unreadSince,
+  wrong,
+} from "../../schedule/precheck.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
@@ -46,9 +56,8 @@ export interface LookedAt {
 
 /** `answers`: of the conditions that the look before has asked for. */
 export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand }: LookedAt, answers?: Answers): Promise<Look> {
-  const { config, now } = ports;
   const { hours } = beat.settings;
-  if (!byHand && hours !== undefined && !isWithin(hours, now())) return skip("hours", "The active hours are over.");
+  if (!byHand && hours !== undefined && !isWithin(hours, ports.now())) return skip("hours", "The active hours are over.");
   const { instructions, taint } = await readFile(ports, agentId);
   if (instructions.kind === "empty") return skip("empty", "HEARTBEAT.md has no task.");
   if (instructions.kind === "wrong") return skip("wrong", instructions.problem);
@@ -58,23 +67,12 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
     // Nothing is asked for a heartbeat that may not run.
     return (await blocked(ports, agentId, sessionKey)) ?? { kind: "ask", asked, ...(taint === undefined ? {} : { taint }) };
   }
-  for (const { text } of asked) {
-    const answer = answers?.get(text);
-    if (answer?.kind === "wrong") return skip("wrong", `\`${text}\` in HEARTBEAT.md ${answer.why}.`);
-  }
-  const states = await statesOf(ports, agentId, conditions);
-  const at = now();
-  const wrote = new Map<string, number>();
-  for (const condition of conditions) {
-    if (condition.kind !== "unread") continue;
-    const { channel, text } = condition;
-    const last = ports.channelsOut.lastFromOthers(channel, agentId, unreadSince(text, beat.marks, at));
-    if (last === undefined) return skip("wrong", `\`${text}\` in HEARTBEAT.md names a channel that this gateway does not have.`);
-    wrote.set(channel, last);
-  }
-  const tz = hours?.tz ?? config.effective().userTimezone;
-  const { due, marks } = check(conditions, beat.marks, { now: at, tz, states, wrote, ...(answers === undefined ? {} : { answers }) });
-  const { failing, tell } = failingAfter(beat.failing ?? {}, answers ?? new Map(), at);
+  const { facts, wrong } = await factsOf(ports, agentId, conditions, beat, answers);
+  const [first] = wrong;
+  if (first !== undefined) return skip("wrong", `\`${first[0]}\` in HEARTBEAT.md ${first[1]}.`);
+  const at = facts.now;
+  const { due, marks } = check(conditions, beat.marks, facts);
+  const { failing, tell } = failingAfter(beat.failing ?? {}, facts.answers, at);
   if (!byHand && conditions.length > 0 && due.length === 0 && tell.length === 0) {
     const count = Object.values(failing).filter((one) => one.count > 0).length;
     const also = count === 0 ? "" : ` ${count} of them could not be looked at.`;
@@ -86,8 +84,36 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   const sentences = tell.flatMap((text) => (failing[text] === undefined ? [] : [failingSentence(text, failing[text])]));
   return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
 }
+/** `wrong`: conditions that cannot be followed, each with the end of a sentence that begins with it. */
+export async function factsOf(
+  ports: Pick<LookPorts, "bucket" | "channelsOut" | "config" | "now">,
+  agentId: string,
+  conditions: readonly Condition[],
+  { marks, settings }: Pick<BeatBody, "marks"> & { readonly settings?: Pick<BeatBody["settings"], "hours"> },
+  asked: Answers = new Map(),
+): Promise<{ readonly facts: Facts & { readonly answers: Answers }; readonly wrong: ReadonlyMap<string, string> }> {
+  const { channelsOut, config } = ports;
+  const states = await statesOf(ports, agentId, conditions);
+  const now = ports.now();
+  const answers = new Map(asked);
+  const wrote = new Map<string, number>();
+  const wrong = new Map<string, string>();
+  for (const condition of conditions) {
+    const { text } = condition;
+    const answer = asked.get(text);
+    if (answer?.kind === "wrong") wrong.set(text, answer.why);
+    if (condition.kind !== "unread") continue;
+    const { channel } = condition;
+    const last = channelsOut.lastFromOthers(channel, agentId, unreadSince(text, marks, now));
+    if (last === undefined) wrong.set(text, "names a channel that this gateway does not have");
+    else if (!channelsOut.wasStarted(channel))
+      answers.set(text, { kind: "failed", why: `The channel ${channel} was never started: \`gsv channel start ${channel}\`.` });
+    else wrote.set(channel, last);
+  }
+  return { facts: { now, tz: settings?.hours?.tz ?? config.effective().userTimezone, states, wrote, answers }, wrong };
+}
 /** Why no run may begin now. */
-async function blocked(
+export async function blocked(
   { sessions, ask, spendFull }: LookPorts,
   agentId: string,
   sessionKey: string,
@@ -106,12 +132,15 @@ export async function readFile(
   const path = parsePath(FILE);
   const object = path.ok ? await bucket.get(fileKey(agentId, path.value)) : null;
   if (object === null) return { instructions: { kind: "empty" } };
-  if (object.size > MAX_BYTES)
-    return { instructions: wrong(`HEARTBEAT.md has ${object.size} bytes; at most ${MAX_BYTES} are read.`) };
+  if (object.size > MAX_BYTES) return { instructions: wrong(`HEARTBEAT.md has ${object.size} bytes; at most ${MAX_BYTES} are read.`) };
   const taint = taintOf(object);
   return { instructions: readInstructions(await object.text()), ...(isForeign(taint) ? { taint } : {}) };
 }
-async function statesOf({ bucket }: LookPorts, agentId: string, conditions: readonly Condition[]): Promise<ReadonlyMap<string, string>> {
+async function statesOf(
+  { bucket }: Pick<LookPorts, "bucket">,
+  agentId: string,
+  conditions: readonly Condition[],
+): Promise<ReadonlyMap<string, string>> {
   const paths = conditions.flatMap((condition) => (condition.kind === "file_changed" ? [condition.path] : []));
   const states = await Promise.all(
     paths.map(async (given) => {

@@ -8,15 +8,19 @@ import {
   type HeartbeatState,
 } from "../../../../protocol/gen/types.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import { type LookPorts, readFile } from "./beat-look.ts";
+import type { StopPort } from "../../ports/sessions.ts";
+import { checkBeat, type CheckPorts } from "./beat-check.ts";
+import { readFile } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
 import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Runner } from "./runner.ts";
 
-export interface BeatsPorts extends Pick<KernelPorts, "arm" | "config" | "now">, Pick<LookPorts, "bucket"> {
+export interface BeatsPorts extends Pick<KernelPorts, "arm">, Omit<CheckPorts, "store">, Pick<StopPort, "stopped"> {
   readonly store: JobStore;
   readonly rows: BeatRows;
   readonly runner: Pick<Runner, "beginNow">;
@@ -88,6 +92,14 @@ export class Beats {
     if (run?.status === "skipped") return skipped(reasonOf(run), run.body.error ?? "Nothing was run.");
     if (run?.status === "error") return succeed({ ok: false, message: run.body.error ?? "The heartbeat failed." });
     return succeed({ ok: true, message: `The heartbeat of ${agentId} runs in its main conversation.` });
+  }
+  async check(agentId: string): Promise<Result<ResultOf<"heartbeat.check">>> {
+    const { config, rows, now, stopped } = this.#ports;
+    if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+    if (stopped() !== undefined) return fail("gateway.stopped", "GSV is stopped, so no condition was evaluated.");
+    rows.sync(now());
+    const main = canonicalKey(`agent:${agentId}:${config.mainKey()}`, config.mainKey());
+    return main.ok ? succeed(await checkBeat(this.#ports, agentId, main.key)) : fail("internal");
   }
 
   async #stateOf(agentId: string): Promise<HeartbeatState> {

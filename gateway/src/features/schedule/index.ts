@@ -121,6 +121,7 @@ const beatMethods = (config: SchedulePorts["config"], load: () => Promise<Work>)
   "heartbeat.status": async () => succeed(await (await load()).beats.status()),
   "heartbeat.start": async () => succeed(await (await load()).beats.start()),
   "heartbeat.trigger": async (_caller, { agentId }) => (await load()).beats.trigger(agentId ?? config.defaultAgentId()),
+  "heartbeat.check": async (_caller, { agentId }) => (await load()).beats.check(agentId ?? config.defaultAgentId()),
   "heartbeat.set": async (_caller, params) => (await load()).beats.set(params),
 });
 interface Work {

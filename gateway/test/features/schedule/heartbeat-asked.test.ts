@@ -388,3 +388,80 @@ describe("[HB11] conditions that are asked", () => {
     expect((await status()).failing).toMatchObject([{ count: 1 }]);
   });
 });
+
+describe("[HB12] a dry run of the conditions", () => {
+  const check = () => stage.peer.ok<ResultOf<"heartbeat.check">>("heartbeat.check");
+  const states = async () => (await check()).conditions.map(({ condition, state }) => [condition, state]);
+  const stored = () => inside((store) => JSON.stringify([store.find(BEAT), store.runs(BEAT, Number.MAX_SAFE_INTEGER, 200)]));
+
+  it("says how each one stands and why, changes no mark, counts no failure and asks no model", async () => {
+    await use(`http_changed: ${URL}`, "file_changed: in.md", "every: 1d at 09:00");
+    expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("No condition is true") });
+    await beat("skipped", "not_due");
+    const before = await stored();
+    page = () => new Response("other news");
+    value(await workspace.write("main", "in.md", "new"));
+    for (let twice = 0; twice < 2; twice++)
+      expect(await check()).toEqual({
+        agentId: "main",
+        wakes: true,
+        message: "A condition is true, so a heartbeat asks the model.",
+        conditions: [
+          { condition: `http_changed: ${URL}`, state: "true", why: "The page is another one than at the last look." },
+          { condition: "file_changed: in.md", state: "true", why: "The file is another one than at the last look." },
+          { condition: "every: 1d at 09:00", state: "false", why: "Its time has not come since the last one." },
+        ],
+      });
+    page = () => new Response("no", { status: 503 });
+    expect((await check()).conditions[0]).toMatchObject({ state: "failed", why: "It answered with the status 503." });
+    expect(await stored()).toBe(before);
+    expect(await status()).not.toHaveProperty("failing");
+    expect(calls).toEqual([]);
+    page = () => new Response("other news");
+    await beat("ok");
+    expect(asked(calls[0])).toContain(`True now: http_changed: ${URL}; file_changed: in.md.`);
+  });
+  it("shows all that is wrong beside what is right, also while the heartbeat is off, and says what keeps a heartbeat away", async () => {
+    const write = async (...lines: readonly string[]) =>
+      value(await workspace.write("main", "HEARTBEAT.md", `---\n${lines.join("\n")}\n---\n- look`));
+    await write("every: often", "unread: fax", "exec: none true", "every: 2h", "red: x");
+    expect(await states()).toEqual([
+      ["every: often", "wrong"],
+      ["red: x", "wrong"],
+      ["unread: fax", "wrong"],
+      ["exec: none true", "wrong"],
+      ["every: 2h", "true"],
+    ]);
+    expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("stands still until this is repaired") });
+    await write("every: 2h");
+    expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("gsv heartbeat on --agent main") });
+    await stage.peer.ok("heartbeat.set", { every: "30m", activeHours: { start: "01:00", end: "02:00", timezone: "UTC" } });
+    expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("the active hours are over") });
+    await stage.peer.ok("gateway.stop", {});
+    expect(await stage.peer.refused("heartbeat.check")).toMatchObject({ reason: "gateway.stopped" });
+    expect(requests).toEqual([]);
+  });
+  it("[HB10] runs a command under the policy, with its entry in the audit", async () => {
+    const lap = await machine();
+    await use("exec: lap test -e x");
+    const checking = check();
+    await eventually(() => expect(invokes(lap)).toHaveLength(1));
+    await lap.ok("tool.result", { callId: invokes(lap)[0]?.callId, ...ended(0) });
+    expect((await checking).conditions).toEqual([{ condition: "exec: lap test -e x", state: "true", why: "The command ended with 0." }]);
+    const { entries } = await stage.peer.ok<ResultOf<"audit.list">>("audit.list", { limit: 100 });
+    expect(entries.filter(({ tool }) => tool === "lap__Bash")).toMatchObject([{ decision: "allowed", origin: "heartbeat" }]);
+    await stage.peer.ok("config.set", { path: "toolApproval.mode", value: "ask" });
+    expect((await check()).conditions).toMatchObject([{ state: "failed", why: expect.stringContaining("It needs your word") }]);
+    expect(invokes(lap)).toHaveLength(1);
+  });
+  it("[HB4] a channel that was never started fails, and is shown", async () => {
+    vi.spyOn(parts, "channelNames").mockImplementation(() => ["whatsapp"]);
+    await use("unread: whatsapp");
+    expect((await check()).conditions).toEqual([
+      { condition: "unread: whatsapp", state: "failed", why: "The channel whatsapp was never started: `gsv channel start whatsapp`." },
+    ]);
+    await beat("ok");
+    expect((await status()).failing).toMatchObject([{ condition: "unread: whatsapp", count: 1 }]);
+    await beat("skipped", "not_due");
+  });
+});

@@ -244,7 +244,14 @@ describe("a task whose machine is away", () => {
       expect((await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list")).waiting).toBe(2);
     });
     const before = await notes();
+    const listed = async () =>
+      (await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list")).notifications.filter(({ text }) =>
+        text.includes('"Report" waits'),
+      );
+    expect((await listed())[0]).not.toHaveProperty("overAt");
     await over();
+    expect(await listed()).toMatchObject([{ overAt: expect.any(Number) }]);
+    expect((await listed())[0]).not.toHaveProperty("dueAt");
     pass(5 * HOUR);
     let told: readonly string[] = [];
     await eventually(async () => {
