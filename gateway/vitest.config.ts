@@ -23,6 +23,8 @@ Object.assign(process.env, {
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   X_LOCAL_OBSERVABILITY: "false",
   X_LOCAL_EXPLORER: "false",
+  // Its own settings, which it would otherwise write into the user's configuration.
+  XDG_CONFIG_HOME: resolve(here, "..", "node_modules", ".cache", "wrangler"),
 });
 
 export default defineConfig({

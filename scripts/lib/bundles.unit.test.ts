@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Inputs } from "./inputs.ts";
 import { ROOT } from "./root.ts";
-import { overBudget } from "./worker-bundle.ts";
+import { bundleWorker, overBudget } from "./worker-bundle.ts";
 import { channelFacts, compatibility, ConfigProblem, withoutComments } from "./wrangler-config.ts";
 
 const good = {
@@ -172,4 +172,19 @@ describe("bundles", () => {
       rmSync(root, { recursive: true });
     }
   });
+});
+
+it("wrangler writes nothing into the user's configuration", async () => {
+  const home = mkdtempSync(join(tmpdir(), "gsv-home-"));
+  const { HOME: before, XDG_CONFIG_HOME: config } = process.env;
+  try {
+    process.env["HOME"] = home;
+    delete process.env["XDG_CONFIG_HOME"];
+    await bundleWorker("channels/example/wrangler.jsonc", "", join(home, "example.js"));
+    assert.deepEqual(readdirSync(home), ["example.js"]);
+  } finally {
+    process.env["HOME"] = before;
+    if (config !== undefined) process.env["XDG_CONFIG_HOME"] = config;
+    rmSync(home, { recursive: true, force: true });
+  }
 });

@@ -11,4 +11,6 @@ export const OFFLINE_WRANGLER: Readonly<Record<string, string>> = {
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   X_LOCAL_OBSERVABILITY: "false",
   X_LOCAL_EXPLORER: "false",
+  // Its own settings, which it would otherwise write into the user's configuration.
+  XDG_CONFIG_HOME: resolve(ROOT, "node_modules", ".cache", "wrangler"),
 };
