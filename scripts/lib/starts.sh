@@ -137,11 +137,16 @@ start_node() {
   say "Node:    $id, working in $workspace"
 }
 
-# After the chat: its run goes on, and may use this machine, so the node stays until no run is under way. Ctrl-C ends the wait.
+# After the chat or the answer: what would be stopped now stays until no run is under way, because a run may use it. Ctrl-C ends the wait.
 await_runs() {
   local stop=false
-  [ -f "$starts/node-$id" ] && ! others "$id" && is_working || return 0
-  say "A run is under way and may use this machine, so the node $id stays until it ends. Ctrl-C stops the node at once; what the run does here breaks then."
+  [ -f "$starts/node-$id" ] || { $once && [ -f "$starts/gateway" ]; } || return 0
+  ! others "$id" && is_working || return 0
+  if $once; then
+    say "Another run is under way, so what was started here stays until it ends. Ctrl-C stops it at once; what the run does on this machine breaks then."
+  else
+    say "A run is under way and may use this machine, so the node $id stays until it ends. Ctrl-C stops the node at once; what the run does here breaks then."
+  fi
   trap 'stop=true' INT
   while ! $stop && ! others "$id" && is_working; do sleep 0.3 || true; done
   trap : INT

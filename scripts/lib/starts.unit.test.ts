@@ -113,6 +113,19 @@ test("a node stays as long as any start uses it, and the last one stops it", asy
   assert.match(second.said(), /The node lap is stopped, .* start it again, .*node --id lap --workspace .*work/);
   assert.deepEqual([nodePids(), files()], [[node], []]);
 });
+test("one answer waits with what it started for another run that is under way", async () => {
+  writeFileSync(join(home, "working"), "");
+  const only = await start({ once: true, startsGateway: true });
+  const [node] = nodePids();
+  const ended = only.end();
+  await until(() => only.said().includes("Another run is under way"));
+  assert.ok(node !== undefined && isAlive(node));
+  assert.ok(!existsSync(join(home, "downs")));
+  rmSync(join(home, "working"));
+  await ended;
+  assert.ok(!isAlive(node));
+  assert.equal(readFileSync(join(home, "downs"), "utf8"), "down\n");
+});
 test("a run that is under way when the chat ends keeps the node until it has ended, or until Ctrl-C", async () => {
   for (const interrupts of [false, true]) {
     rmSync(join(home, "nodes"), { force: true });
