@@ -171,13 +171,14 @@ export interface AwayCall {
   readonly waitedMs: number;
 }
 export type RunEnd =
-  /** `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines. */
+  /** `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines. `unknown`: tools of calls of which it is not known whether they took effect. */
   | {
       readonly state: "final";
       readonly text: string;
       readonly taint?: Taint;
       readonly costUsd?: number;
       readonly away?: readonly AwayCall[];
+      readonly unknown?: readonly string[];
     }
   /** `reason`: of the contract's table. Absent: none is known. */
   | { readonly state: "error" | "aborted"; readonly error: string; readonly reason?: string }

@@ -39,6 +39,7 @@ export function searchRows(state: State, store: SessionStore, afterSeq: number, 
   };
 }
 
+type Final = Extract<RunEnd, { readonly state: "final" }>;
 const PAGE_ROWS = 200;
 /** Rows that are looked at for the end of a run; it is asked about when it has just ended. */
 const MAX_ROWS = 4_000;
@@ -61,30 +62,40 @@ export function runEnd(state: State, store: SessionStore, runId: string, wall: n
         if (end !== undefined) return end;
         continue;
       }
-      const away = awayCalls(store, runId, row.seq, oldest);
-      return { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}), ...(away.length === 0 ? {} : { away }) };
+      return { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}), ...undoneCalls(store, runId, row.seq, oldest) };
     }
   }
   return { state: "unknown" };
 }
-/** Calls of the run that waited for their machine in vain. A later call that the machine ran makes up for them. */
-function awayCalls(store: SessionStore, runId: string, before: number, oldest: number): readonly AwayCall[] {
+/**
+ * Calls of the run that did not end well without the model's doing: those that waited for their machine in vain, for which a later call
+ * that the machine ran makes up, and those of which no one knows whether they took effect.
+ */
+function undoneCalls(store: SessionStore, runId: string, before: number, oldest: number): Pick<Final, "away" | "unknown"> {
   const came = new Set<string>();
+  const late = new Set<string>();
   const away = new Map<string, AwayCall>();
+  const unknown = new Set<string>();
+  const found = (): Pick<Final, "away" | "unknown"> => ({
+    ...(away.size === 0 ? {} : { away: [...away.values()].toReversed() }),
+    ...(unknown.size === 0 ? {} : { unknown: [...unknown].toReversed() }),
+  });
   for (let to = before; to > oldest; to -= PAGE_ROWS) {
     const from = Math.max(oldest, to - PAGE_ROWS);
     for (const row of store.rows(from, to - from).toReversed()) {
       if (row.runId !== runId) continue;
-      if (row.kind === "user" && row.steered === undefined) return [...away.values()].toReversed();
+      if (row.kind === "user" && row.steered === undefined) return found();
+      if (row.kind === "notice" && row.lateOf !== undefined) late.add(row.lateOf);
       if (row.kind !== "toolResult") continue;
       const { toolName: tool } = row.message;
+      if (row.outcome === "unknown" && !late.has(row.callId)) unknown.add(tool);
       if (row.away === undefined) {
         const [nodeId = ""] = tool.split("__");
         if (row.outcome === "ok") came.add(nodeId);
       } else if (!came.has(row.away)) away.set(row.callId, { nodeId: row.away, tool, waitedMs: row.durationMs ?? 0 });
     }
   }
-  return [...away.values()].toReversed();
+  return found();
 }
 /** How long the run has waited for the owner and for machines. */
 function waitedMs({ run, clock }: State, wall: number): number {

@@ -8,9 +8,8 @@ import { durationText } from "../../calls/wait.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
-import type { AwayCall } from "../../ports/session.ts";
 import { localDay, localTime } from "../../prompt/dates.ts";
-import type { Delivery } from "./delivery.ts";
+import type { Delivery, Final } from "./delivery.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
 import type { NeedStore } from "./need-store.ts";
@@ -63,9 +62,9 @@ export class Missing {
   over(jobId: string, run: JobRun): void {
     if (run.body.toldWaiting) this.#ports.notify.over(waitKey(jobId, run));
   }
-  /** The run has ended, and its machines did not come. */
+  /** The run has ended, and something that its machines were to do was not done, or may not have been. */
   inVain(job: Job, run: JobRun, text: string): void {
-    const look = nounOf(job) === "job" ? ` Run it again: \`gsv cron run ${job.id}\`.` : "";
+    const look = nounOf(job) === "job" ? ` Look at what it has done, and run it again if it is needed: \`gsv cron run ${job.id}\`.` : "";
     this.#delivery.tellAway(
       job,
       `cron/${job.id}/${run.id}/away`,
@@ -97,11 +96,15 @@ export class Missing {
 }
 const waitKey = (jobId: string, { id }: JobRun): string => `cron/${jobId}/${id}/waits`;
 /** Calls that waited in vain, as the end of their run. */
-export function awayText(away: readonly AwayCall[]): string {
-  return away
-    .slice(0, MAX_NAMED)
-    .map(({ nodeId, tool, waitedMs }) => `The machine ${nodeId} did not connect within ${durationText(waitedMs)}, so ${tool} was not run.`)
-    .join(" ");
+/** Undefined: the run has left nothing undone. */
+export function undoneText({ away = [], unknown = [] }: Pick<Final, "away" | "unknown">): string | undefined {
+  const said = [
+    ...away.map(
+      ({ nodeId, tool, waitedMs }) => `The machine ${nodeId} did not connect within ${durationText(waitedMs)}, so ${tool} was not run.`,
+    ),
+    ...unknown.map((tool) => `${tool} gave no result, so it is not known whether it took effect.`),
+  ];
+  return said.length === 0 ? undefined : said.slice(0, MAX_NAMED).join(" ");
 }
 const MAX_NAMED = 4;
 function timeText(at: number, zone: string): string {

@@ -10,7 +10,7 @@ import { LAST, NONE } from "../../schedule/beat.ts";
 import type { Delivery, Final } from "./delivery.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
-import { awayText, type Missing } from "./missing.ts";
+import { type Missing, undoneText } from "./missing.ts";
 
 /** A job that fails this often in a row is paused. */
 const PAUSE_AFTER = 5;
@@ -50,17 +50,17 @@ export class RunEnds {
     }
     const summary = end.text.trim().slice(0, SUMMARY_CHARS);
     const label = isForeign(end.taint) ? { taint: end.taint } : {};
-    // What its machines did not do is not done, whatever the model says about it.
-    const away = end.away === undefined ? undefined : awayText(end.away);
-    if (job !== undefined && away !== undefined) this.#missing.inVain(job, run, away);
+    // What its machines did not do, or may not have done, is not done, whatever the model says about it.
+    const undone = undoneText(end);
+    if (job !== undefined && undone !== undefined) this.#missing.inVain(job, run, undone);
     const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
-    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost }, away);
+    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost }, undone);
     const spec = job?.body.spec;
     if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
-      return this.#endAs(run, away, { summary, ...label });
+      return this.#endAs(run, undone, { summary, ...label });
     const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
     if (delivered.ok || spec.bestEffortDeliver === true)
-      return this.#endAs(run, away, {
+      return this.#endAs(run, undone, {
         summary,
         ...label,
         ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
@@ -71,10 +71,10 @@ export class RunEnds {
       error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
     });
   }
-  /** `away`: what the run could not do. */
-  #endAs(run: JobRun, away: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
-    if (away === undefined) return this.end(run, "ok", body);
-    const error = `It is incomplete. ${away}${body.error === undefined ? "" : ` ${body.error}`}`.slice(0, SUMMARY_CHARS);
+  /** `undone`: what the run could not do. */
+  #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
+    if (undone === undefined) return this.end(run, "ok", body);
+    const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`.slice(0, SUMMARY_CHARS);
     this.end(run, "error", { ...body, error });
   }
   /** The answer is in the main conversation already; `target` is where it goes beside. */
@@ -84,15 +84,15 @@ export class RunEnds {
     run: JobRun,
     end: Final,
     more: Pick<RunBody, "taint" | "costUsd">,
-    away: string | undefined,
+    undone: string | undefined,
   ): Promise<void> {
-    if (saysNothing(end.text)) return this.#endAs(run, away, { ...more, summary: "HEARTBEAT_OK" });
+    if (saysNothing(end.text)) return this.#endAs(run, undone, { ...more, summary: "HEARTBEAT_OK" });
     const text = withoutWord(end.text);
     const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
     const { place, session } = text === "" ? {} : this.#goesTo(job, target, run);
     if (session !== undefined) await this.#delivery.noteAtCommandLine(job, run, session, text);
     const delivered = place === undefined ? undefined : await this.#delivery.sendAnswer(job, run, place, { ...end, text });
-    if (delivered?.ok !== false) return this.#endAs(run, away, body);
+    if (delivered?.ok !== false) return this.#endAs(run, undone, body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
     return this.end(run, "error", { ...body, error });
   }

@@ -75,6 +75,8 @@ export interface NoticeRow extends RowBase {
   readonly usage?: Usage;
   /** With `paused`: the question, and the call that waits for its answer; `limit`: the run itself waits. */
   readonly question?: { readonly code: string; readonly callId: string; readonly step: number; readonly limit?: true };
+  /** With `late`: the call that it is the result of. Absent: of a version that kept none. */
+  readonly lateOf?: string;
   /** The archive that the notice reports: its key, and the number of its messages. */
   readonly archive?: { readonly key: string; readonly count: number };
 }

@@ -11,6 +11,7 @@ import * as support from "./support.ts";
 import { alarm, asked, HOUR, jobStage, task } from "./support.ts";
 
 const stage = jobStage();
+const { calls } = stage;
 let tests = 0;
 /** The job's id, another one in each test: a run that still waits when its test ends disturbs no other test. */
 let id = "";
@@ -229,6 +230,47 @@ describe("a task whose machine is away", () => {
       expect(second?.since).toBeGreaterThan(first?.since ?? 0);
     });
     await runs(await node("lap"));
+    await done();
+  });
+  /** A run of the job begins a command on `lap`, which then goes away for longer than a call waits. */
+  async function breaks(): Promise<string> {
+    await stage.peer.ok("config.set", { path: "toolApproval.defaultDecision", value: "allow" });
+    const lap = await node("lap");
+    await add();
+    pass(HOUR);
+    await alarm();
+    await eventually(() => expect(lap.events("tool.invoke")).toHaveLength(1));
+    const [{ payload } = { payload: {} }] = lap.events("tool.invoke");
+    await leave(lap);
+    return (payload as { callId: string }).callId;
+  }
+  const bash = says("", [{ name: "lap__Bash", arguments: { command: "ls" } }]);
+  it("[OM11] whose call gave no result is incomplete, whatever the answer says", async () => {
+    stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("all done") : bash);
+    await breaks();
+    await minutes(1);
+    const run = await support.becomes(stage, "error", id);
+    expect(run).toMatchObject({ summary: "all done" });
+    expect(run.error).toBe("It is incomplete. lap__Bash gave no result, so it is not known whether it took effect.");
+    await eventually(async () => {
+      await alarm();
+      expect((await notes()).filter((text) => text.includes("is incomplete. lap__Bash gave no result"))).toHaveLength(1);
+    });
+  });
+  it("[OM11] whose call reports late, within the run, is done", async () => {
+    let isHeld = true;
+    stage.answer = async ({ messages }) => {
+      if (messages.at(-1)?.role !== "toolResult") return bash;
+      while (isHeld) await scheduler.wait(2);
+      return says("all done");
+    };
+    const callId = await breaks();
+    // The alarm ends with what it has begun, here with the call of the model.
+    const passing = minutes(1);
+    await eventually(() => expect(calls.filter((call) => asked(call).includes("It is not known"))).toHaveLength(1));
+    await (await node("lap")).ok("tool.result", { callId, outcome: "ok", result: "file.txt" });
+    isHeld = false;
+    await passing;
     await done();
   });
   it("[NT14] a digest tells of no wait that is over, and of one that goes on with the time of its end", async () => {

@@ -132,7 +132,7 @@ function lateNote(d: Draft, closed: ClosedCall, event: EventOf<"ToolResult">): v
   const content = textOf(fit(d, closed.callId, event.content, LATE_NOTE_CHARS).filter((block) => block.type === "text"));
   const text = `A late result of ${closed.name} (call ${closed.callId}), which was closed as "${closed.outcome}" before: it ended as "${event.outcome}".\n${content}`;
   const label = heardResult(d, closed.name, event.taint, closed.taint);
-  appendNotice(d, { notice: "late", runId: closed.runId, text, forModel: text, ...label });
+  appendNotice(d, { notice: "late", runId: closed.runId, lateOf: closed.callId, text, forModel: text, ...label });
 }
 
 /** A tool that cut its own output says so in a field of its result. Inside a JSON string the quotes would have backslashes. */
