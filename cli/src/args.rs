@@ -35,7 +35,7 @@ pub use self::gateway::{
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};
-pub use self::memory::{MemoryCommand, MemoryReview};
+pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, MemoryList, MemoryReview, MemorySearch};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 70] = [
+    let commands: [&[&str]; 75] = [
         &[],
         &["chat"],
         &["up"],
@@ -74,7 +74,12 @@ fn help_texts() {
         &["workspace", "put"],
         &["workspace", "edit"],
         &["memory"],
+        &["memory", "list"],
+        &["memory", "search"],
+        &["memory", "add"],
         &["memory", "review"],
+        &["memory", "forget"],
+        &["memory", "export"],
         &["search"],
         &["skills"],
         &["skills", "install"],

@@ -128,8 +128,14 @@ export const LIMITS = {
   mediaBytes: 26214400,
   /** Media kept in memory between model calls. */
   mediaCacheBytes: 52428800,
+  /** Long-term memories of one agent. */
+  memories: 20000,
   /** Longest text that one compaction or reset adds to a daily file. */
   memoriesChars: 8000,
+  /** Largest text of one long-term memory. */
+  memoryBytes: 8192,
+  /** Metadata of one long-term memory, as JSON. */
+  memoryMetadataBytes: 4096,
   /** Largest text of one chat message. */
   messageBytes: 262144,
   /** Tries of one model call at one provider. */

@@ -108,12 +108,20 @@ import type {
   LogsGetResult,
   LogsResultParams,
   LogsResultResult,
+  MemoryAddParams,
+  MemoryAddResult,
   MemoryDropParams,
   MemoryDropResult,
+  MemoryForgetParams,
+  MemoryForgetResult,
+  MemoryListParams,
+  MemoryListResult,
   MemoryPromoteParams,
   MemoryPromoteResult,
   MemoryQuarantineParams,
   MemoryQuarantineResult,
+  MemorySearchParams,
+  MemorySearchResult,
   ModelTestParams,
   ModelTestResult,
   ModelsListParams,
@@ -232,7 +240,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "83ab22eb0ea6539b";
+export const PROTOCOL_FINGERPRINT = "c3db72204e10dd1e";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -892,6 +900,17 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once. */
+  "memory.add": {
+    params: "MemoryAddParams",
+    result: "MemoryAddResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["agent.unknown", "memory.full", "memory.too_large", "memory.unknown", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Removes a memory that waits. It is not kept anywhere. */
   "memory.drop": {
     params: "MemoryDropParams",
@@ -900,6 +919,28 @@ export const METHODS = {
     scope: "operate",
     audit: { target: "id" },
     errors: ["memory.not_found", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Removes memories for good, with everything that was made of them. Ids that do not exist any more are passed over. */
+  "memory.forget": {
+    params: "MemoryForgetParams",
+    result: "MemoryForgetResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lists an agent's long-term memories, the newest first. */
+  "memory.list": {
+    params: "MemoryListParams",
+    result: "MemoryListResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["agent.unknown", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -922,6 +963,17 @@ export const METHODS = {
     scope: "operate",
     audit: "none",
     errors: ["storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Searches an agent's long-term memories; the query is as for `search.query`. Superseded memories are not found. */
+  "memory.search": {
+    params: "MemorySearchParams",
+    result: "MemorySearchResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["agent.unknown", "search.bad_query", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -1622,9 +1674,13 @@ export interface MethodTypes {
   "job.submit": { params: JobSubmitParams; result: JobTaken };
   "logs.get": { params: LogsGetParams; result: LogsGetResult };
   "logs.result": { params: LogsResultParams; result: LogsResultResult };
+  "memory.add": { params: MemoryAddParams; result: MemoryAddResult };
   "memory.drop": { params: MemoryDropParams; result: MemoryDropResult };
+  "memory.forget": { params: MemoryForgetParams; result: MemoryForgetResult };
+  "memory.list": { params: MemoryListParams; result: MemoryListResult };
   "memory.promote": { params: MemoryPromoteParams; result: MemoryPromoteResult };
   "memory.quarantine": { params: MemoryQuarantineParams; result: MemoryQuarantineResult };
+  "memory.search": { params: MemorySearchParams; result: MemorySearchResult };
   "model.test": { params: ModelTestParams; result: ModelTestResult };
   "models.list": { params: ModelsListParams; result: ModelsListResult };
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };

@@ -46,6 +46,7 @@ export type AgentDefinition = {
   characteristics?: Record<string, string>;
   tools?: AgentTools;
   autonomy?: AgentAutonomy;
+  memory_config?: AgentMemory;
   model_tier?: ModelTier;
 };
 
@@ -95,6 +96,15 @@ export type AgentJob = {
   session_key?: SessionKey;
   report?: AgentReport;
   error?: ReportError;
+};
+
+/** The agent's memory between conversations. */
+export type AgentMemory = {
+  long_term_enabled?: boolean;
+  /** 1 to 50. */
+  top_k?: number;
+  /** 0 to 1. */
+  min_score?: number;
 };
 
 /** Who the agent is. */
@@ -1775,6 +1785,12 @@ export type Features = {
   events: string[];
 };
 
+/** A memory that a search found. */
+export type FoundMemory = {
+  memory: Memory;
+  score: number;
+};
+
 /** Frame where `type` is `req`. */
 export type FrameReq = {
   type: "req";
@@ -2440,6 +2456,51 @@ export type MediaUploaded = {
   filename?: string;
 };
 
+/** A row of an agent's long-term memory. It never changes; a newer row can supersede it. */
+export type Memory = {
+  /** At most 32 characters. */
+  id: string;
+  /** At most 8192 characters. */
+  text: string;
+  metadata?: Record<string, string>;
+  author: MemoryAuthor;
+  /** At most 16 characters. */
+  label: string;
+  /** At most 512 characters. */
+  labelSource: string;
+  sessionKey?: SessionKey;
+  /** At most 256 characters. */
+  callId?: string;
+  /** At most 32 characters. */
+  supersedes?: string;
+  /** At most 32 characters. */
+  supersededBy?: string;
+  /** Epoch ms. */
+  at: number;
+};
+
+/** Parameters of `memory.add`. */
+export type MemoryAddParams = {
+  /** At most 8192 characters. */
+  text: string;
+  agentId?: AgentId;
+  metadata?: Record<string, string>;
+  /** At most 32 characters. */
+  supersedes?: string;
+  /** At most 128 characters. */
+  requestId: string;
+};
+
+/** Result of `memory.add`. */
+export type MemoryAddResult = {
+  memory: Memory;
+  added: boolean;
+};
+
+/** Who wrote a memory: the agent with a tool, or the owner. */
+export type MemoryAuthor = "agent" | "owner";
+export const MemoryAuthorValues = ["agent", "owner"] as const satisfies readonly MemoryAuthor[];
+
 /** Parameters of `memory.drop`. */
 export type MemoryDropParams = {
   /** At most 32 characters. */
@@ -2451,6 +2512,36 @@ export type MemoryDropParams = {
 export type MemoryDropResult = {
   ok: true;
   dropped: boolean;
+};
+
+/** Parameters of `memory.forget`. */
+export type MemoryForgetParams = {
+  /** At most 100 items. */
+  ids: string[];
+  agentId?: AgentId;
+};
+
+/** Result of `memory.forget`. */
+export type MemoryForgetResult = {
+  ok: true;
+  forgotten: number;
+};
+
+/** Parameters of `memory.list`. */
+export type MemoryListParams = {
+  agentId?: AgentId;
+  /** At most 32 characters. */
+  before?: string;
+  superseded?: boolean;
+  /** 1 to 100. */
+  limit?: number;
+};
+
+/** Result of `memory.list`. */
+export type MemoryListResult = {
+  /** At most 100 items. */
+  memories: Memory[];
+  more: boolean;
 };
 
 /** Parameters of `memory.promote`. */
@@ -2480,6 +2571,23 @@ export type MemoryQuarantineResult = {
   memories: QuarantinedMemory[];
   /** At most 200 items. */
   damaged: string[];
+};
+
+/** Parameters of `memory.search`. */
+export type MemorySearchParams = {
+  /** At most 1024 characters. */
+  query: string;
+  agentId?: AgentId;
+  /** 1 to 100. */
+  limit?: number;
+};
+
+/** Result of `memory.search`. */
+export type MemorySearchResult = {
+  /** At most 100 items. */
+  memories: FoundMemory[];
+  /** At most 32 items. */
+  notes: string[];
 };
 
 /** Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn. */

@@ -56,6 +56,16 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
       requires_approval: o(t.array(text(192), 256)),
     }),
   ),
+  memory_config: o(
+    struct("AgentMemory", "The agent's memory between conversations.", {
+      /** Gives the agent `remember` and `recall_memory`, also when `tools.allowed` does not list them. */
+      long_term_enabled: o(t.bool()),
+      /** The most memories that one `recall_memory` gives. Absent: as many as the call asks for. */
+      top_k: o(t.int(1, 50)),
+      /** `recall_memory` leaves out what scores less; the best memory scores about 1. */
+      min_score: o(t.number(0, 1)),
+    }),
+  ),
   /** Absent: the agent's own model, else the configured one. */
   model_tier: o(ModelTier),
 });

@@ -664,6 +664,24 @@ row(
   "Keep or drop some of them: `gsv memory review`.",
 );
 row(
+  "memory.unknown",
+  { code: 536, blame: "caller", http: 404, exit: 1 },
+  "There is no memory with this id.",
+  "List the memories: `gsv memory list`.",
+);
+row(
+  "memory.too_large",
+  { code: 537, blame: "caller", http: 413, exit: 2 },
+  "The memory is too large.",
+  "Write down one fact in fewer words.",
+);
+row(
+  "memory.full",
+  { code: 538, blame: "policy", http: 507, exit: 1 },
+  "The agent's long-term memory is full.",
+  "Forget some memories: `gsv memory list`, then `gsv memory forget ID`.",
+);
+row(
   "workspace.protected",
   { code: 531, blame: "policy", http: 403, exit: 3 },
   "This file is protected against the change.",

@@ -95,6 +95,9 @@ limit("imagePixelsOnEdge", 3000000, "Largest image that is scaled for a model on
 limit("transcriptionMs", 60000, "Time limit for transcribing one recording.");
 limit("quarantineEntries", 100, "Memories of an agent that wait for the owner. A full quarantine takes no more.");
 limit("quarantineBytes", 1048576, "All memories of an agent that wait for the owner.");
+limit("memoryBytes", 8192, "Largest text of one long-term memory.");
+limit("memoryMetadataBytes", 4096, "Metadata of one long-term memory, as JSON.");
+limit("memories", 20000, "Long-term memories of one agent.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");
 limit("skillBytes", 131072, "Largest SKILL.md.");
 limit("skillFiles", 256, "Files of one skill.");

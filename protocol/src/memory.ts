@@ -1,5 +1,5 @@
-/** Memories that wait for the owner: what was learnt in a conversation that others have written into. */
-import { method, struct, t } from "./dsl.ts";
+/** Memories: those that wait for the owner, because others had written into their conversation, and the rows of long-term memory. */
+import { enumOf, method, struct, t } from "./dsl.ts";
 import { AgentId, SessionKey } from "./ids.ts";
 
 const Id = t.string(32, { minLength: 1 });
@@ -78,5 +78,90 @@ method("memory.drop", {
   scope: "operate",
   audit: { target: "id" },
   errors: [...errors, "memory.not_found"],
+  idempotent: true,
+});
+
+const MemoryId = Id;
+const o = t.optional;
+export const MemoryAuthor = enumOf("MemoryAuthor", "Who wrote a memory: the agent with a tool, or the owner.", ["agent", "owner"]);
+const Memory = struct("Memory", "A row of an agent's long-term memory. It never changes; a newer row can supersede it.", {
+  /** A ULID: ids rise with time. */
+  id: MemoryId,
+  text: t.string(8192, { minLength: 1 }),
+  metadata: o(t.map(t.string(1024))),
+  author: MemoryAuthor,
+  /** What the conversation had read when it was written: `owner`, `self`, `files`, `peer` or `world`. */
+  label: t.string(16),
+  /** What raised the label. */
+  labelSource: t.string(512),
+  sessionKey: o(SessionKey),
+  /** The call that wrote it: `gsv why` tells of its run. */
+  callId: o(t.string(256)),
+  /** The older memory that this one replaces. */
+  supersedes: o(MemoryId),
+  /** The newer memory that replaces this one, which no recall finds any more. */
+  supersededBy: o(MemoryId),
+  at: t.time(),
+});
+const FoundMemory = struct("FoundMemory", "A memory that a search found.", {
+  memory: Memory,
+  /** From 0 to 1, higher is better. */
+  score: t.number(),
+});
+method("memory.list", {
+  doc: "Lists an agent's long-term memories, the newest first.",
+  params: {
+    agentId,
+    /** Only memories that are older than this one. */
+    before: o(MemoryId),
+    /** Also those that a newer memory has superseded. */
+    superseded: o(t.bool()),
+    limit: o(t.int(1, 100)),
+  },
+  result: { memories: t.array(Memory, 100), more: t.bool() },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  errors: [...errors, "agent.unknown"],
+  idempotent: true,
+});
+method("memory.search", {
+  doc: "Searches an agent's long-term memories; the query is as for `search.query`. Superseded memories are not found.",
+  params: { query: t.string(1024, { minLength: 1 }), agentId, limit: o(t.int(1, 100)) },
+  result: { memories: t.array(FoundMemory, 100), notes: t.array(t.string(512), 32) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  errors: [...errors, "search.bad_query", "agent.unknown"],
+  idempotent: true,
+});
+method("memory.add", {
+  doc: "Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once.",
+  params: {
+    text: t.string(8192, { minLength: 1 }),
+    agentId,
+    metadata: o(t.map(t.string(1024))),
+    supersedes: o(MemoryId),
+    requestId: t.string(128, { minLength: 1 }),
+  },
+  result: {
+    memory: Memory,
+    /** False: an earlier request with this id has added it. */
+    added: t.bool(),
+  },
+  callers: ["client"],
+  scope: "operate",
+  audit: "own",
+  errors: [...errors, "agent.unknown", "memory.unknown", "memory.too_large", "memory.full"],
+  idempotent: true,
+});
+method("memory.forget", {
+  doc: "Removes memories for good, with everything that was made of them. Ids that do not exist any more are passed over.",
+  params: { ids: t.array(MemoryId, 100), agentId },
+  result: { ok: t.literal(true), forgotten: t.int() },
+  callers: ["client"],
+  scope: "operate",
+  audit: "own",
+  errors,
   idempotent: true,
 });

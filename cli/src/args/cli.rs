@@ -148,7 +148,7 @@ pub enum Command {
     /// Read and change the agent's files
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
-    /// Show what the agent learnt from others' texts, and keep or drop it
+    /// Show, search and change what an agent remembers
     #[command(subcommand)]
     Memory(MemoryCommand),
     /// Find text in files, conversations and transcripts

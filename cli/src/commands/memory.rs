@@ -1,4 +1,4 @@
-//! `gsv memory`: what the agent learnt in conversations that others have written into waits here for you. Texts come from the gateway
+//! `gsv memory review`: what the agent learnt in conversations that others have written into waits here for you. Texts come from the gateway
 //! with hidden characters as escapes; they are cleaned here once more, because a terminal must not depend on that.
 
 use gsv_protocol::methods::{MemoryDrop, MemoryPromote, MemoryQuarantine};
@@ -7,6 +7,7 @@ use gsv_protocol::types::{
 };
 
 use super::context::Context;
+use super::long_term_memory;
 use crate::args::{MemoryCommand, MemoryReview};
 use crate::ask;
 use crate::clean::visible;
@@ -14,7 +15,14 @@ use crate::exit::Outcome;
 use crate::units::{ago, bytes, now_ms};
 
 pub async fn run(context: &Context, command: MemoryCommand) -> Outcome {
-    let MemoryCommand::Review(MemoryReview { promote, drop, of }) = command;
+    let MemoryReview { promote, drop, of } = match command {
+        MemoryCommand::Review(review) => review,
+        MemoryCommand::List(args) => return long_term_memory::list(context, args).await,
+        MemoryCommand::Search(args) => return long_term_memory::search(context, args).await,
+        MemoryCommand::Add(args) => return long_term_memory::add(context, args).await,
+        MemoryCommand::Forget(args) => return long_term_memory::forget(context, args).await,
+        MemoryCommand::Export(args) => return long_term_memory::export(context, args).await,
+    };
     match (promote, drop) {
         (Some(id), _) => keep(context, id, of.agent, None).await,
         (None, Some(id)) => remove(context, id, of.agent).await,

@@ -30,6 +30,7 @@ mod hook_view;
 mod local;
 pub mod local_config;
 mod login_view;
+mod long_term_memory;
 mod machine_view;
 pub mod memory;
 pub mod messages;

@@ -21,7 +21,9 @@ pub struct Bundled {
 /// The oldest date with all that these services use.
 const DATE: &str = "2026-01-01";
 
-pub const BUNDLED: [Bundled; 1] = [Bundled {
+pub const BUNDLED: [Bundled; 2] = [KV, D1];
+
+const KV: Bundled = Bundled {
     name: "kv",
     class: "KVNamespace",
     unique_key: "gsv-KVNamespace",
@@ -29,7 +31,16 @@ pub const BUNDLED: [Bundled; 1] = [Bundled {
     folder: Some("BLOBS"),
     binding: r#"kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}"))"#,
     bound_as: "JOBS_INDEX",
-}];
+};
+const D1: Bundled = Bundled {
+    name: "d1",
+    class: "D1Database",
+    unique_key: "gsv-D1Database",
+    objects: "DATABASE",
+    folder: None,
+    binding: r#"wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = (name = "d1", props = (json = "{\"database\":\"gsv\"}")))])"#,
+    bound_as: "DB",
+};
 
 /// The services in the list of the configuration. `folders`: the text literal of each service's folder.
 pub fn services(folders: &[(&str, String)]) -> String {
@@ -98,6 +109,22 @@ pub fn with_folder() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lm4_the_database_of_rows_is_a_service_of_workerd_with_data_where_it_always_was() {
+        assert!(services(&[]).contains(r#"(name = "d1", worker = .d1),"#));
+        assert!(bindings().contains(
+            r#"(name = "DB", wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = (name = "d1", props = (json = "{\"database\":\"gsv\"}")))]))"#
+        ));
+        let workers = workers();
+        for part in [
+            r#"bundled = "/workerd/d1.js""#,
+            r#"(className = "D1Database", uniqueKey = "gsv-D1Database", enableSql = true)"#,
+            r#"(name = "DATABASE", durableObjectNamespace = "D1Database") ]"#,
+        ] {
+            assert!(workers.contains(part), "{part} is not in\n{workers}");
+        }
+    }
 
     #[test]
     fn jb9_the_index_of_jobs_is_a_service_of_workerd_with_data_where_it_always_was() {

@@ -952,6 +952,18 @@ pub const MEDIA_UNSUPPORTED: ErrorReason = ErrorReason {
     hint: "Convert the file to an image, audio, video or document format.",
 };
 
+/// The agent's long-term memory is full.
+pub const MEMORY_FULL: ErrorReason = ErrorReason {
+    reason: "memory.full",
+    code: 538,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 507,
+    exit: 1,
+    text: "The agent's long-term memory is full.",
+    hint: "Forget some memories: `gsv memory list`, then `gsv memory forget ID`.",
+};
+
 /// No memory with this id waits for you.
 pub const MEMORY_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "memory.not_found",
@@ -974,6 +986,30 @@ pub const MEMORY_QUARANTINE_FULL: ErrorReason = ErrorReason {
     exit: 1,
     text: "Too many memories wait for the owner.",
     hint: "Keep or drop some of them: `gsv memory review`.",
+};
+
+/// The memory is too large.
+pub const MEMORY_TOO_LARGE: ErrorReason = ErrorReason {
+    reason: "memory.too_large",
+    code: 537,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 413,
+    exit: 2,
+    text: "The memory is too large.",
+    hint: "Write down one fact in fewer words.",
+};
+
+/// There is no memory with this id.
+pub const MEMORY_UNKNOWN: ErrorReason = ErrorReason {
+    reason: "memory.unknown",
+    code: 536,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no memory with this id.",
+    hint: "List the memories: `gsv memory list`.",
 };
 
 /// This gateway knows the method but does not serve it.
@@ -1981,8 +2017,11 @@ pub const ERRORS: &[ErrorReason] = &[
     LINK_UNREACHABLE,
     MEDIA_NOT_FOUND,
     MEDIA_UNSUPPORTED,
+    MEMORY_FULL,
     MEMORY_NOT_FOUND,
     MEMORY_QUARANTINE_FULL,
+    MEMORY_TOO_LARGE,
+    MEMORY_UNKNOWN,
     METHOD_NOT_SERVED,
     MODEL_AUTH,
     MODEL_BAD_ANSWER,

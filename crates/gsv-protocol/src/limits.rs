@@ -191,8 +191,17 @@ pub const MEDIA_BYTES: u64 = 26_214_400;
 /// Media kept in memory between model calls.
 pub const MEDIA_CACHE_BYTES: u64 = 52_428_800;
 
+/// Long-term memories of one agent.
+pub const MEMORIES: u64 = 20_000;
+
 /// Longest text that one compaction or reset adds to a daily file.
 pub const MEMORIES_CHARS: u64 = 8_000;
+
+/// Largest text of one long-term memory.
+pub const MEMORY_BYTES: u64 = 8_192;
+
+/// Metadata of one long-term memory, as JSON.
+pub const MEMORY_METADATA_BYTES: u64 = 4_096;
 
 /// Largest text of one chat message.
 pub const MESSAGE_BYTES: u64 = 262_144;

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "83ab22eb0ea6539b";
+pub const PROTOCOL_FINGERPRINT: &str = "c3db72204e10dd1e";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,12 +135,20 @@ pub enum Request {
     LogsGet(types::LogsGetParams),
     #[serde(rename = "logs.result")]
     LogsResult(types::LogsResultParams),
+    #[serde(rename = "memory.add")]
+    MemoryAdd(types::MemoryAddParams),
     #[serde(rename = "memory.drop")]
     MemoryDrop(types::MemoryDropParams),
+    #[serde(rename = "memory.forget")]
+    MemoryForget(types::MemoryForgetParams),
+    #[serde(rename = "memory.list")]
+    MemoryList(types::MemoryListParams),
     #[serde(rename = "memory.promote")]
     MemoryPromote(types::MemoryPromoteParams),
     #[serde(rename = "memory.quarantine")]
     MemoryQuarantine(types::MemoryQuarantineParams),
+    #[serde(rename = "memory.search")]
+    MemorySearch(types::MemorySearchParams),
     #[serde(rename = "model.test")]
     ModelTest(types::ModelTestParams),
     #[serde(rename = "models.list")]
@@ -315,9 +323,13 @@ impl Request {
             Self::JobSubmit(_) => "job.submit",
             Self::LogsGet(_) => "logs.get",
             Self::LogsResult(_) => "logs.result",
+            Self::MemoryAdd(_) => "memory.add",
             Self::MemoryDrop(_) => "memory.drop",
+            Self::MemoryForget(_) => "memory.forget",
+            Self::MemoryList(_) => "memory.list",
             Self::MemoryPromote(_) => "memory.promote",
             Self::MemoryQuarantine(_) => "memory.quarantine",
+            Self::MemorySearch(_) => "memory.search",
             Self::ModelTest(_) => "model.test",
             Self::ModelsList(_) => "models.list",
             Self::NodeExecEvent(_) => "node.exec.event",
@@ -1247,6 +1259,21 @@ impl Method for LogsResult {
     }
 }
 
+/// Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryAdd;
+impl Method for MemoryAdd {
+    const NAME: &'static str = "memory.add";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryAddParams;
+    type Result = types::MemoryAddResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryAdd(params)
+    }
+}
+
 /// Removes a memory that waits. It is not kept anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryDrop;
@@ -1259,6 +1286,36 @@ impl Method for MemoryDrop {
 
     fn request(params: Self::Params) -> Request {
         Request::MemoryDrop(params)
+    }
+}
+
+/// Removes memories for good, with everything that was made of them. Ids that do not exist any more are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryForget;
+impl Method for MemoryForget {
+    const NAME: &'static str = "memory.forget";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryForgetParams;
+    type Result = types::MemoryForgetResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryForget(params)
+    }
+}
+
+/// Lists an agent's long-term memories, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryList;
+impl Method for MemoryList {
+    const NAME: &'static str = "memory.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemoryListParams;
+    type Result = types::MemoryListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemoryList(params)
     }
 }
 
@@ -1289,6 +1346,21 @@ impl Method for MemoryQuarantine {
 
     fn request(params: Self::Params) -> Request {
         Request::MemoryQuarantine(params)
+    }
+}
+
+/// Searches an agent's long-term memories; the query is as for `search.query`. Superseded memories are not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySearch;
+impl Method for MemorySearch {
+    const NAME: &'static str = "memory.search";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MemorySearchParams;
+    type Result = types::MemorySearchResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MemorySearch(params)
     }
 }
 

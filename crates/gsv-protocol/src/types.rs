@@ -113,6 +113,13 @@ pub struct AgentDefinition {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<AgentAutonomy>,
     #[serde(
+        rename = "memory_config",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub memory_config: Option<AgentMemory>,
+    #[serde(
         rename = "model_tier",
         default,
         deserialize_with = "present",
@@ -202,6 +209,35 @@ pub struct AgentJob {
     pub report: Option<AgentReport>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<ReportError>,
+}
+
+/// The agent's memory between conversations.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentMemory {
+    #[serde(
+        rename = "long_term_enabled",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub long_term_enabled: Option<bool>,
+    /// 1 to 50.
+    #[serde(
+        rename = "top_k",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub top_k: Option<u8>,
+    /// 0 to 1.
+    #[serde(
+        rename = "min_score",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub min_score: Option<f64>,
 }
 
 /// Who the agent is.
@@ -2654,6 +2690,14 @@ pub struct Features {
     pub events: Vec<String>,
 }
 
+/// A memory that a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundMemory {
+    pub memory: Memory,
+    pub score: f64,
+}
+
 /// One WebSocket text message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -3741,6 +3785,71 @@ pub struct MediaUploaded {
     pub filename: Option<String>,
 }
 
+/// A row of an agent's long-term memory. It never changes; a newer row can supersede it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    /// At most 32 characters.
+    pub id: String,
+    /// At most 8192 characters.
+    pub text: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    pub author: MemoryAuthor,
+    /// At most 16 characters.
+    pub label: String,
+    /// At most 512 characters.
+    pub label_source: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    /// Epoch ms.
+    pub at: u64,
+}
+
+/// Parameters of `memory.add`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryAddParams {
+    /// At most 8192 characters.
+    pub text: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// At most 128 characters.
+    pub request_id: String,
+}
+
+/// Result of `memory.add`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryAddResult {
+    pub memory: Memory,
+    pub added: bool,
+}
+
+/// Who wrote a memory: the agent with a tool, or the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MemoryAuthor {
+    #[serde(rename = "agent")]
+    Agent,
+    #[serde(rename = "owner")]
+    Owner,
+}
+impl_string_enum!(MemoryAuthor { Agent => "agent", Owner => "owner" });
+
 /// Parameters of `memory.drop`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3757,6 +3866,49 @@ pub struct MemoryDropParams {
 pub struct MemoryDropResult {
     pub ok: bool,
     pub dropped: bool,
+}
+
+/// Parameters of `memory.forget`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryForgetParams {
+    /// At most 100 items.
+    pub ids: Vec<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+}
+
+/// Result of `memory.forget`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryForgetResult {
+    pub ok: bool,
+    pub forgotten: u64,
+}
+
+/// Parameters of `memory.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<bool>,
+    /// 1 to 100.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+}
+
+/// Result of `memory.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryListResult {
+    /// At most 100 items.
+    pub memories: Vec<Memory>,
+    pub more: bool,
 }
 
 /// Parameters of `memory.promote`.
@@ -3797,6 +3949,29 @@ pub struct MemoryQuarantineResult {
     pub memories: Vec<QuarantinedMemory>,
     /// At most 200 items.
     pub damaged: Vec<String>,
+}
+
+/// Parameters of `memory.search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemorySearchParams {
+    /// At most 1024 characters.
+    pub query: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// 1 to 100.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+}
+
+/// Result of `memory.search`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemorySearchResult {
+    /// At most 100 items.
+    pub memories: Vec<FoundMemory>,
+    /// At most 32 items.
+    pub notes: Vec<String>,
 }
 
 /// Idempotency key of one inbound message, made by its sender. The same id in the same session starts at most one turn.

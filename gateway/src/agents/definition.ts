@@ -18,6 +18,10 @@ export const MAX_DEFINITION_BYTES = 65_536;
 const MAX_DEPTH = 8;
 const MAX_PROBLEMS = 64;
 const SHOWN_CHARS = 64;
+/** The tools of long-term memory. */
+const REMEMBER = "remember";
+const RECALL = "recall_memory";
+const NEEDS_LONG_TERM = "Set `memory_config.long_term_enabled: true` to give the agent this tool.";
 
 /** What a definition is compared with. */
 export interface Known {
@@ -151,7 +155,7 @@ function checkMeaning(definition: AgentDefinition, { nativeTools, names }: Known
   ] as const;
   for (const [path, list] of lists)
     for (const [index, tool] of list.entries()) {
-      const problem = toolProblem(tool, nativeTools);
+      const problem = tool === REMEMBER && !isAllowed(definition, tool) ? NEEDS_LONG_TERM : toolProblem(tool, nativeTools);
       if (problem !== undefined) problems.push({ path: `${path}[${index}]`, problem });
     }
 }
@@ -172,6 +176,11 @@ function toolProblem(tool: string, nativeTools: ReadonlySet<string>): string | u
 export const allows = (entry: string, tool: string): boolean =>
   entry.endsWith("*") ? tool.startsWith(entry.slice(0, -1)) : tool === entry;
 export const isListed = (list: readonly string[] | undefined, tool: string): boolean => list?.some((entry) => allows(entry, tool)) === true;
-/** Without a definition, and without `tools` in it, every tool. */
-export const isAllowed = (definition: Pick<AgentDefinition, "tools"> | undefined, tool: string): boolean =>
-  definition?.tools === undefined || isListed(definition.tools.allowed, tool);
+/** Without a definition, and without `tools` in it, every tool but the one that fills long-term memory. */
+export function isAllowed(definition: Pick<AgentDefinition, "tools" | "memory_config"> | undefined, tool: string): boolean {
+  const hasLongTerm = definition?.memory_config?.long_term_enabled === true;
+  // The agent without a definition has MEMORY.md and its daily files instead (rule LM5).
+  if (tool === REMEMBER) return hasLongTerm;
+  if (tool === RECALL && hasLongTerm) return true;
+  return definition?.tools === undefined || isListed(definition.tools.allowed, tool);
+}

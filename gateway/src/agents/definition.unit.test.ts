@@ -28,6 +28,24 @@ const problemsOf = (text: string, more?: Partial<Known>) => {
 };
 const minimal = (rest: string): string => `metadata: { id: a, name: a }\ncore_context: { system_prompt: Hello }\n${rest}`;
 
+test("[LM5] long-term memory is given by memory_config alone", () => {
+  const of = (text: string) => {
+    const read = readDefinition(text, known({ nativeTools: new Set(["gsv__ReadFile", "remember", "recall_memory"]) }));
+    assert.ok(read.ok);
+    return ["remember", "recall_memory", "gsv__ReadFile"].filter((name) => isAllowed(read.definition, name));
+  };
+  const enabled = "memory_config: { long_term_enabled: true, top_k: 5, min_score: 0.2 }";
+  assert.deepEqual(of(minimal(enabled)), ["remember", "recall_memory", "gsv__ReadFile"]);
+  assert.deepEqual(of(minimal(`tools: { allowed: [] }\n${enabled}`)), ["remember", "recall_memory"]);
+  assert.deepEqual(of(minimal("")), ["recall_memory", "gsv__ReadFile"]);
+  assert.deepEqual(of(minimal("memory_config: { long_term_enabled: false }")), ["recall_memory", "gsv__ReadFile"]);
+  assert.deepEqual(of(minimal(`tools: { allowed: [remember] }\n${enabled}`)), ["remember", "recall_memory"]);
+  assert.ok(!isAllowed(undefined, "remember") && isAllowed(undefined, "recall_memory"));
+  const [problem] = problemsOf(minimal("tools: { allowed: [remember] }"), { nativeTools: new Set(["remember"]) });
+  assert.deepEqual([problem?.path, problem?.line], ["tools.allowed[0]", 3]);
+  assert.match(problem?.problem ?? "", /Set `memory_config.long_term_enabled: true`/);
+});
+
 describe("an agent.yaml", () => {
   test("[AD1] [AD2] every field is read, and the prompt's file stands in its place", () => {
     const read = readDefinition(FULL, known());
@@ -148,6 +166,7 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     characteristics: { tone: "warm", decision_style: "cautious" },
     tools: { allowed: ["*"] },
     autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, requires_approval: [] },
+    memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
     model_tier: "main",
   });
 });

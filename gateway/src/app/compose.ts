@@ -89,6 +89,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     ...kernel.ports,
     admission: kernel.admission,
     bucket: env.STORAGE,
+    rowDatabase: env.DB,
     session: (key) => parts.session(env, key),
     searchIndex: (agentId) => parts.search(env, agentId),
     job: (id) => parts.job(env, id),

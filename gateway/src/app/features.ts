@@ -11,6 +11,7 @@ import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
 import { hooksFeature } from "../features/hooks/index.ts";
 import { jobsFeature } from "../features/jobs/index.ts";
+import { longTermMemoryFeature } from "../features/memory/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
@@ -35,11 +36,14 @@ import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import type { WebPort } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
+import type { RowDatabase } from "../storage/rows.ts";
 
 /** The ports that exist before any feature: the kernel's, and those to other objects and services. */
 export interface BasePorts extends KernelPorts {
   readonly admission: Pick<Admission, "grant">;
   readonly bucket: Bucket;
+  /** Undefined: the deployment has no database for rows. */
+  readonly rowDatabase: RowDatabase | undefined;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
   /** An agent's search index. */
@@ -76,6 +80,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(scheduleFeature)
   .add(hooksFeature)
   .add(agentsFeature)
+  .add(longTermMemoryFeature)
   .add(runsFeature)
   .add(jobsFeature)
   .add(tokensFeature)

@@ -32,6 +32,7 @@ import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { JobHostPort, JobPlace, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
+import type { Recalled, RecallInput, Remembered, Remembering } from "../ports/long-term-memory.ts";
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
@@ -245,6 +246,12 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async search(input: SearchInput): Promise<Result<SearchAnswer>> {
     return this.#ports.searchRpc.find(input);
+  }
+  async remember(input: Remembering): Promise<Result<Remembered>> {
+    return this.#ports.memoryRpc.remember(input);
+  }
+  async recall(input: RecallInput): Promise<Result<Recalled>> {
+    return this.#ports.memoryRpc.recall(input);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);

@@ -7,10 +7,24 @@ import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { gatewayPort, sessionPort } from "../platform/stubs.ts";
+import { type LongTermMemory, TENANT_ID } from "../ports/long-term-memory.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
+import type { CatchUpPorts } from "../features/search/catch-up.ts";
 import { IndexStore } from "../features/search/index-store.ts";
 import { SearchService } from "../features/search/service.ts";
 import { askingLog } from "./asking-log.ts";
+
+/** The rows of long-term memory. What reads them is loaded with the first search. */
+function memoriesOf({ DB }: Env, agentId: () => string): Pick<CatchUpPorts, "memories"> {
+  if (DB === undefined) return {};
+  let rows: LongTermMemory | undefined;
+  return {
+    memories: async (afterSeq, limit) => {
+      rows ??= new (await import("../features/memory/memory.lazy.ts")).D1Memory(DB, systemClock.now);
+      return rows.changes({ tenantId: TENANT_ID, agentId: agentId() }, afterSeq, limit);
+    },
+  };
+}
 
 export class SearchIndex extends DurableObject<Env> implements SearchPort {
   readonly #service: SearchService;
@@ -25,6 +39,7 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
       bucket: env.STORAGE,
       sessions: (afterKey) => gateway.searchableSessions(store.agent() ?? "", afterKey),
       rows: (key, afterSeq, limit) => sessionPort(env, key).searchRows(afterSeq, limit),
+      ...memoriesOf(env, () => store.agent() ?? ""),
       now: systemClock.now,
       wakeIn: (ms) => {
         ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));
@@ -38,6 +53,12 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
   }
   forget(sessionKey: string, sessionIds: readonly string[]): Promise<void> {
     return this.#service.forget(sessionKey, sessionIds);
+  }
+  async memoriesWillChange(): Promise<void> {
+    await this.#service.memoriesWillChange();
+  }
+  memoriesChanged(): Promise<void> {
+    return this.#service.memoriesChanged();
   }
   query(request: SearchRequest): Promise<SearchFound> {
     return this.#service.query(request);

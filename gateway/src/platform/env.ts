@@ -27,6 +27,8 @@ export interface Env {
   /** Summaries of jobs. */
   readonly JOBS_INDEX: IndexSpace;
   readonly STORAGE: R2Bucket;
+  /** Rows of long-term memory. A deployment without it has none. */
+  readonly DB?: D1Database;
   /** Workers AI, for models and speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi & ModelAi;
   /** Readers in isolates of their own: on the owner's machine only. Elsewhere they are imported. */

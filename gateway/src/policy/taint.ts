@@ -115,6 +115,7 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__DeleteFile",
   "gsv__ListFiles",
   "gsv__Remember",
+  "remember",
   "gsv__Attach",
   "gsv__Message",
   "gsv__ConfigGet",

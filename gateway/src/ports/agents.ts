@@ -9,6 +9,10 @@ export interface DefinedAgent {
   readonly characteristicsSha256?: string;
 }
 
+export interface AgentDefinitionsPort {
+  /** The definition in force. Undefined: the agent has the defaults. */
+  readonly definitionOf: (agentId: string) => AgentDefinition | undefined;
+}
 export interface AgentNamesPort {
   readonly agentNames: {
     /** The agent with this name in its definition; without a definition, with this id. */

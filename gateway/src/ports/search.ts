@@ -1,5 +1,10 @@
 /** Search: requests and answers between the gateway, sessions and the search index. */
 import type { SearchQueryResult, SearchSource } from "../../../protocol/gen/types.ts";
+import type { RecallHit } from "./long-term-memory.ts";
+import type { Result } from "./result.ts";
+
+/** What an index has texts of: the sources that the wire names, and rows of long-term memory. */
+export type IndexKind = SearchSource | "memory";
 
 /** A conversation that the search index can read. */
 export interface SearchableSession {
@@ -42,17 +47,18 @@ export interface SearchMatch {
 export interface SearchRequest {
   readonly agentId: string;
   readonly match: SearchMatch;
-  readonly sources: readonly SearchSource[];
+  readonly sources: readonly IndexKind[];
   /** Only this conversation. */
   readonly sessionKey?: string;
-  /** Only what the agent remembers: memory files, and transcripts of conversations with these keys or this prefix. */
+  /** Only what the agent remembers: rows of long-term memory, memory files, and transcripts of conversations with these keys or this prefix. */
   readonly memoryOf?: { readonly keys: readonly string[]; readonly prefix: string };
   readonly limit: number;
   readonly offset: number;
 }
 
 export interface SearchPlace {
-  readonly kind: SearchSource;
+  readonly kind: IndexKind;
+  /** A path, a session key, or the id of a row of long-term memory. */
   readonly name: string;
   readonly sessionKey: string | undefined;
   readonly sessionId: string | undefined;
@@ -78,6 +84,10 @@ export interface SearchPort {
   query(request: SearchRequest): Promise<SearchFound>;
   /** Removes a deleted session and its transcripts from the index. */
   forget(sessionKey: string, sessionIds: readonly string[]): Promise<void>;
+  /** Rows of long-term memory are about to be removed. From now on the index looks at the rows again, whatever happens to the caller. */
+  memoriesWillChange(): Promise<void>;
+  /** Rows were removed: resolves when nothing that was made of them is left. */
+  memoriesChanged(): Promise<void>;
 }
 
 /** A query of a session or client to the gateway. */
@@ -88,11 +98,28 @@ export interface SearchInput {
   readonly sources?: readonly SearchSource[];
   /** Canonical. */
   readonly sessionKey?: string;
-  /** Only memory files and transcripts of the owner's own conversations. */
-  readonly memoryOnly?: boolean;
   readonly limit?: number;
   readonly offset?: number;
   readonly snippetChars?: number;
 }
 
 export type SearchAnswer = SearchQueryResult;
+
+/** A search of what an agent remembers. */
+export interface MemorySearchInput {
+  readonly agentId: string;
+  readonly query: string;
+  readonly limit: number;
+  readonly offset: number;
+  readonly snippetChars: number;
+  /** Only rows of long-term memory, without files and transcripts. */
+  readonly rowsOnly: boolean;
+}
+export interface MemorySearchPort {
+  readonly memorySearch: {
+    /** Hits of rows are as the index has them, with the highest label: the caller compares them with the rows. */
+    find(
+      input: MemorySearchInput,
+    ): Promise<Result<{ readonly hits: readonly RecallHit[]; readonly more: boolean; readonly notes: readonly string[] }>>;
+  };
+}

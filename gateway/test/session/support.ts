@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { asAgentId, type ChatSendResult, type SearchHit } from "../../../protocol/gen/types.ts";
 import { definitionSections } from "../../src/prompt/definition.ts";
+import type { Remembering } from "../../src/ports/long-term-memory.ts";
 import type { ChannelMessage, ReplyCall } from "../../src/ports/channels.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../src/ports/dispatch.ts";
 import type { ApprovalReport } from "../../src/ports/approvals.ts";
@@ -154,6 +155,7 @@ export class Stage {
   readonly waits: WaitReport[] = [];
   readonly away = new Set<string>();
   readonly replies: ReplyCall[] = [];
+  readonly remembered: Remembering[] = [];
   reply: (call: ReplyCall) => Promise<Result<void>> = () => Promise.resolve({ ok: true, value: undefined });
   /** When set, models answer at once. */
   auto: ((request: ModelRequest) => ModelOutcome) | undefined;
@@ -211,6 +213,11 @@ export class Stage {
       },
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
+      remember: (input) => {
+        this.remembered.push(input);
+        return Promise.resolve({ ok: true, value: { id: "m", isNew: true, superseded: false } });
+      },
+      recall: () => Promise.resolve({ ok: true, value: { hits: this.hits.map((hit) => ({ kind: "text", hit })), notes: [] } }),
       search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve({ sessions: [], more: false }),
       sendToSession: (input) => {

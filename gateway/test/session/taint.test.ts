@@ -246,6 +246,7 @@ describe("[TA4] every native tool", () => {
       gsv__Message: "self",
       gsv__ReadFile: "self",
       gsv__Remember: "self",
+      remember: "self",
       gsv__Search: "world",
       gsv__SessionSend: "world",
       gsv__SessionsList: "self",

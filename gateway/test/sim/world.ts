@@ -388,6 +388,8 @@ export class World {
       audit: () => Promise.resolve(),
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
+      remember: () => remote(() => ({ ok: true as const, value: { id: "m", isNew: true, superseded: false } })),
+      recall: () => remote(() => ({ ok: true as const, value: { hits: [], notes: [] } })),
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => ({ sessions: [], more: false })),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),

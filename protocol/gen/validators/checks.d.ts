@@ -9,6 +9,7 @@ import type {
   AgentFile,
   AgentId,
   AgentJob,
+  AgentMemory,
   AgentMetadata,
   AgentReport,
   AgentTools,
@@ -166,6 +167,7 @@ import type {
   ErrorShape,
   ExecEventKind,
   Features,
+  FoundMemory,
   Frame,
   GatewayResumeResult,
   GatewayServiceDeliveredParams,
@@ -233,12 +235,22 @@ import type {
   Media,
   MediaKind,
   MediaUploaded,
+  Memory,
+  MemoryAddParams,
+  MemoryAddResult,
+  MemoryAuthor,
   MemoryDropParams,
   MemoryDropResult,
+  MemoryForgetParams,
+  MemoryForgetResult,
+  MemoryListParams,
+  MemoryListResult,
   MemoryPromoteParams,
   MemoryPromoteResult,
   MemoryQuarantineParams,
   MemoryQuarantineResult,
+  MemorySearchParams,
+  MemorySearchResult,
   MessageId,
   Mode,
   ModelConfig,
@@ -473,6 +485,7 @@ export function checkAgentEntry(value: unknown): value is AgentEntry;
 export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
 export function checkAgentJob(value: unknown): value is AgentJob;
+export function checkAgentMemory(value: unknown): value is AgentMemory;
 export function checkAgentMetadata(value: unknown): value is AgentMetadata;
 export function checkAgentReport(value: unknown): value is AgentReport;
 export function checkAgentTools(value: unknown): value is AgentTools;
@@ -630,6 +643,7 @@ export function checkDmScope(value: unknown): value is DmScope;
 export function checkErrorShape(value: unknown): value is ErrorShape;
 export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
+export function checkFoundMemory(value: unknown): value is FoundMemory;
 export function checkFrame(value: unknown): value is Frame;
 export function checkGatewayResumeResult(value: unknown): value is GatewayResumeResult;
 export function checkGatewayServiceDeliveredParams(value: unknown): value is GatewayServiceDeliveredParams;
@@ -697,12 +711,22 @@ export function checkMachineWait(value: unknown): value is MachineWait;
 export function checkMedia(value: unknown): value is Media;
 export function checkMediaKind(value: unknown): value is MediaKind;
 export function checkMediaUploaded(value: unknown): value is MediaUploaded;
+export function checkMemory(value: unknown): value is Memory;
+export function checkMemoryAddParams(value: unknown): value is MemoryAddParams;
+export function checkMemoryAddResult(value: unknown): value is MemoryAddResult;
+export function checkMemoryAuthor(value: unknown): value is MemoryAuthor;
 export function checkMemoryDropParams(value: unknown): value is MemoryDropParams;
 export function checkMemoryDropResult(value: unknown): value is MemoryDropResult;
+export function checkMemoryForgetParams(value: unknown): value is MemoryForgetParams;
+export function checkMemoryForgetResult(value: unknown): value is MemoryForgetResult;
+export function checkMemoryListParams(value: unknown): value is MemoryListParams;
+export function checkMemoryListResult(value: unknown): value is MemoryListResult;
 export function checkMemoryPromoteParams(value: unknown): value is MemoryPromoteParams;
 export function checkMemoryPromoteResult(value: unknown): value is MemoryPromoteResult;
 export function checkMemoryQuarantineParams(value: unknown): value is MemoryQuarantineParams;
 export function checkMemoryQuarantineResult(value: unknown): value is MemoryQuarantineResult;
+export function checkMemorySearchParams(value: unknown): value is MemorySearchParams;
+export function checkMemorySearchResult(value: unknown): value is MemorySearchResult;
 export function checkMessageId(value: unknown): value is MessageId;
 export function checkMode(value: unknown): value is Mode;
 export function checkModelConfig(value: unknown): value is ModelConfig;

@@ -2,7 +2,7 @@
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { AgentNamesPort } from "../../ports/agents.ts";
+import type { AgentDefinitionsPort, AgentNamesPort } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
@@ -24,7 +24,7 @@ export interface AgentPorts
   readonly native: Pick<NativeTools, "entries">;
 }
 
-export const agentsFeature: FeatureDefinition<AgentPorts, AgentNamesPort> = {
+export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort & AgentNamesPort> = {
   name: "agents",
   migrations: AGENT_MIGRATIONS,
   create(ports) {
@@ -41,6 +41,7 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentNamesPort> = {
     });
     return {
       offers: {
+        definitionOf: (agentId) => store.find(agentId)?.definition,
         agentNames: {
           byName: (name) => {
             // A definition outlives the agent's entry in the configuration when that is taken out by hand.

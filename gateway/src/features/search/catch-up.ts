@@ -6,10 +6,10 @@
  * The order matters: sessions are asked before transcripts are listed. So messages that a session has archived are in the listing,
  * and they leave the session's index only after their transcript is indexed.
  */
-import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { MemoryChanged } from "../../ports/long-term-memory.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
+import type { IndexKind, SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder, QUARANTINE_FOLDER } from "../../storage/keys.ts";
 import type { Doc, IndexStore, Source } from "./index-store.ts";
@@ -23,13 +23,15 @@ export interface CatchUpPorts {
   /** The agent's sessions after this key, ordered by key. */
   readonly sessions: (afterKey: string) => Promise<SearchableSessions>;
   readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
+  /** Changes of the agent's long-term memories after a number. Absent: the deployment has none. */
+  readonly memories?: (afterSeq: number, limit: number) => Promise<Result<readonly MemoryChanged[]>>;
   readonly now: () => number;
 }
 /** The key of a transcript without a session key; it is about no session. */
 const NOBODYS = "";
 /** The part of the agent that a note is about, and the session key if it is about one session. */
 export interface Note {
-  readonly source: SearchSource;
+  readonly source: IndexKind;
   readonly sessionKey?: string;
   readonly text: string;
 }
@@ -40,6 +42,7 @@ export interface Report {
 /** Workspace folders that are not indexed as files: transcripts have their own source and contain the results. */
 const TRANSCRIPTS = "sessions/";
 const NOT_SEARCHED = new Set([TRANSCRIPTS, "results/"]);
+const MEMORIES_PER_PAGE = 200;
 const FILE_PIECE_CHARS = 2_000;
 const MESSAGE_PIECE_CHARS = 4_000;
 /** The names in the bucket that the wire accepts; other programs may write to the bucket. */
@@ -61,6 +64,11 @@ export async function catchUp(agentId: string, ports: CatchUpPorts, enough: () =
   return new Pass(agentId, ports, enough).run();
 }
 
+/** Only what changed in long-term memory, whole. False: it could not be read. */
+export async function followMemories(agentId: string, ports: CatchUpPorts): Promise<boolean> {
+  return new Pass(agentId, ports, () => false).memories();
+}
+
 class Pass {
   readonly #folder: string;
   readonly #ports: CatchUpPorts;
@@ -79,6 +87,7 @@ class Pass {
 
   async run(): Promise<Report> {
     const { store } = this.#ports;
+    const remembered = await this.memories();
     await this.#listFiles();
     await this.#forEach("workspace", (source) => this.#file(source));
     const sessionsSeen = await this.#sessions();
@@ -93,18 +102,21 @@ class Pass {
     for (const { note, sessionKey } of store.sources("archives"))
       if (note !== undefined) this.#note("archives", note, sessionKey ?? NOBODYS);
     // The next search retries a failed source, not the alarm.
-    return { complete: this.#failed || (clean && files + transcripts + this.#unread + this.#unasked === 0), notes: this.#notes };
+    return {
+      complete: this.#failed || (clean && remembered && files + transcripts + this.#unread + this.#unasked === 0),
+      notes: this.#notes,
+    };
   }
-  #note(source: SearchSource, text: string, sessionKey?: string): void {
+  #note(source: IndexKind, text: string, sessionKey?: string): void {
     this.#notes.push({ source, text, ...(sessionKey === undefined ? {} : { sessionKey }) });
   }
-  #leftOver(source: SearchSource, count: number, what: string): void {
+  #leftOver(source: IndexKind, count: number, what: string): void {
     if (count === 0) return;
     const are = count === 1 ? `${what} is` : `${what}s are`;
     this.#note(source, `${count.toLocaleString("en-US")} ${are} not indexed yet; search again.`);
   }
   /** An external failure: noted once per kind. */
-  #fail(source: SearchSource, text: string): void {
+  #fail(source: IndexKind, text: string): void {
     this.#failed = true;
     if (!this.#notes.some((note) => note.text === text)) this.#note(source, text);
   }
@@ -113,6 +125,38 @@ class Pass {
       if (source.state !== "new" && source.state !== "partial") continue;
       if (this.#enough()) return;
       await work(source);
+    }
+  }
+
+  // ---------------------------------------------------------------- memories
+
+  /** True when every change of a memory is in the index. A superseded memory is not found any more. */
+  async memories(): Promise<boolean> {
+    const { store, memories } = this.#ports;
+    if (memories === undefined) return true;
+    for (;;) {
+      const page = await memories(store.memoriesSeen(), MEMORIES_PER_PAGE);
+      if (!page.ok) {
+        this.#fail("memory", "The long-term memories could not be read now, so the last indexed state was searched. Search again.");
+        return false;
+      }
+      const last = page.value.at(-1);
+      if (last === undefined) return true;
+      const changes = page.value.map(({ id, memory }) => {
+        if (memory === undefined || memory.supersededBy !== undefined) return { id, docs: undefined };
+        const { content, createdAt } = memory;
+        const docs = pieces(content, MESSAGE_PIECE_CHARS).map(
+          ({ text }, position): Doc => ({ position, at: createdAt, text, day: dayWords(createdAt) }),
+        );
+        return { id, docs };
+      });
+      this.#taken += changes.length;
+      store.memories(changes, last.seq);
+      if (page.value.length < MEMORIES_PER_PAGE) return true;
+      if (this.#enough()) {
+        this.#note("memory", "Some long-term memories are not indexed yet; search again.");
+        return false;
+      }
     }
   }
 

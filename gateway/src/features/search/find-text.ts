@@ -3,12 +3,22 @@
  * gateway knows them. Must not decide who may search what; the callers do.
  */
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
-import { asSessionKey, type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
+import { asSessionKey, type SearchHit, SearchSourceValues } from "../../../../protocol/gen/types.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { SearchAnswer, SearchInput, SearchPlace, SearchPort } from "../../ports/search.ts";
+import type { RecallHit } from "../../ports/long-term-memory.ts";
+import type {
+  MemorySearchInput,
+  SearchAnswer,
+  SearchFound,
+  SearchInput,
+  SearchPlace,
+  SearchPort,
+  SearchRequest,
+} from "../../ports/search.ts";
+import type { Taint } from "../../ports/taint.ts";
 import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
 import { parseQuery } from "./query.ts";
-import { SNIPPET_CHARS, snippetOf, unmarked } from "./text.ts";
+import { SNIPPET_CHARS, snippetOf, unmarked, withoutMarks } from "./text.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -27,38 +37,73 @@ export interface FindPorts extends Pick<SessionsPort, "sessions">, Pick<KernelPo
 }
 
 export async function findText(ports: FindPorts, input: SearchInput): Promise<Result<SearchAnswer>> {
-  const match = parseQuery(input.query);
-  if (!match.ok) return match;
-  const { agentId, sessionKey, memoryOnly } = input;
-  const asked: readonly SearchSource[] = memoryOnly === true ? ["workspace", "archives"] : (input.sources ?? []);
+  const { agentId, sessionKey } = input;
+  const asked = input.sources ?? [];
   // A file belongs to no conversation.
   const sources = (asked.length === 0 ? SearchSourceValues : [...new Set(asked)]).filter(
     (source) => sessionKey === undefined || source !== "workspace",
   );
+  const match = parseQuery(input.query);
+  if (!match.ok) return match;
   if (sources.length === 0)
     return succeed({ hits: [], more: false, notes: ["Files do not belong to a conversation, so nothing was searched."] });
-  const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
-  if (!main.ok) return fail("session.bad_key", `Invalid agent id: ${main.problem}.`);
-  const request = {
+  const found = await ask(ports, {
     agentId,
     match: match.value,
     sources,
     ...(sessionKey === undefined ? {} : { sessionKey }),
-    ...(memoryOnly === true
-      ? { memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` } }
-      : {}),
-    limit: Math.min(Math.max(1, input.limit ?? DEFAULT_HITS), MAX_HITS),
-    offset: Math.max(0, input.offset ?? 0),
-  };
-  const ask = (): ReturnType<SearchPort["query"]> => ports.searchIndex(agentId).query(request);
+    ...page(input),
+  });
+  if (!found.ok) return found;
+  const snippetChars = Math.min(input.snippetChars ?? SNIPPET_CHARS, MAX_SNIPPET_CHARS);
+  const hits = found.value.hits.flatMap((place) => hitOf(place, ports.scrub, snippetChars) ?? []);
+  return succeed({ hits, more: found.value.more, notes: notesOf(found.value, ports.scrub) });
+}
+
+/** What an agent remembers: memory files, transcripts of its owner's conversations, and rows of long-term memory. */
+export async function findMemories(
+  ports: FindPorts,
+  input: MemorySearchInput,
+): Promise<Result<{ readonly hits: readonly RecallHit[]; readonly more: boolean; readonly notes: readonly string[] }>> {
+  const { agentId, rowsOnly } = input;
+  const match = parseQuery(input.query);
+  if (!match.ok) return match;
+  const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
+  if (!main.ok) return fail("session.bad_key", `Invalid agent id: ${main.problem}.`);
+  const found = await ask(ports, {
+    agentId,
+    match: match.value,
+    sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
+    memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },
+    ...page(input),
+  });
+  if (!found.ok) return found;
+  const snippetChars = Math.min(input.snippetChars, MAX_SNIPPET_CHARS);
+  const hits = found.value.hits.map((place): RecallHit => {
+    const hit = hitOf(place, ports.scrub, snippetChars);
+    if (hit !== undefined) return { kind: "text", hit };
+    const text = withoutMarks(snippetOf(place.marked, ports.scrub, snippetChars));
+    return { kind: "memory", id: place.name, text, at: place.at, taint: UNKNOWN, score: place.score };
+  });
+  return succeed({ hits, more: found.value.more, notes: notesOf(found.value, ports.scrub) });
+}
+/** The index does not know who may have written a memory; its row does. */
+const UNKNOWN: Taint = { label: "world", source: "a memory" };
+
+const page = ({ limit, offset }: { readonly limit?: number; readonly offset?: number }) => ({
+  limit: Math.min(Math.max(1, limit ?? DEFAULT_HITS), MAX_HITS),
+  offset: Math.max(0, offset ?? 0),
+});
+const notesOf = ({ notes }: SearchFound, scrub: (text: string) => string): string[] =>
+  notes.map((note) => scrub(note).slice(0, MAX_NOTE_CHARS));
+
+async function ask(ports: FindPorts, request: SearchRequest): Promise<Result<SearchFound>> {
+  const query = (): Promise<SearchFound> => ports.searchIndex(request.agentId).query(request);
   try {
     // The next query gets a new index object after a failure.
-    const found = await ask().catch(ask);
-    const snippetChars = Math.min(input.snippetChars ?? SNIPPET_CHARS, MAX_SNIPPET_CHARS);
-    const hits = found.hits.map((place) => hitOf(place, ports.scrub, snippetChars));
-    return succeed({ hits, more: found.more, notes: found.notes.map((note) => ports.scrub(note).slice(0, MAX_NOTE_CHARS)) });
+    return succeed(await query().catch(query));
   } catch (error) {
-    ports.log.error("search_failed", { agent: agentId, error });
+    ports.log.error("search_failed", { agent: request.agentId, error });
     return fail(FAILED, "The search index did not answer.", "Search again.");
   }
 }
@@ -66,8 +111,10 @@ export async function findText(ports: FindPorts, input: SearchInput): Promise<Re
 /** The beginning of a text beside a hit, in one line. */
 const neighbour = (text: string, scrub: (text: string) => string): string => snippetOf(unmarked(text).text, scrub, NEIGHBOUR_CHARS);
 
-function hitOf(place: SearchPlace, scrub: (text: string) => string, snippetChars: number): SearchHit {
+/** Undefined: it is a row of long-term memory, which the wire names otherwise. */
+function hitOf(place: SearchPlace, scrub: (text: string) => string, snippetChars: number): SearchHit | undefined {
   const { kind, name, sessionKey, sessionId, role, at, position } = place;
+  if (kind === "memory") return undefined;
   return {
     source: kind,
     ...(kind === "sessions" ? {} : { path: scrub(name) }),

@@ -2,14 +2,13 @@
  * The tables of an agent's search index, in SQLite's FTS5. All of them are derived: they can be dropped at any time, and the next
  * search rebuilds them. Each call is one bounded transaction. Must not know the sources of texts.
  */
-import type { SearchSource } from "../../../../protocol/gen/types.ts";
 import type { Database } from "../../platform/sql.ts";
-import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
+import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { AFTER, apart, BEFORE, type Candidate, type Place, ranked } from "./ranking.ts";
 import { isMemory, linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 2;
+const SCHEMA = 3;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** SQLite's "no limit". */
@@ -26,11 +25,11 @@ const BM25 = "bm25(stems, 1.0, 1.0)";
  * `damaged`: the readable part is indexed. `gone`: the source was deleted, and its texts are being removed.
  */
 export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
-/** A file, a transcript or a conversation. */
+/** A file, a transcript, a conversation or a memory. */
 export interface Source {
   readonly id: number;
-  readonly kind: SearchSource;
-  /** A path in the workspace, or a session's key. */
+  readonly kind: IndexKind;
+  /** A path in the workspace, a session's key, or the id of a memory. */
   readonly name: string;
   readonly etag: string;
   readonly state: SourceState;
@@ -55,7 +54,7 @@ export interface Doc {
 export type Find = Omit<SearchRequest, "agentId">;
 type SourceRow = {
   id: number;
-  kind: SearchSource;
+  kind: IndexKind;
   name: string;
   etag: string;
   state: SourceState;
@@ -122,10 +121,11 @@ export class IndexStore {
         "CREATE VIRTUAL TABLE stems USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2')",
       );
       for (const [name, value] of [
+        ["memories", "0"],
         ["schema", String(SCHEMA)],
         ["agent", agentId],
       ] as const)
-        sql.exec("INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value", name, value);
+        this.#setMeta(name, value);
     });
   }
   /** The agent of this index; undefined before the first search. */
@@ -137,16 +137,24 @@ export class IndexStore {
     return this.#storage.sql.exec<{ value: string }>("SELECT value FROM meta WHERE name = ?", name).toArray()[0]?.value;
   }
 
+  #setMeta(name: string, value: string): void {
+    this.#storage.sql.exec(
+      "INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+      name,
+      value,
+    );
+  }
+
   // ---------------------------------------------------------------- sources
 
-  sources(kind: SearchSource): Source[] {
+  sources(kind: IndexKind): Source[] {
     return this.#storage.sql.exec<SourceRow>("SELECT * FROM sources WHERE kind = ? ORDER BY name", kind).toArray().map(sourceOf);
   }
-  source(kind: SearchSource, name: string): Source | undefined {
+  source(kind: IndexKind, name: string): Source | undefined {
     const row = this.#storage.sql.exec<SourceRow>("SELECT * FROM sources WHERE kind = ? AND name = ?", kind, name).toArray()[0];
     return row && sourceOf(row);
   }
-  open(kind: SearchSource): number {
+  open(kind: IndexKind): number {
     const row = this.#storage.sql
       .exec<{ n: number }>("SELECT count(*) AS n FROM sources WHERE kind = ? AND state IN ('new', 'partial')", kind)
       .toArray()[0];
@@ -186,6 +194,52 @@ export class IndexStore {
       sessionKey,
       JSON.stringify(sessionIds),
     );
+  }
+  /** Memories may be removed until this time (epoch ms); undefined: no removal is under way. */
+  memoriesExpected(): number | undefined {
+    const until = this.#meta("memories-expected");
+    return until === undefined ? undefined : Number(until);
+  }
+  expectMemories(until: number | undefined): void {
+    if (until === undefined) this.#storage.sql.exec("DELETE FROM meta WHERE name = 'memories-expected'");
+    else this.#setMeta("memories-expected", String(until));
+  }
+  /** The last change of a memory that is indexed. */
+  memoriesSeen(): number {
+    return Number(this.#meta("memories") ?? 0);
+  }
+  /**
+   * Applies changes of memories: `docs` of undefined removes a memory with everything that was made of it, down to the words in FTS5's
+   * own tables. One transaction.
+   */
+  memories(changes: readonly { readonly id: string; readonly docs: readonly Doc[] | undefined }[], seen: number): void {
+    const { sql } = this.#storage;
+    this.#storage.transactionSync(() => {
+      const removed: number[] = [];
+      for (const { id, docs } of changes) {
+        const known = this.source("memory", id);
+        if (docs === undefined) {
+          if (known !== undefined) removed.push(known.id);
+        } else if (known === undefined) {
+          const { source } = sql
+            .exec<{ source: number }>(
+              "INSERT INTO sources(kind, name, etag, state) VALUES('memory', ?, '', 'done') RETURNING id AS source",
+              id,
+            )
+            .one();
+          this.#insert(source, docs);
+        }
+      }
+      if (removed.length > 0) {
+        for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 1)`);
+        for (const source of removed) {
+          this.#remove(source, Number.MAX_SAFE_INTEGER, ALL);
+          sql.exec("DELETE FROM sources WHERE id = ?", source);
+        }
+        for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 0)`);
+      }
+      this.#setMeta("memories", String(seen));
+    });
   }
   addSession(key: string): Source {
     this.#storage.sql.exec(
@@ -302,7 +356,7 @@ export class IndexStore {
     }
     if (memoryOf !== undefined) {
       where.push(
-        "((s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
+        "(s.kind = 'memory' OR (s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
       );
       params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
     }

@@ -3,8 +3,8 @@ import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { existingSession, namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SearchAnswer, SearchInput } from "../../ports/search.ts";
-import { type FindPorts, findText } from "./find-text.ts";
+import type { MemorySearchPort, SearchAnswer, SearchInput } from "../../ports/search.ts";
+import { findMemories, type FindPorts, findText } from "./find-text.ts";
 import { SEARCH_TOOLS } from "./tools.ts";
 
 /** The search that sessions call. The caller must check the access first. */
@@ -12,11 +12,14 @@ export interface SearchRpc {
   find(input: SearchInput): Promise<Result<SearchAnswer>>;
 }
 
-export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: SearchRpc }> = {
+export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: SearchRpc } & MemorySearchPort> = {
   name: "search",
   tools: SEARCH_TOOLS,
   create: (ports) => ({
-    offers: { searchRpc: { find: (input) => findText(ports, input) } },
+    offers: {
+      searchRpc: { find: (input) => findText(ports, input) },
+      memorySearch: { find: (input) => findMemories(ports, input) },
+    },
     methods: searchMethods(ports),
   }),
 };

@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
-import { catchUp, type CatchUpPorts, type Note, type Report } from "./catch-up.ts";
+import { catchUp, type CatchUpPorts, followMemories, type Note, type Report } from "./catch-up.ts";
 import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
 
 export interface ServicePorts extends CatchUpPorts {
@@ -16,6 +16,8 @@ export interface ServicePorts extends CatchUpPorts {
 }
 const STILL_AT_IT = "The index is still catching up, so the newest texts may be missing; search again.";
 const CONTINUE_MS = 1_000;
+/** Longer than a removal of memories takes. */
+const FORGET_MS = 30_000;
 /** Time limit of one alarm. A search meanwhile waits for at most one of its steps. */
 const ALARM_MS = 10_000;
 
@@ -53,6 +55,23 @@ export class SearchService implements SearchPort {
     while (!store.removeGone());
   }
 
+  async memoriesWillChange(): Promise<void> {
+    const { store, now, wakeIn } = this.#ports;
+    // Without tables nothing was ever made of them.
+    if (store.agent() === undefined) return;
+    store.expectMemories(now() + FORGET_MS);
+    wakeIn(FORGET_MS);
+  }
+  /** Throws when something may be left. The alarm goes on with it. */
+  async memoriesChanged(): Promise<void> {
+    const agentId = this.#ports.store.agent();
+    if (agentId === undefined) return;
+    // A pass may have read a row before it was removed.
+    await this.#running?.catch(() => undefined);
+    if (!(await followMemories(agentId, this.#ports))) throw new Error("the index does not follow the memories");
+    this.#ports.store.expectMemories(undefined);
+  }
+
   /** Continues unfinished catch-ups. Never throws. */
   async alarm(): Promise<void> {
     const agentId = this.#ports.store.agent();
@@ -65,6 +84,17 @@ export class SearchService implements SearchPort {
     } finally {
       this.#unattended = false;
     }
+    await this.#expected(agentId);
+  }
+  /** A removal of memories that was announced may have been cut: the index follows them until the time of the announcement is over. */
+  async #expected(agentId: string): Promise<void> {
+    const { store, now, wakeIn } = this.#ports;
+    const until = store.memoriesExpected();
+    if (until === undefined) return;
+    const isOver = now() >= until || until > now() + FORGET_MS;
+    const followed = await followMemories(agentId, this.#ports).catch(() => false);
+    if (followed && isOver) store.expectMemories(undefined);
+    else wakeIn(FORGET_MS);
   }
 
   /** False when the time ran out; the catch-up then continues in the background. */

@@ -1,16 +1,14 @@
 /**
- * `gsv__Search`, `gsv__Remember` and `recall_memory`. The owner's sessions search everything that the agent has and write its memory;
+ * `gsv__Search` and `gsv__Remember`. The owner's sessions search everything that the agent has and write its memory;
  * any other session searches only itself and writes nothing (promises S8, X8).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type SearchHit, type SearchSource, SearchSourceValues } from "../../../../protocol/gen/types.ts";
-import { fileLabel } from "../../policy/taint.ts";
 import type { Result } from "../../ports/result.ts";
-import { higher, type Taint } from "../../ports/taint.ts";
 import { localDay } from "../../prompt/dates.ts";
 import { withoutMarks } from "./text.ts";
-import type { AgentFiles } from "../../ports/agent-files.ts";
 import { dailyPath } from "../../storage/keys.ts";
+import { hitsTaint } from "../../tools/hits-taint.ts";
 import { goesToQuarantine, quarantined } from "../../tools/quarantined.ts";
 import { bad, integer, optional, text } from "../../tools/arguments.ts";
 import { denied, outcome, type Tool, tool } from "../../tools/tool.ts";
@@ -18,8 +16,6 @@ import { denied, outcome, type Tool, tool } from "../../tools/tool.ts";
 const MAX_QUERY_CHARS = 1024;
 const MAX_HITS = 50;
 const HITS = 10;
-/** Length of one snippet of recall_memory. */
-const RECALL_CHARS = 600;
 const MAX_MEMORY_CHARS = 2_000;
 const MEMORY = "MEMORY.md";
 /** Longer than a search that waits for two catch-ups. */
@@ -50,37 +46,6 @@ function shown(hit: SearchHit): Readonly<Record<string, unknown>> {
   const { score: _score, snippet, at, ...rest } = hit;
   const text = hit.source === "workspace" && isSkill(hit.path) ? SKILL_TEXT : withoutMarks(snippet);
   return { ...rest, ...(at === undefined ? {} : { at: new Date(at).toISOString() }), text };
-}
-/** The date is the daily file's own, else the day on which the text was written. */
-function recalled(
-  { path = "", position, role, at, sessionKey, snippet, before, after }: SearchHit,
-  timeZone: string,
-): Readonly<Record<string, unknown>> {
-  const date =
-    /^memory\/(\d{4}-\d{2}-\d{2})(?:-\d+)?\.md$/.exec(path)?.[1] ?? (at === undefined ? undefined : localDay(at, timeZone).today);
-  return {
-    text: withoutMarks(snippet),
-    ...(before === undefined ? {} : { before }),
-    ...(after === undefined ? {} : { after }),
-    ...(date === undefined ? {} : { date }),
-    place: role === undefined ? `${path}, line ${position ?? 1}` : `${path}, message ${position ?? 0}`,
-    ...(role === undefined ? {} : { role }),
-    ...(sessionKey === undefined ? {} : { sessionKey }),
-  };
-}
-/** Files have their own label. In a conversation anyone may have written, and the index does not know who (rule TA4). */
-async function hitsTaint(tool: string, hits: readonly SearchHit[], files: AgentFiles, agentId: string): Promise<Taint> {
-  const labels = new Set(hits.map(({ source, path }) => (source === "workspace" ? fileLabel(path) : "world")));
-  const label = (["world", "files"] as const).find((one) => labels.has(one)) ?? "self";
-  const all: Taint = { label, source: `the output of ${tool}` };
-  if (label === "world") return all;
-  return higher(
-    all,
-    await files.taintOf(
-      agentId,
-      hits.flatMap(({ path }) => (path === undefined ? [] : [path])),
-    ),
-  );
 }
 const notesOf = (notes: readonly string[]): { readonly notes?: readonly string[] } => (notes.length === 0 ? {} : { notes });
 
@@ -145,30 +110,6 @@ export const SEARCH_TOOLS: readonly Tool[] = [
         return { ok: true, value: `${current}${current === "" || current.endsWith("\n") ? "" : "\n"}- ${line}\n` };
       });
       return outcome(written, () => ({ path, remembered: line, ...(known ? { note: "The file has this line already." } : {}) }));
-    },
-  ),
-  tool(
-    {
-      name: "recall_memory",
-      description:
-        "Searches MEMORY.md, daily files, and archived conversations with your human. Use it before you say that you don't know something.",
-      policyClass: "read_private",
-      properties: { query: { type: "string", description: "As for gsv__Search." }, limit: LIMIT },
-      timeoutMs: SEARCH_TIMEOUT_MS,
-    },
-    { query: text(MAX_QUERY_CHARS), limit: optional(integer(1, MAX_HITS)) },
-    async ({ query, limit }, { identity, gateway, userTimezone }, files) => {
-      const found = await gateway.search({
-        agentId: identity.agentId,
-        query,
-        memoryOnly: true,
-        limit: limit ?? HITS,
-        snippetChars: RECALL_CHARS,
-      });
-      if (!found.ok) return found;
-      const { hits, notes } = found.value;
-      const memories = hits.map((hit) => recalled(hit, userTimezone));
-      return { ok: true, result: { memories, ...notesOf(notes) }, taint: await hitsTaint("recall_memory", hits, files, identity.agentId) };
     },
   ),
 ];

@@ -66,6 +66,8 @@ describe("DispatchTool", () => {
       nodeLogs: none,
       audit,
       search: none,
+      remember: none,
+      recall: none,
       searchableSessions: none,
       sendToSession: none,
       cron: none,

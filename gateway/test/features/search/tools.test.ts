@@ -3,14 +3,20 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { GatewayPort } from "../../../src/ports/gateway.ts";
 import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
+import type { RecallInput } from "../../../src/ports/long-term-memory.ts";
 import type { SearchAnswer, SearchInput } from "../../../src/ports/search.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { newAgent, textAt, watched } from "../../support/workspace.ts";
 import { silent } from "../../support/gateway.ts";
 
-const asked: SearchInput[] = [];
+const asked: (SearchInput | RecallInput)[] = [];
 let found: SearchAnswer = { hits: [], more: false, notes: [] };
-const gateway: Pick<GatewayPort, "search" | "fileChanging"> = {
+const gateway: Pick<GatewayPort, "search" | "recall" | "fileChanging"> = {
+  recall: (input) => {
+    asked.push(input);
+    const { hits, notes } = found;
+    return Promise.resolve({ ok: true, value: { hits: hits.map((hit) => ({ kind: "text", hit })), notes } });
+  },
   fileChanging: () => Promise.resolve(),
   search: (input) => {
     asked.push(input);
@@ -48,7 +54,8 @@ describe("[SE11][S8][X8] access to search", () => {
       { agentId: "main", query: "x", sources: ["sessions"], sessionKey: "agent:main:wa:group:g", limit: 10 },
     ],
     ["gsv__Search", false, { query: "x", in: ["workspace"] }, "auth.forbidden"],
-    ["recall_memory", true, { query: "x" }, { agentId: "main", query: "x", memoryOnly: true, limit: 10, snippetChars: 600 }],
+    ["recall_memory", true, { query: "x" }, { agentId: "main", query: "x", snippetChars: 600 }],
+    ["recall_memory", true, { query: "x", limit: 3 }, { agentId: "main", query: "x", limit: 3, snippetChars: 600 }],
     ["recall_memory", false, { query: "x" }, "auth.forbidden"],
     ["gsv__Remember", false, { text: "x" }, "auth.forbidden"],
     ["gsv__Search", true, { query: "x", in: ["everywhere"] }, "tool.bad_args"],

@@ -121,6 +121,8 @@ describe("[SD2] [SD3] a deletion that is interrupted", () => {
     vi.spyOn(parts, "search").mockImplementation(() => ({
       query: () => Promise.reject(new Error("it does not answer")),
       forget: () => Promise.reject(new Error("it does not answer")),
+      memoriesWillChange: () => Promise.resolve(),
+      memoriesChanged: () => Promise.resolve(),
     }));
     expect(await peer.ok("session.delete", { sessionKey: key })).toMatchObject({ done: false });
     // As if the crash had come before the transcript was deleted.

@@ -129,8 +129,10 @@ describe("session ownership", () => {
         return { hits: [], more: false, notes: [] };
       },
       forget: async () => undefined,
+      memoriesWillChange: async () => undefined,
+      memoriesChanged: async () => undefined,
     }));
-    await port().search({ agentId: "main", query: "tea", memoryOnly: true });
+    await port().recall({ agentId: "main", query: "tea", snippetChars: 100 });
     expect(asked[0]?.memoryOf).toEqual({ keys: ["agent:main:main", "agent:main:dm:test%3Ame"], prefix: "agent:main:cli:dm:" });
   });
 });

@@ -57,7 +57,8 @@ describe("[P5.4] native tools", () => {
       nodes: ["gsv__LogsGet"],
       sessions: ["gsv__SessionsList", "gsv__SessionSend"],
       channels: ["gsv__Channels", "gsv__Message"],
-      search: ["gsv__Search", "gsv__Remember", "recall_memory"],
+      search: ["gsv__Search", "gsv__Remember"],
+      memory: ["remember", "recall_memory"],
       media: ["gsv__Attach"],
     });
     for (const { name, inputSchema, idempotent, description } of definitions) {

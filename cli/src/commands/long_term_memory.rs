@@ -1,0 +1,239 @@
+//! `gsv memory list|search|add|forget|export`: the facts that an agent keeps between conversations. Texts may come from strangers, so
+//! control characters are shown as escapes.
+
+use std::io::Write;
+use std::path::Path;
+
+use gsv_protocol::methods::{MemoryAdd, MemoryForget, MemoryList, MemorySearch};
+use gsv_protocol::types::{AgentId, Memory, MemoryAddParams, MemoryForgetParams, MemoryListParams, MemorySearchParams};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::context::Context;
+use crate::args;
+use crate::ask;
+use crate::clean::{clean, visible};
+use crate::client::Client;
+use crate::exit::{Failure, OrFail, Outcome};
+use crate::new_file;
+use crate::output::{Output, Style};
+use crate::paths::shell;
+use crate::units::{date, grouped};
+
+/// Memories of one request.
+const PAGE: u8 = 100;
+
+pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
+    let agent = flag(args.of.agent.as_ref());
+    let params = MemoryListParams {
+        agent_id: args.of.agent,
+        before: args.before,
+        superseded: args.all.then_some(true),
+        limit: Some(args.limit),
+    };
+    let out = context.out;
+    let show = context.show::<MemoryList>(params, |page| {
+        for memory in &page.memories {
+            print(out, memory);
+        }
+        match page.memories.last() {
+            None => out.aside("The agent has no long-term memories."),
+            Some(last) if page.more => {
+                out.aside(&format!("More: gsv memory list --before {}{agent}", visible(&last.id)));
+            }
+            Some(_) => {}
+        }
+    });
+    show.await
+}
+
+pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
+    let params = MemorySearchParams {
+        query: args.query.join(" "),
+        agent_id: args.of.agent,
+        limit: args.limit,
+    };
+    let out = context.out;
+    let show = context.show::<MemorySearch>(params, |found| {
+        for hit in &found.memories {
+            print(out, &hit.memory);
+        }
+        if found.memories.is_empty() {
+            out.aside("Nothing was found.");
+        }
+        for note in &found.notes {
+            out.warn(&clean(note));
+        }
+    });
+    show.await
+}
+
+pub async fn add(context: &Context, args: args::MemoryAdd) -> Outcome {
+    let text = if args.text == "-" {
+        context.read_stdin("the memory")?
+    } else {
+        args.text
+    };
+    let text = text.trim().to_owned();
+    if text.is_empty() {
+        return Err(Failure::usage(
+            "The memory is empty.",
+            "Write the fact as one argument, in quotes.",
+        ));
+    }
+    let agent = flag(args.of.agent.as_ref());
+    let params = MemoryAddParams {
+        text,
+        agent_id: args.of.agent,
+        metadata: None,
+        supersedes: args.supersedes,
+        request_id: Uuid::new_v4().to_string(),
+    };
+    context
+        .change::<MemoryAdd>(params, |added| {
+            let id = visible(&added.memory.id);
+            format!("Kept as {id}. Remove it: gsv memory forget {id}{agent}")
+        })
+        .await
+}
+
+pub async fn forget(context: &Context, args: args::MemoryForget) -> Outcome {
+    let count = args.ids.len();
+    if !args.yes {
+        let question = format!("Remove {} for good?", memories(count as u64));
+        ask::confirm(context.out, &question, "forget", "Nothing was removed.")?;
+    }
+    let params = MemoryForgetParams {
+        ids: args.ids,
+        agent_id: args.of.agent,
+    };
+    context
+        .change::<MemoryForget>(params, |gone| match gone.forgotten {
+            0 => "There was no such memory any more".to_owned(),
+            some => format!("Removed {} for good", memories(some)),
+        })
+        .await
+}
+
+pub async fn export(context: &Context, args: args::MemoryExport) -> Outcome {
+    if let Some(path) = &args.output {
+        new_file::check(path, args.force)?;
+    }
+    let client = context.connect().await?;
+    let (lines, count) = whole(&client, args.of.agent.as_ref()).await?;
+    client.close().await;
+    match &args.output {
+        Some(path) => {
+            write(path, &lines, args.force)?;
+            context
+                .out
+                .aside(&format!("{} written to {}", memories(count), shell(path)));
+        }
+        None => context.out.content(&lines),
+    }
+    Ok(())
+}
+
+/// All memories, the newest first, with those that were superseded.
+async fn whole(client: &Client, agent: Option<&AgentId>) -> Outcome<(String, u64)> {
+    let mut lines = String::new();
+    let mut count = 0;
+    let mut before = None;
+    loop {
+        let page = client
+            .call::<MemoryList>(MemoryListParams {
+                agent_id: agent.cloned(),
+                before: before.take(),
+                superseded: Some(true),
+                limit: Some(PAGE),
+            })
+            .await?;
+        for memory in &page.memories {
+            lines.push_str(&json!(memory).to_string());
+            lines.push('\n');
+            count += 1;
+        }
+        match page.memories.last() {
+            Some(last) if page.more => before = Some(last.id.clone()),
+            _ => return Ok((lines, count)),
+        }
+    }
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Outcome {
+    let mut draft = new_file::draft(path)?;
+    draft
+        .write_all(text.as_bytes())
+        .or_fail(new_file::doing(path), new_file::NEXT)?;
+    new_file::finish(draft, path, force)
+}
+
+fn memories(count: u64) -> String {
+    match count {
+        1 => "1 memory".to_owned(),
+        many => format!("{} memories", grouped(many)),
+    }
+}
+
+/// For a command that a person can paste.
+fn flag(agent: Option<&AgentId>) -> String {
+    agent.map_or_else(String::new, |agent| format!(" --agent {agent}"))
+}
+
+fn print(out: Output, memory: &Memory) {
+    for (index, line) in shown(memory).iter().enumerate() {
+        let line = if index == 0 {
+            out.paint(Style::Cyan, line)
+        } else {
+            line.clone()
+        };
+        out.line(&line);
+    }
+}
+
+fn shown(memory: &Memory) -> Vec<String> {
+    let mut head = vec![visible(&memory.id), date(memory.at)];
+    if memory.label == "peer" || memory.label == "world" {
+        head.push(format!(
+            "{}, from {}",
+            visible(&memory.label),
+            visible(&memory.label_source)
+        ));
+    }
+    if let Some(newer) = &memory.superseded_by {
+        head.push(format!("superseded by {}", visible(newer)));
+    }
+    let mut lines = vec![head.join("  ")];
+    lines.extend(memory.text.lines().map(|line| format!("    {}", visible(line))));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gsv_protocol::types::MemoryAuthor;
+
+    #[test]
+    fn lm10_a_memory_is_shown_with_its_label_and_without_control_characters() {
+        let memory = Memory {
+            id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+            text: "pay\u{1b}[2J 77\nnow".to_owned(),
+            metadata: None,
+            author: MemoryAuthor::Agent,
+            label: "world".to_owned(),
+            label_source: "a mail".to_owned(),
+            session_key: None,
+            call_id: None,
+            supersedes: None,
+            superseded_by: Some("01ARZ3NDEKTSV4RRFFQ69G5FAW".to_owned()),
+            at: 0,
+        };
+        let lines = shown(&memory).join("\n");
+        assert!(lines.starts_with("01ARZ3NDEKTSV4RRFFQ69G5FAV  1970-01-01"), "{lines}");
+        assert!(
+            lines.contains("world, from a mail  superseded by 01ARZ3NDEKTSV4RRFFQ69G5FAW\n    pay"),
+            "{lines}"
+        );
+        assert!(lines.ends_with("\n    now") && !lines.contains('\u{1b}'), "{lines}");
+    }
+}

@@ -1,0 +1,193 @@
+/**
+ * Long-term memory as the gateway serves it (gateway/spec/memory.md): writes, recalls and forgets rows of one agent. The index is derived
+ * from the rows and asked to follow them. Must not decide who may ask; the callers do.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Memory } from "../../../../protocol/gen/types.ts";
+import { asSessionKey } from "../../../../protocol/gen/types.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { AgentDefinitionsPort } from "../../ports/agents.ts";
+import {
+  type LongTermMemory,
+  type MemoryPage,
+  type MemoryScope,
+  type NewMemory,
+  type Recalled,
+  type RecallHit,
+  type RecallInput,
+  type Remembered,
+  type Remembering,
+  type StoredMemory,
+  TENANT_ID,
+} from "../../ports/long-term-memory.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
+import { OWNER } from "../../ports/taint.ts";
+import { readUlid, ULID_BYTES, ulid } from "./ulid.ts";
+
+export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pick<KernelPorts, "ids" | "now" | "scrub"> {
+  readonly rows: LongTermMemory;
+  /** An agent's search index. */
+  readonly searchIndex: (agentId: string) => SearchPort;
+}
+export interface Adding {
+  readonly agentId: string;
+  readonly text: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly supersedes?: string;
+  readonly requestId: string;
+}
+const DEFAULT_RECALLED = 10;
+/** A longer memory is shown by the part that matches. */
+const WHOLE_CHARS = 2_000;
+/** Pages that a recall looks through when hits are left out. */
+const SCANS = 3;
+const scopeOf = (agentId: string): MemoryScope => ({ tenantId: TENANT_ID, agentId });
+const unknown = (id: string) => fail("memory.unknown", `There is no memory ${JSON.stringify(id.slice(0, 32))}.`);
+
+export class MemoryKeeper {
+  readonly #ports: KeeperPorts;
+
+  constructor(ports: KeeperPorts) {
+    this.#ports = ports;
+  }
+
+  async remember({ agentId, text, supersedes, taint, sessionKey, callId, now }: Remembering): Promise<Result<Remembered>> {
+    const stored = await this.#store(agentId, supersedes, {
+      content: text,
+      metadata: {},
+      author: "agent",
+      taint,
+      sessionKey,
+      callId,
+      createdAt: now,
+    });
+    if (!stored.ok) return stored;
+    const { memory, isNew, superseded } = stored.value;
+    return succeed({ id: memory.id, isNew, superseded });
+  }
+  async add({
+    agentId,
+    text,
+    metadata,
+    supersedes,
+    requestId,
+  }: Adding): Promise<Result<{ readonly memory: Memory; readonly added: boolean }>> {
+    const stored = await this.#store(agentId, supersedes, {
+      content: text,
+      metadata,
+      author: "owner",
+      taint: OWNER,
+      sessionKey: "",
+      callId: requestId,
+      createdAt: this.#ports.now(),
+    });
+    return stored.ok ? succeed({ memory: this.shown(stored.value.memory), added: stored.value.isNew }) : stored;
+  }
+  #store(agentId: string, given: string | undefined, memory: Omit<NewMemory, "id" | "supersedes">) {
+    const { ids, rows } = this.#ports;
+    const supersedes = given === undefined ? undefined : readUlid(given);
+    if (given !== undefined && supersedes === undefined) return Promise.resolve(unknown(given));
+    const id = ulid(memory.createdAt, ids.bytes(ULID_BYTES));
+    return rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) });
+  }
+
+  /**
+   * What the agent remembers about a question: rows, memory files and transcripts of its owner. A row is given as the database has it,
+   * and only while the database has it.
+   */
+  async recall({ agentId, query, limit, snippetChars }: RecallInput): Promise<Result<Recalled>> {
+    const config = this.#ports.definitionOf(agentId)?.memory_config;
+    const most = config?.top_k;
+    const wanted = Math.min(limit ?? most ?? DEFAULT_RECALLED, most ?? Number.MAX_SAFE_INTEGER);
+    return this.#search({ agentId, query, wanted, snippetChars, rowsOnly: false, minScore: config?.min_score ?? 0 });
+  }
+  async search(agentId: string, query: string, limit: number): Promise<Result<Recalled>> {
+    return this.#search({ agentId, query, wanted: limit, snippetChars: WHOLE_CHARS, rowsOnly: true, minScore: 0 });
+  }
+  async #search(asked: {
+    readonly agentId: string;
+    readonly query: string;
+    readonly wanted: number;
+    readonly snippetChars: number;
+    readonly rowsOnly: boolean;
+    readonly minScore: number;
+  }): Promise<Result<Recalled>> {
+    const { agentId, query, wanted, snippetChars, rowsOnly, minScore } = asked;
+    const hits: RecallHit[] = [];
+    let notes: readonly string[] = [];
+    for (let scan = 0, offset = 0; scan < SCANS && hits.length < wanted; scan++, offset += wanted) {
+      const found = await this.#ports.memorySearch.find({ agentId, query, limit: wanted, offset, snippetChars, rowsOnly });
+      if (!found.ok) return found;
+      if (scan === 0) notes = found.value.notes;
+      const ids = found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [hit.id] : []));
+      const rows = await this.#ports.rows.get(scopeOf(agentId), ids);
+      if (!rows.ok) return rows;
+      for (const hit of found.value.hits) {
+        if (scoreOf(hit) < minScore) continue;
+        if (hit.kind === "text") hits.push(hit);
+        else {
+          const row = rows.value.get(hit.id);
+          if (row !== undefined && row.supersededBy === undefined) hits.push(this.#whole(hit, row));
+        }
+      }
+      if (!found.value.more) break;
+    }
+    return succeed({ hits: hits.slice(0, wanted), notes });
+  }
+  #whole(hit: Extract<RecallHit, { kind: "memory" }>, row: StoredMemory): RecallHit {
+    const text = row.content.length <= WHOLE_CHARS ? this.#ports.scrub(row.content) : hit.text;
+    return { ...hit, text, at: row.createdAt, taint: row.taint };
+  }
+  /** The rows of hits, as the contract has them. */
+  async rowsOf(agentId: string, ids: readonly string[]): Promise<Result<ReadonlyMap<string, Memory>>> {
+    const rows = await this.#ports.rows.get(scopeOf(agentId), ids);
+    return rows.ok ? succeed(new Map([...rows.value].map(([id, row]) => [id, this.shown(row)]))) : rows;
+  }
+
+  list(
+    agentId: string,
+    asked: { readonly before?: string; readonly superseded: boolean; readonly limit: number },
+  ): Promise<Result<MemoryPage>> {
+    return this.#ports.rows.list(scopeOf(agentId), asked);
+  }
+  /**
+   * Removes rows, then everything that was made of them. The index is told first: it looks at the rows again also when this call is cut
+   * between the two.
+   */
+  async forget(agentId: string, given: readonly string[]): Promise<Result<number>> {
+    const ids = given.flatMap((id) => readUlid(id) ?? []);
+    if (ids.length === 0) return succeed(0);
+    const index = this.#ports.searchIndex(agentId);
+    try {
+      await index.memoriesWillChange();
+      const removed = await this.#ports.rows.remove(scopeOf(agentId), ids);
+      if (!removed.ok) return removed;
+      await index.memoriesChanged();
+      return removed;
+    } catch {
+      return fail("storage.failed", "The memories were not forgotten whole: the search index did not answer.", "Forget them again.");
+    }
+  }
+
+  /** Secrets are masked, and a memory never has more than the contract allows. */
+  shown({ id, content, metadata, author, taint, sessionKey, callId, supersedes, supersededBy, createdAt }: StoredMemory): Memory {
+    const { scrub } = this.#ports;
+    return {
+      id,
+      text: scrub(content).slice(0, LIMITS.memoryBytes),
+      ...(Object.keys(metadata).length === 0
+        ? {}
+        : { metadata: Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, scrub(value).slice(0, 1024)])) }),
+      author,
+      label: taint.label,
+      labelSource: scrub(taint.source),
+      ...(sessionKey === "" ? {} : { sessionKey: asSessionKey(sessionKey), callId: callId.slice(0, 256) }),
+      ...(supersedes === undefined ? {} : { supersedes }),
+      ...(supersededBy === undefined ? {} : { supersededBy }),
+      at: createdAt,
+    };
+  }
+}
+const scoreOf = (hit: RecallHit): number => (hit.kind === "text" ? hit.hit.score : hit.score);

@@ -1,0 +1,3 @@
+/** The part of long-term memory that is loaded with the first memory or search. */
+export { D1Memory } from "./d1-store.ts";
+export { MemoryKeeper } from "./keeper.ts";

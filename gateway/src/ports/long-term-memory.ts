@@ -1,0 +1,111 @@
+/** The long-term memory of agents (gateway/spec/memory.md): its rows, who keeps them, and what sessions and clients may ask. Types only. */
+import type { MemoryAuthor, SearchHit } from "../../../protocol/gen/types.ts";
+import type { Result } from "./result.ts";
+import type { Taint } from "./taint.ts";
+
+/** Whose memory it is. It comes from the identity of the caller, never from a model's arguments (rule LM3). */
+export interface MemoryScope {
+  readonly tenantId: string;
+  readonly agentId: string;
+}
+/** The only tenant of a gateway that serves one person. */
+export const TENANT_ID = "default";
+
+export interface NewMemory {
+  /** A ULID. */
+  readonly id: string;
+  readonly content: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly author: MemoryAuthor;
+  /** What the conversation had read. */
+  readonly taint: Taint;
+  /** Of the conversation; empty: a client wrote the memory itself. */
+  readonly sessionKey: string;
+  /** With the conversation it names the memory: a repeated call makes one row. */
+  readonly callId: string;
+  readonly supersedes?: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+}
+export interface StoredMemory extends NewMemory {
+  readonly supersededBy?: string;
+}
+export interface MemoryStored {
+  readonly memory: StoredMemory;
+  /** False: an earlier call made the row. */
+  readonly isNew: boolean;
+  /** The older memory was taken out of recall. */
+  readonly superseded: boolean;
+}
+/** A memory that was written, superseded or removed. */
+export interface MemoryChanged {
+  /** Rises with every change. */
+  readonly seq: number;
+  readonly id: string;
+  /** Absent: it was removed. */
+  readonly memory?: StoredMemory;
+}
+export interface MemoryPage {
+  readonly memories: readonly StoredMemory[];
+  readonly more: boolean;
+}
+
+/** The rows. Every method sees the rows of one scope only. Never throws. */
+export interface LongTermMemory {
+  /** Fails with `memory.unknown`, `memory.too_large` or `memory.full`, and then writes nothing. */
+  store(scope: MemoryScope, memory: NewMemory): Promise<Result<MemoryStored>>;
+  /** Those that exist, by id. */
+  get(scope: MemoryScope, ids: readonly string[]): Promise<Result<ReadonlyMap<string, StoredMemory>>>;
+  /** The newest first. */
+  list(
+    scope: MemoryScope,
+    asked: { readonly before?: string; readonly superseded: boolean; readonly limit: number },
+  ): Promise<Result<MemoryPage>>;
+  /** How many existed. */
+  remove(scope: MemoryScope, ids: readonly string[]): Promise<Result<number>>;
+  /** The changes after a number, each memory once, in order. */
+  changes(scope: MemoryScope, afterSeq: number, limit: number): Promise<Result<readonly MemoryChanged[]>>;
+}
+
+/** A fact that an agent's tool writes down. */
+export interface Remembering {
+  readonly agentId: string;
+  readonly text: string;
+  readonly supersedes?: string;
+  readonly taint: Taint;
+  readonly sessionKey: string;
+  readonly callId: string;
+  readonly now: number;
+}
+export interface Remembered {
+  readonly id: string;
+  readonly isNew: boolean;
+  readonly superseded: boolean;
+}
+export interface RecallInput {
+  readonly agentId: string;
+  readonly query: string;
+  /** Absent: the agent's `top_k`, else 10. */
+  readonly limit?: number;
+  readonly snippetChars: number;
+}
+/** A hit in a file or a transcript, or a row with its label. */
+export type RecallHit =
+  | { readonly kind: "text"; readonly hit: SearchHit }
+  | {
+      readonly kind: "memory";
+      readonly id: string;
+      readonly text: string;
+      readonly at: number;
+      readonly taint: Taint;
+      readonly score: number;
+    };
+export interface Recalled {
+  readonly hits: readonly RecallHit[];
+  readonly notes: readonly string[];
+}
+/** For sessions, whose tools ask it. */
+export interface MemoryPort {
+  remember(input: Remembering): Promise<Result<Remembered>>;
+  recall(input: RecallInput): Promise<Result<Recalled>>;
+}

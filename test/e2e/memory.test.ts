@@ -1,0 +1,97 @@
+/** Long-term memory with the built program: rows in the runtime's own D1, an agent that remembers and recalls, kills in between. */
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { type FakeModel, Machine, startFakeModel } from "./support.ts";
+
+interface Row {
+  readonly id: string;
+  readonly text: string;
+  readonly label: string;
+  readonly supersededBy?: string;
+}
+
+describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
+  const machine = new Machine();
+  const folder = join(machine.folder, "triage");
+  let fake: FakeModel;
+  const chat = (message: string): Promise<string> => machine.ok("chat", "--agent", "triage", message);
+  const listed = async (...more: string[]): Promise<readonly Row[]> => {
+    const text = await machine.ok("memory", "list", "--agent", "triage", "--json", ...more);
+    return (JSON.parse(text) as { memories: readonly Row[] }).memories;
+  };
+  const offered = (): readonly string[] => {
+    const body = fake.requests.at(-1)?.body as { tools?: readonly { function: { name: string } }[] } | undefined;
+    return (body?.tools ?? []).map((tool) => tool.function.name);
+  };
+
+  before(async () => {
+    fake = await startFakeModel();
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, "agent.yaml"),
+      "metadata: { id: triage, name: triage }\ncore_context: { system_prompt: You sort. }\ntools: { allowed: [gsv__ReadFile] }\nmemory_config: { long_term_enabled: true, top_k: 5 }\n",
+    );
+    await machine.up();
+    await machine.useModel(fake);
+    await machine.ok("agent", "define", folder);
+  });
+  after(async () => {
+    await machine.end();
+    await fake.close();
+  });
+
+  it("the agent remembers, and recalls in another conversation after a kill", async () => {
+    await chat('call remember {"text":"Anna prefers linen towels."}');
+    assert.deepEqual([...offered()].sort(), ["gsv__ReadFile", "recall_memory", "remember"]);
+    await machine.killWorkerd();
+    await machine.ok("chat", "--agent", "triage", "/reset");
+    const answer = await chat('call recall_memory {"query":"Which towels does Anna prefer?"}');
+    assert.match(answer, /Anna prefers linen towels\./);
+    await machine.ok("chat", "say hello");
+    assert.ok(offered().includes("recall_memory") && !offered().includes("remember"), "the personal agent has MEMORY.md instead");
+  });
+  it("the owner adds, finds, exports and forgets; a newer fact supersedes an older one", async () => {
+    const [first] = await listed();
+    assert.equal(first?.label, "self");
+    await machine.ok("memory", "add", "Anna prefers cotton towels.", "--agent", "triage", "--supersedes", first?.id ?? "");
+    assert.match(await machine.ok("memory", "search", "towels", "--agent", "triage"), /cotton/);
+    assert.doesNotMatch(await machine.ok("memory", "search", "towels", "--agent", "triage"), /linen/);
+    assert.deepEqual(
+      (await listed("--all")).map(({ text }) => text),
+      ["Anna prefers cotton towels.", "Anna prefers linen towels."],
+    );
+    const file = join(machine.folder, "memories.jsonl");
+    await machine.ok("memory", "export", "--agent", "triage", "-o", file);
+    const rows = readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Row);
+    assert.deepEqual(rows, await listed("--all"));
+    const unsure = await machine.gsv(["memory", "forget", rows[0]?.id ?? "", "--agent", "triage"]);
+    assert.deepEqual([unsure.code, /--yes/.test(unsure.stderr)], [2, true]);
+    assert.match((await machine.gsv(["memory", "add", "x", "--supersedes", "nonsense"])).stderr, /There is no memory.*\n.*gsv memory list/);
+    assert.equal((await machine.gsv(["memory", "add", " "])).code, 2);
+  });
+  it("what is forgotten is nowhere in the index, also when workerd is killed in the middle", async () => {
+    const canary = "quokkacanary";
+    for (const delay of [0, 5, 15, 40]) {
+      await machine.ok("memory", "add", `The ${canary} eats leaves.`, "--agent", "triage");
+      assert.match(await machine.ok("memory", "search", canary, "--agent", "triage"), /leaves/);
+      const row = (await listed()).find(({ text }) => text.includes(canary));
+      const running = machine.gsv(["memory", "forget", "--yes", row?.id ?? "", "--agent", "triage"]);
+      const due = performance.now() + delay;
+      while (performance.now() < due) await new Promise(setImmediate);
+      await machine.killWorkerd();
+      await running;
+      await machine.ok("memory", "forget", "--yes", row?.id ?? "", "--agent", "triage");
+      assert.doesNotMatch(await machine.ok("memory", "search", canary, "--agent", "triage"), /leaves/);
+      assert.deepEqual(
+        (await listed()).filter(({ text }) => text.includes(canary)),
+        [],
+      );
+    }
+    assert.equal((await listed("--all")).length, 2);
+  });
+});
