@@ -13,6 +13,7 @@ mod cron;
 mod gateway;
 mod heartbeat;
 mod hook;
+mod job;
 mod memory;
 mod nodes;
 mod notifications;
@@ -35,6 +36,7 @@ pub use self::gateway::{
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};
+pub use self::job::{JobCommand, JobSubmit};
 pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, MemoryList, MemoryReview, MemorySearch};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::notifications::{Notifications, NotificationsCommand};

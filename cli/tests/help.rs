@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 75] = [
+    let commands: [&[&str]; 77] = [
         &[],
         &["chat"],
         &["up"],
@@ -54,6 +54,8 @@ fn help_texts() {
         &["hook"],
         &["hook", "add"],
         &["hook", "test"],
+        &["job"],
+        &["job", "submit"],
         &["notifications"],
         &["notifications", "test"],
         &["agent"],

@@ -11,6 +11,7 @@ use super::cron::CronCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
 use super::hook::HookCommand;
+use super::job::JobCommand;
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
 use super::notifications::Notifications;
@@ -134,6 +135,9 @@ pub enum Command {
     /// Let other services wake the agent over HTTP
     #[command(subcommand)]
     Hook(HookCommand),
+    /// Submit tasks to agents, and read the reports later
+    #[command(subcommand)]
+    Job(JobCommand),
     /// List what you were told, and test where you are told
     Notifications(Notifications),
     /// List, create and import agents
@@ -189,7 +193,7 @@ mod tests {
 
     /// How a command's help text may begin.
     const VERBS: &str = "Allow Approve Archive Change Check Compare Connect Create Delete Deny Disconnect End Find Import Install Let Link List \
-        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Show Start Stop Talk Test";
+        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.
     fn banned() -> Vec<String> {
@@ -243,7 +247,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 34);
+        assert_eq!(commands.len(), 35);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -27,6 +27,8 @@ pub mod gateway;
 pub mod heartbeat;
 pub mod hook;
 mod hook_view;
+pub mod job;
+mod job_view;
 mod local;
 pub mod local_config;
 mod login_view;

@@ -1,0 +1,254 @@
+//! `gsv job`: tasks for agents that wait for their turn. The report goes to stdout, what happens on the way to stderr.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use gsv_protocol::methods::{JobCancel, JobGet, JobList as List, JobSubmit as Submit, RunWhy};
+use gsv_protocol::types::{
+    AgentJob, JobCancelParams, JobGetParams, JobListParams, JobListResult, JobStatus, JobSubmitParams, RunId,
+    RunRequest, RunWhyParams,
+};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::context::Context;
+use super::job_view::{call_line, details, standing, table};
+use crate::args::{JobCommand, JobSubmit};
+use crate::ask;
+use crate::clean::one_line;
+use crate::client::Client;
+use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::units::now_ms;
+
+/// A page of the index.
+const PAGE: u8 = 200;
+/// The index counts keys, not matches: a rare status may need many pages.
+const MAX_PAGES: u8 = 50;
+const LOOK: Duration = Duration::from_millis(500);
+/// Calls of a job that goes on are looked at less often than its status.
+const LOOKS_PER_STORY: u32 = 2;
+
+/// As the gateway has it. Hints name jobs in capitals, so the command line itself takes any id.
+fn check_id(id: &str) -> Outcome {
+    if (1..=64).contains(&id.len()) && id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("`{}` is not the id of a job.", one_line(id, 64)),
+        "List the jobs: `gsv job list`.",
+    ))
+}
+
+pub async fn run(context: &Context, command: JobCommand) -> Outcome {
+    let out = context.out;
+    match &command {
+        JobCommand::Show { id } | JobCommand::Cancel { id } | JobCommand::Watch { id } => check_id(id)?,
+        JobCommand::Submit(_) | JobCommand::List { .. } => {}
+    }
+    match command {
+        JobCommand::Submit(args) => submit(context, args).await,
+        JobCommand::List { status, agent, limit } => {
+            let result = list(context, status, agent, usize::from(limit)).await?;
+            out.show(result, |result| {
+                if result.jobs.is_empty() {
+                    out.aside("There are no such jobs. Submit one: `gsv job submit AGENT INSTRUCTIONS`.");
+                } else {
+                    out.table(&table(&result.jobs, now_ms()));
+                }
+            });
+            Ok(())
+        }
+        JobCommand::Show { id } => {
+            let params = JobGetParams { job_id: id };
+            let shown = context.show::<JobGet>(params, |job| {
+                out.fields(details(&job, now_ms()));
+                if let Some(report) = &job.report {
+                    out.line("");
+                    out.content(&format!("{}\n", report.summary.trim_end()));
+                }
+            });
+            shown.await
+        }
+        JobCommand::Cancel { id } => {
+            let params = JobCancelParams { job_id: id };
+            let cancelled = context.change::<JobCancel>(params, |job| match (job.ended_at, job.status) {
+                (None, _) => "The job was told to end. It ends at the next step of its run.".to_owned(),
+                (Some(_), JobStatus::Cancelled) => "The job is cancelled.".to_owned(),
+                (Some(_), status) => format!("The job has ended already: {}.", standing(status)),
+            });
+            cancelled.await
+        }
+        JobCommand::Watch { id } => {
+            let client = context.connect().await?;
+            watch(context, &client, id).await
+        }
+    }
+}
+
+async fn submit(context: &Context, args: JobSubmit) -> Outcome {
+    let out = context.out;
+    let payload = args.data.map(|data| payload(context, &data)).transpose()?;
+    let params = JobSubmitParams {
+        task: RunRequest {
+            agent_name: args.agent,
+            instructions: args.instructions,
+            payload,
+        },
+        key: args.key,
+    };
+    let client = context.connect().await?;
+    let taken = client.call::<Submit>(params).await?;
+    if args.wait {
+        out.aside(&format!("Job {}", one_line(&taken.job_id, 64)));
+        return watch(context, &client, taken.job_id).await;
+    }
+    out.show(taken, |taken| {
+        let id = one_line(&taken.job_id, 64);
+        out.line(&id);
+        out.aside(&format!(
+            "The job is {}. Watch it: `gsv job watch {id}`.",
+            standing(taken.status)
+        ));
+    });
+    client.close().await;
+    Ok(())
+}
+
+fn payload(context: &Context, data: &str) -> Outcome<Value> {
+    let text = if data == "-" {
+        context.read_stdin("the data as JSON")?
+    } else {
+        std::fs::read_to_string(data)
+            .or_fail(format_args!("read {data}"), "Name a file with JSON, or `-` for stdin.")?
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(
+            format!("The data is not JSON: {error}."),
+            "Repeat the command with `--data FILE`, a file with one JSON value.",
+        )
+    })
+}
+
+/// Pages until there are as many as asked for.
+async fn list(
+    context: &Context,
+    status: Option<JobStatus>,
+    agent: Option<String>,
+    limit: usize,
+) -> Outcome<JobListResult> {
+    let client = context.connect().await?;
+    let mut jobs = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let left = u8::try_from(limit - jobs.len()).unwrap_or(PAGE).min(PAGE);
+        let params = JobListParams {
+            status,
+            agent: agent.clone(),
+            limit: Some(left),
+            cursor,
+        };
+        let page = client.call::<List>(params).await?;
+        jobs.extend(page.jobs);
+        cursor = page.cursor;
+        if cursor.is_none() || jobs.len() >= limit {
+            break;
+        }
+    }
+    client.close().await;
+    Ok(JobListResult { jobs, cursor })
+}
+
+/// What is new goes to stderr. The connection may be lost meanwhile: the job goes on, and can be watched again.
+async fn watch(context: &Context, client: &Client, id: String) -> Outcome {
+    let out = context.out;
+    let mut seen = None;
+    let mut told = HashSet::new();
+    for look in 0_u32.. {
+        let job = client.call::<JobGet>(JobGetParams { job_id: id.clone() }).await?;
+        let is_new = seen != Some(job.status);
+        let has_ended = job.ended_at.is_some();
+        if is_new || has_ended || look.is_multiple_of(LOOKS_PER_STORY) {
+            tell_calls(context, client, &job, &mut told).await;
+        }
+        if has_ended {
+            return end(context, &job);
+        }
+        if is_new && !out.json {
+            out.aside(standing(job.status));
+            if job.status == JobStatus::AwaitingApproval
+                && let Some(report) = &job.report
+            {
+                out.note(&one_line(&report.summary, 1_000));
+            }
+        }
+        if job.status == JobStatus::AwaitingApproval && !ask::is_possible(out) {
+            return end(context, &job);
+        }
+        seen = Some(job.status);
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// Calls that were not told of before. Best effort: a conversation that was deleted has none.
+async fn tell_calls(context: &Context, client: &Client, job: &AgentJob, told: &mut HashSet<String>) {
+    let out = context.out;
+    let (Some(session_key), false) = (&job.session_key, out.json) else {
+        return;
+    };
+    let params = RunWhyParams {
+        session_key: Some(session_key.clone()),
+        run_id: Some(RunId::from(format!("task-{}", job.job_id))),
+        call_id: None,
+    };
+    let Ok(story) = client.call::<RunWhy>(params).await else {
+        return;
+    };
+    for call in story.steps.iter().flat_map(|step| &step.calls) {
+        if let Some(line) = call_line(call)
+            && told.insert(call.call_id.to_string())
+        {
+            out.aside(&line);
+        }
+    }
+}
+
+/// The report to stdout, and the exit status of how the job ended.
+fn end(context: &Context, job: &AgentJob) -> Outcome {
+    let out = context.out;
+    if out.json {
+        out.json_document(job);
+    }
+    let summary = job.report.as_ref().map(|report| report.summary.trim_end().to_owned());
+    let failure = |exit, message: String, next: String| Err(Failure::new(exit, message, next));
+    let why = match &job.session_key {
+        Some(key) => format!("Look at the run: `gsv why --session {}`.", one_line(key.as_ref(), 200)),
+        None => format!("Look at the job: `gsv job show {}`.", one_line(&job.job_id, 64)),
+    };
+    let error = || job.error.as_ref().map(|error| one_line(&error.message, 1_000));
+    match job.status {
+        JobStatus::Succeeded => {
+            if !out.json {
+                out.content(&format!("{}\n", summary.unwrap_or_default()));
+            }
+            Ok(())
+        }
+        JobStatus::Cancelled => failure(Exit::Interrupted, "The job was cancelled.".to_owned(), why),
+        JobStatus::AwaitingApproval => failure(
+            Exit::Paused,
+            summary.map_or_else(
+                || "The job waits for your word.".to_owned(),
+                |text| one_line(&text, 1_000),
+            ),
+            format!("Then watch it again: `gsv job watch {}`.", one_line(&job.job_id, 64)),
+        ),
+        JobStatus::Failed | JobStatus::BudgetExceeded | JobStatus::Queued | JobStatus::Running => failure(
+            Exit::Failed,
+            summary
+                .map(|text| one_line(&text, 1_000))
+                .or_else(error)
+                .unwrap_or_else(|| format!("The job is {}.", standing(job.status))),
+            why,
+        ),
+    }
+}

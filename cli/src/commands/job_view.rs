@@ -1,0 +1,79 @@
+//! Jobs as `gsv job` shows them.
+
+use gsv_protocol::types::{AgentJob, JobStatus, JobSummary, StoryCall};
+
+use crate::clean::one_line;
+use crate::table::Table;
+use crate::units::{ago, dollars, duration};
+
+pub fn standing(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Queued => "queued",
+        JobStatus::Running => "running",
+        JobStatus::AwaitingApproval => "waiting for your word",
+        JobStatus::Succeeded => "succeeded",
+        JobStatus::Failed => "failed",
+        JobStatus::Cancelled => "cancelled",
+        JobStatus::BudgetExceeded => "out of its budget",
+    }
+}
+
+/// How long it ran, or has run.
+fn took(started_at: Option<u64>, ended_at: Option<u64>, now: u64) -> String {
+    started_at.map_or_else(String::new, |started| {
+        duration(ended_at.unwrap_or(now).saturating_sub(started))
+    })
+}
+
+pub fn table(jobs: &[JobSummary], now: u64) -> Table<7> {
+    Table::new(
+        ["id", "status", "agent", "submitted", "took", "cost", "task"],
+        jobs.iter().map(|job| {
+            [
+                one_line(&job.job_id, 64),
+                standing(job.status).to_owned(),
+                one_line(&job.agent_name, 64),
+                ago(job.created_at, now),
+                took(job.started_at, job.ended_at, now),
+                job.cost_usd.map_or_else(String::new, dollars),
+                one_line(&job.instructions, 200),
+            ]
+        }),
+    )
+}
+
+pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> {
+    let status = if job.cancelling.is_some() {
+        format!("{}, and told to end", standing(job.status))
+    } else {
+        standing(job.status).to_owned()
+    };
+    vec![
+        ("id", Some(one_line(&job.job_id, 64))),
+        ("status", Some(status)),
+        ("agent", Some(one_line(&job.agent_name, 64))),
+        ("submitted", Some(ago(job.created_at, now))),
+        ("began", job.started_at.map(|at| ago(at, now))),
+        ("ended", job.ended_at.map(|at| ago(at, now))),
+        ("took", job.started_at.map(|_| took(job.started_at, job.ended_at, now))),
+        ("cost", job.report.as_ref().map(|report| dollars(report.cost_usd))),
+        (
+            "conversation",
+            job.session_key.as_ref().map(|key| one_line(key.as_ref(), 400)),
+        ),
+        ("error", job.error.as_ref().map(|error| one_line(&error.message, 1_000))),
+    ]
+}
+
+/// A call that has ended.
+pub fn call_line(call: &StoryCall) -> Option<String> {
+    let outcome = call.outcome?;
+    let took = call
+        .duration_ms
+        .map_or_else(String::new, |ms| format!(", {}", duration(ms)));
+    Some(format!(
+        "{}  {}{took}",
+        one_line(call.tool.as_ref(), 192),
+        outcome.as_str()
+    ))
+}

@@ -1,0 +1,253 @@
+//! `gsv job` against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot continue has failed"
+)]
+
+mod common;
+
+use common::fake_gateway::{Connection, FakeGateway};
+use common::play::{asked, fed, played, serve};
+use common::{Home, Run};
+use serde_json::{Value, json};
+
+const KEY: &str = "agent:main:task:abc";
+
+fn job(status: &str) -> Value {
+    let mut job =
+        json!({"job_id": "abc", "status": status, "agent_name": "main", "agent_id": "main", "created_at": 1000});
+    if status != "queued" {
+        job["started_at"] = json!(2000);
+        job["session_key"] = json!(KEY);
+    }
+    if !["queued", "running", "awaiting_approval"].contains(&status) {
+        job["ended_at"] = json!(5000);
+    }
+    job
+}
+
+fn reported(status: &str, report: &str, summary: &str) -> Value {
+    let mut job = job(status);
+    job["report"] = json!({"status": report, "summary": summary, "tool_calls": [], "usage": {"input": 1, "output": 1, "total": 2},
+        "cost_usd": 0.25, "metadata": {"agent_id": "main", "task_id": "abc", "session_key": KEY, "run_id": "task-abc"}});
+    job
+}
+
+fn story(connection: &mut Connection, calls: &Value) {
+    serve(
+        connection,
+        "run.why",
+        &json!({"sessionKey": KEY, "runId": "task-abc"}),
+        &json!({"sessionKey": KEY, "runId": "task-abc", "startedAt": 1, "end": "open", "left": 0,
+            "usage": {"input": 1, "output": 1, "total": 2},
+            "steps": [{"step": 0, "at": 1, "ms": 1, "provider": "p", "model": "m", "usage": {"input": 1, "output": 1, "total": 2}, "calls": calls}]}),
+    );
+}
+
+fn get(connection: &mut Connection, answer: &Value) {
+    serve(connection, "job.get", &json!({"job_id": "abc"}), answer);
+}
+
+fn watched(flags: &[&str], end: Value) -> Run {
+    let args: Vec<&str> = ["job", "watch", "abc"].iter().chain(flags).copied().collect();
+    let asks = !flags.contains(&"--json");
+    played(&args, move |connection| {
+        get(connection, &job("queued"));
+        get(connection, &end);
+        if asks {
+            story(connection, &json!([]));
+        }
+    })
+}
+
+#[test]
+fn jb13_submit_sends_the_task_with_its_data_and_prints_the_id() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let taken = json!({"job_id": "abc", "status": "queued"});
+    let args = ["job", "submit", "triage", "Sort it.", "--data", "-", "--key", "k1"];
+    let run = fed(
+        &home,
+        &gateway,
+        &args,
+        r#"{"order": 1042}"#,
+        vec![Box::new(|connection| {
+            let task = json!({"agent_name": "triage", "instructions": "Sort it.", "payload": {"order": 1042}});
+            serve(connection, "job.submit", &json!({"task": task, "key": "k1"}), &taken);
+        })],
+    );
+    let run = run.ok();
+    assert_eq!(run.stdout, "abc\n");
+    assert!(run.stderr.contains("gsv job watch abc"), "{}", run.stderr);
+}
+
+#[test]
+fn jb13_data_may_be_in_a_file() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "[1, 2]").unwrap();
+    let run = asked(
+        &["job", "submit", "main", "x", "--data", file.path().to_str().unwrap()],
+        "job.submit",
+        &json!({"task": {"agent_name": "main", "instructions": "x", "payload": [1, 2]}}),
+        &json!({"job_id": "abc", "status": "queued"}),
+    );
+    assert_eq!(run.ok().stdout, "abc\n");
+}
+
+#[test]
+fn jb13_data_that_is_not_json_is_not_sent() {
+    let home = Home::new();
+    for (input, says) in [("{", "The data is not JSON"), ("", "The data is not JSON")] {
+        let run = home
+            .gsv_with_stdin(["job", "submit", "main", "x", "--data", "-"], input)
+            .failed(2);
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+    }
+    let run = home
+        .gsv(["job", "submit", "main", "x", "--data", "/none/data.json"])
+        .failed(1);
+    assert!(run.stderr.contains("/none/data.json"), "{}", run.stderr);
+}
+
+#[test]
+fn jb13_an_id_that_no_job_can_have_is_refused_in_words() {
+    let home = Home::new();
+    for wrong in ["ID", "a b", "", "a/b"] {
+        for verb in ["show", "cancel", "watch"] {
+            let run = home.gsv(["job", verb, "--", wrong]).failed(2);
+            assert!(run.stderr.contains("is not the id of a job"), "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn jb13_list_reads_page_after_page() {
+    let row = |id: &str, status: &str| {
+        json!({"job_id": id, "status": status, "agent_name": "main", "agent_id": "main", "created_at": 1000,
+            "started_at": 1000, "ended_at": 62_000, "instructions": "Count\u{1b}[31m the words.", "cost_usd": 0.25})
+    };
+    let run = played(
+        &["job", "list", "-n", "3", "--status", "failed", "--agent", "main"],
+        |connection| {
+            let params = json!({"status": "failed", "agent": "main", "limit": 3});
+            serve(
+                connection,
+                "job.list",
+                &params,
+                &json!({"jobs": [row("a1", "failed")], "cursor": "c1"}),
+            );
+            let params = json!({"status": "failed", "agent": "main", "limit": 2, "cursor": "c1"});
+            serve(connection, "job.list", &params, &json!({"jobs": [row("a2", "failed")]}));
+        },
+    );
+    let run = run.ok();
+    for part in ["a1", "a2", "failed", "1 min 1 s", "$0.25", "the words."] {
+        assert!(run.stdout.contains(part), "{part} is not in {}", run.stdout);
+    }
+    assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
+    let none = asked(
+        &["job", "list"],
+        "job.list",
+        &json!({"limit": 20}),
+        &json!({"jobs": []}),
+    )
+    .ok();
+    assert!(none.stderr.contains("gsv job submit"), "{}", none.stderr);
+}
+
+#[test]
+fn jb13_show_and_cancel() {
+    let done = reported("succeeded", "completed", "Three words.");
+    let run = asked(&["job", "show", "abc"], "job.get", &json!({"job_id": "abc"}), &done).ok();
+    for part in ["succeeded", KEY, "$0.25", "Three words."] {
+        assert!(run.stdout.contains(part), "{part} is not in {}", run.stdout);
+    }
+    let mut stopping = job("running");
+    stopping["cancelling"] = json!(true);
+    for (answer, says) in [
+        (job("cancelled"), "The job is cancelled."),
+        (stopping, "The job was told to end."),
+        (done, "The job has ended already: succeeded."),
+    ] {
+        let run = asked(
+            &["job", "cancel", "abc"],
+            "job.cancel",
+            &json!({"job_id": "abc"}),
+            &answer,
+        )
+        .ok();
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn jb13_watch_tells_what_happens_and_prints_the_report() {
+    let run = played(&["job", "watch", "abc"], |connection| {
+        get(connection, &job("queued"));
+        get(connection, &job("running"));
+        story(connection, &json!([{"callId": "x/r1/0/0", "tool": "laptop__Bash"}]));
+        get(connection, &reported("succeeded", "completed", "Three words."));
+        story(
+            connection,
+            &json!([{"callId": "x/r1/0/0", "tool": "laptop__Bash", "outcome": "ok", "durationMs": 1000}]),
+        );
+    });
+    let run = run.ok();
+    assert_eq!(run.stdout, "Three words.\n");
+    for part in ["queued", "running", "laptop__Bash  ok, 1.0 s"] {
+        assert!(run.stderr.contains(part), "{part} is not in {}", run.stderr);
+    }
+}
+
+#[test]
+fn jb13_the_exit_status_of_watch_says_how_the_job_ended() {
+    for (end, code, says) in [
+        (reported("succeeded", "completed", "Done."), 0, ""),
+        (
+            reported("failed", "failed", "The model says no."),
+            1,
+            "The model says no.",
+        ),
+        (
+            reported("budget_exceeded", "budget_exceeded", "Too many steps."),
+            1,
+            "Too many steps.",
+        ),
+        (reported("cancelled", "cancelled", "The run was stopped."), 130, ""),
+        (
+            reported(
+                "awaiting_approval",
+                "awaiting_approval",
+                "It waits: gsv approval allow K7Q2A.",
+            ),
+            5,
+            "gsv approval allow K7Q2A",
+        ),
+    ] {
+        let shown = end.clone();
+        let run = watched(&[], end.clone());
+        assert_eq!(run.code, Some(code), "{shown}: {}", run.stderr);
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+        let run = watched(&["--json"], end);
+        assert_eq!(run.code, Some(code), "{shown}: {}", run.stderr);
+        assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap(), shown);
+    }
+}
+
+#[test]
+fn jb13_wait_watches_the_job_that_was_submitted() {
+    let run = played(&["job", "submit", "main", "x", "--wait"], |connection| {
+        let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
+        serve(
+            connection,
+            "job.submit",
+            &params,
+            &json!({"job_id": "abc", "status": "queued"}),
+        );
+        get(connection, &reported("succeeded", "completed", "Done."));
+        story(connection, &json!([]));
+    });
+    assert_eq!(run.ok().stdout, "Done.\n");
+}
