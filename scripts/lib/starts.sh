@@ -4,7 +4,7 @@
 #
 # Files in $home/starts, each written whole:
 #   start-PID          a start that runs: its node's id, and its command line (a pid alone may belong to another program by now)
-#   node-ID            the node that a start started: its pid and its command line
+#   node-ID            the process of a start that keeps the node running: its pid and its command line
 #   node-ID.ends-PID   the same while the start PID stops it
 #   node-ID.begins     the start that is starting the node
 #   *.ends-PID.by      the start PID as a process: it is no longer a start that needs something
@@ -83,10 +83,11 @@ gateway_runs() {
   if ! $once; then rm -f "$starts/gateway"; elif $1; then : >"$starts/gateway"; fi
 }
 
+# Ends a process, by force after 5 s, or after that many tenths of a second.
 end_process() {
   local waited=0
   kill "$1" 2>/dev/null || return 0
-  while kill -0 "$1" 2>/dev/null && [ $waited -lt 50 ]; do
+  while kill -0 "$1" 2>/dev/null && [ $waited -lt "${2:-50}" ]; do
     sleep 0.1
     waited=$((waited + 1))
   done
@@ -115,13 +116,54 @@ ensure_machine() {
   fi
   rm -f "$starts/node-$id.begins"
 }
+# A line of the node's log, and of the terminal, if there is one that is still open.
+tell_terminal() {
+  printf '%s\n' "$2" >&3
+  if [ -n "$1" ]; then (printf '\r%s\n' "$2" >"$1") 2>/dev/null || true; fi
+}
+# Runs the node. Once it is recorded, one that dies is started again, after 1 s, 2 s and so on up to a minute. One that was stopped, or
+# that ends with a status after which waiting does not help, is not.
+keep_node() {
+  local child="" stopped=false pause=1 began status text
+  trap 'stopped=true; [ -z "$child" ] || kill "$child" 2>/dev/null || true' TERM
+  while :; do
+    began=$SECONDS
+    status=0
+    "$GSV" node --id "$id" --workspace "$1" >&3 2>&1 3>&- &
+    child=$!
+    $stopped || wait "$child" || status=$?
+    if $stopped; then
+      end_process "$child" 40
+      return 0
+    fi
+    [ -f "$starts/node-$id" ] || return "$status"
+    case $status in
+      0 | 2 | 3)
+        text="The node $id ended (exit status $status) and is not started again. Start it with: $GSV node --id $id --workspace $(printf '%q' "$1")"
+        tell_terminal "$2" "$text"
+        return "$status"
+        ;;
+    esac
+    [ $((SECONDS - began)) -lt 60 ] || pause=1
+    tell_terminal "$2" "The node $id ended (exit status $status). It is started again in $pause s."
+    sleep "$pause" &
+    child=$!
+    wait "$child" || true
+    if $stopped; then
+      kill "$child" 2>/dev/null || true
+      return 0
+    fi
+    pause=$((pause < 30 ? pause * 2 : 60))
+  done
+}
 start_node() {
   local workspace waited=0
   mkdir -p "$1"
   workspace=$(cd "$1" && pwd -P)
   # A separate process group, so that Ctrl-C in the chat stops the agent's run and not the node.
   set -m
-  "$GSV" node --id "$id" --workspace "$workspace" </dev/null >"$scratch/node.log" 2>&1 &
+  # It may outlive this start, so it holds none of its streams: who reads those waits for their end.
+  keep_node "$workspace" "$(if [ -t 2 ]; then tty <&2; fi)" </dev/null >/dev/null 2>&1 3>"$scratch/node.log" &
   node_pid=$!
   set +m
   until is_online; do
@@ -132,7 +174,6 @@ start_node() {
     sleep 0.1
     waited=$((waited + 1))
   done
-  # Only now: the shell's child has become the program.
   record "node-$id" "$node_pid" "$node_pid"
   say "Node:    $id, working in $workspace"
 }

@@ -17,7 +17,7 @@ beforeEach(() => {
   // A node is online while its process runs. Two nodes of one name never are.
   const gsv = `#!/usr/bin/env bash
 case $1 in
-  node) echo $$ >>"${home}/nodes"; trap 'exit 0' TERM; echo $$ >"${home}/online"; while :; do sleep 0.02; done ;;
+  node) echo $$ >>"${home}/nodes"; trap 'exit 0' TERM; trap 'exit 3' USR1; echo $$ >"${home}/online"; while :; do sleep 0.02; done ;;
   down) echo down >>"${home}/downs" ;;
 esac`;
   writeFileSync(join(home, "gsv"), gsv, { mode: 0o700 });
@@ -227,4 +227,37 @@ test("a start whose state folder was removed still stops its own node", async ()
   rmSync(join(home, "starts"), { recursive: true });
   await only.end();
   assert.ok(!isAlive(nodePids()[0] ?? 0));
+});
+
+test("a node that dies is started again, which is said, and the last start stops the new one", async () => {
+  const first = await start();
+  const second = await start();
+  await first.end();
+  for (const times of [2, 3]) {
+    process.kill(nodePids()[times - 2] ?? 0, "SIGKILL");
+    await until(() => nodePids().length === times && isAlive(nodePids()[times - 1] ?? 0));
+  }
+  await until(() => existsSync(join(home, "online")));
+  await second.end();
+  assert.ok(!nodePids().some(isAlive));
+  assert.equal(nodePids().length, 3);
+  const said = readFileSync(join(home, "node.log"), "utf8");
+  assert.match(said, /The node lap ended \(exit status 137\)\. It is started again in 1 s\./);
+  assert.match(said, /It is started again in 2 s\./, "the pauses grow");
+  assert.deepEqual(files(), []);
+});
+test("a node whose token is refused, and one that someone has stopped, are not started again", async () => {
+  for (const [signal, status] of [
+    ["SIGUSR1", 3],
+    ["SIGTERM", 0],
+  ] as const) {
+    rmSync(join(home, "nodes"), { force: true });
+    const only = await start();
+    process.kill(nodePids()[0] ?? 0, signal);
+    const ended = `The node lap ended (exit status ${status}) and is not started again.`;
+    await until(() => readFileSync(join(home, "node.log"), "utf8").includes(ended));
+    await only.end();
+    assert.equal(nodePids().length, 1);
+    assert.deepEqual(files(), []);
+  }
 });
