@@ -240,7 +240,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c3db72204e10dd1e";
+export const PROTOCOL_FINGERPRINT = "999475c401de3177";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

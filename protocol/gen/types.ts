@@ -11,6 +11,8 @@ export type AgentAutonomy = {
   cost_budget_usd?: number;
   /** At most 256 items. */
   requires_approval?: string[];
+  /** 0 to 8. */
+  max_delegation_depth?: number;
 };
 
 /** Which agent answers where. */
@@ -45,6 +47,8 @@ export type AgentDefinition = {
   core_context: AgentCoreContext;
   characteristics?: Record<string, string>;
   tools?: AgentTools;
+  /** At most 16 items. */
+  sub_agents?: string[];
   autonomy?: AgentAutonomy;
   memory_config?: AgentMemory;
   model_tier?: ModelTier;
@@ -127,6 +131,8 @@ export type AgentReport = {
   usage: Usage;
   /** From 0. */
   cost_usd: number;
+  /** At most 200 items. */
+  delegations?: ReportDelegation[];
   error?: ReportError;
   metadata: ReportMetadata;
 };
@@ -3183,6 +3189,20 @@ export type ReportCall = {
   /** At most 32 characters. */
   signal?: string;
   duration_ms?: number;
+};
+
+/** A task that an agent has handed to another one. */
+export type ReportDelegation = {
+  /** At most 64 characters. */
+  agent_name: string;
+  /** At most 64 characters. */
+  task_id: string;
+  session_key: SessionKey;
+  /** From 1. */
+  depth: number;
+  status?: ReportStatus;
+  /** From 0. */
+  cost_usd: number;
 };
 
 /** Why a task failed. */

@@ -46,6 +46,8 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
       allowed: t.array(text(192), 256),
     }),
   ),
+  /** Names of the agents to which it may hand tasks, each with a tool `delegate_to_NAME`. */
+  sub_agents: o(t.array(t.string(48, { pattern: "^[a-z][a-z0-9_]*$" }), 16)),
   autonomy: o(
     struct("AgentAutonomy", "What one run of the agent may use. The limits of the configuration hold beside these.", {
       /** Model calls. */
@@ -54,6 +56,8 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
       cost_budget_usd: o(t.number(0, 10000)),
       /** Tools of which each call needs the owner's word, written as in `tools.allowed`. */
       requires_approval: o(t.array(text(192), 256)),
+      /** A run hands a task on only while fewer runs than this stand above it; of the agents above it, the least holds. Absent: 2. 0: never. */
+      max_delegation_depth: o(t.int(0, 8)),
     }),
   ),
   memory_config: o(

@@ -30,6 +30,17 @@ const ReportCall = struct("ReportCall", "A tool call of the run.", {
   signal: o(t.string(32)),
   duration_ms: o(t.int()),
 });
+const ReportDelegation = struct("ReportDelegation", "A task that an agent has handed to another one.", {
+  agent_name: t.string(64),
+  task_id: t.string(64),
+  /** The conversation of the task. */
+  session_key: SessionKey,
+  /** 1: handed on by the run of this report; 2: by one of those, and so on. Each stands behind the one that has handed it on. */
+  depth: t.int(1),
+  /** Absent: it has not ended. */
+  status: o(ReportStatus),
+  cost_usd: t.number(0),
+});
 struct("AgentReport", "What became of a task.", {
   status: ReportStatus,
   /** The agent's answer; while it waits or when it failed, a sentence that says why. */
@@ -37,8 +48,10 @@ struct("AgentReport", "What became of a task.", {
   /** The last ones of the run, at most 1,000. */
   tool_calls: t.array(ReportCall, 1000),
   usage: Usage,
-  /** US dollars, as far as the models' prices are known. */
+  /** US dollars, as far as the models' prices are known, with what its delegations cost. */
   cost_usd: t.number(0),
+  /** Tasks that were handed to other agents, at most 200. Absent: none. */
+  delegations: o(t.array(ReportDelegation, 200)),
   error: o(struct("ReportError", "Why a task failed.", { reason: t.string(128), message: t.text() })),
   metadata: struct("ReportMetadata", "Where the task can be looked at.", {
     agent_id: t.string(64),

@@ -53,6 +53,14 @@ pub struct AgentAutonomy {
         skip_serializing_if = "Option::is_none"
     )]
     pub requires_approval: Option<Vec<String>>,
+    /// 0 to 8.
+    #[serde(
+        rename = "max_delegation_depth",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_delegation_depth: Option<u8>,
 }
 
 /// Which agent answers where.
@@ -110,6 +118,14 @@ pub struct AgentDefinition {
     pub characteristics: Option<BTreeMap<String, String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub tools: Option<AgentTools>,
+    /// At most 16 items.
+    #[serde(
+        rename = "sub_agents",
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub sub_agents: Option<Vec<String>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<AgentAutonomy>,
     #[serde(
@@ -268,6 +284,9 @@ pub struct AgentReport {
     /// From 0.
     #[serde(rename = "cost_usd")]
     pub cost_usd: f64,
+    /// At most 200 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub delegations: Option<Vec<ReportDelegation>>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<ReportError>,
     pub metadata: ReportMetadata,
@@ -4919,6 +4938,27 @@ pub struct ReportCall {
         skip_serializing_if = "Option::is_none"
     )]
     pub duration_ms: Option<u64>,
+}
+
+/// A task that an agent has handed to another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportDelegation {
+    /// At most 64 characters.
+    #[serde(rename = "agent_name")]
+    pub agent_name: String,
+    /// At most 64 characters.
+    #[serde(rename = "task_id")]
+    pub task_id: String,
+    #[serde(rename = "session_key")]
+    pub session_key: SessionKey,
+    /// From 1.
+    pub depth: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub status: Option<ReportStatus>,
+    /// From 0.
+    #[serde(rename = "cost_usd")]
+    pub cost_usd: f64,
 }
 
 /// Why a task failed.

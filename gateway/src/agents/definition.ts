@@ -13,6 +13,7 @@ import { dangerousIn, visible } from "../prompt/hidden.ts";
 import { parsePath, type WorkspacePath } from "../storage/keys.ts";
 import { readStrictYaml } from "../storage/strict-yaml.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
+import { delegatedTo, delegationTool } from "./delegation.ts";
 
 export const MAX_DEFINITION_BYTES = 65_536;
 const MAX_DEPTH = 8;
@@ -30,6 +31,8 @@ export interface Known {
   readonly nativeTools: ReadonlySet<string>;
   /** The name of each agent: that of its definition in force, else its id. */
   readonly names: ReadonlyMap<string, string>;
+  /** The `sub_agents` of each definition in force, by its name. */
+  readonly below: ReadonlyMap<string, readonly string[]>;
 }
 export type ReadDefinition =
   /** `files`: those that the definition names. */
@@ -143,7 +146,8 @@ function unknownKeys(given: Cell, value: unknown, path: Path, problems: Found[])
 }
 
 /** What the contract cannot say. */
-function checkMeaning(definition: AgentDefinition, { nativeTools, names }: Known, problems: Found[]): void {
+function checkMeaning(definition: AgentDefinition, known: Known, problems: Found[]): void {
+  const { nativeTools, names } = known;
   const { id, name } = definition.metadata;
   const other = [...names].find(([agentId, taken]) => taken === name && agentId !== id)?.[0];
   if (other !== undefined) problems.push({ path: "metadata.name", problem: `The agent ${other} has this name already.` });
@@ -158,6 +162,10 @@ function checkMeaning(definition: AgentDefinition, { nativeTools, names }: Known
       const problem = tool === REMEMBER && !isAllowed(definition, tool) ? NEEDS_LONG_TERM : toolProblem(tool, nativeTools);
       if (problem !== undefined) problems.push({ path: `${path}[${index}]`, problem });
     }
+  for (const [index, sub] of (definition.sub_agents ?? []).entries()) {
+    const problem = subAgentProblem(sub, name, known);
+    if (problem !== undefined) problems.push({ path: `sub_agents[${index}]`, problem });
+  }
 }
 function toolProblem(tool: string, nativeTools: ReadonlySet<string>): string | undefined {
   if (!/^[A-Za-z0-9_.-]*\*?$/.test(tool))
@@ -167,20 +175,36 @@ function toolProblem(tool: string, nativeTools: ReadonlySet<string>): string | u
     return isNative && ![...nativeTools].some((name) => allows(tool, name)) ? "No tool of GSV begins with this." : undefined;
   }
   const isMachines = tool.includes(SEPARATOR) && !tool.startsWith(NATIVE_PREFIX);
-  if (isMachines || nativeTools.has(tool)) return undefined;
+  if (isMachines || nativeTools.has(tool) || delegatedTo(tool) !== undefined) return undefined;
   const meant = nearest(tool, [...nativeTools]);
   return `There is no such tool.${meant === undefined ? "" : ` Did you mean \`${meant}\`?`}`;
 }
 
+/** What is wrong with an entry of `sub_agents`. */
+function subAgentProblem(sub: string, own: string, { names, below }: Known): string | undefined {
+  if (sub === own) return "An agent cannot hand tasks to itself.";
+  const known = [...names.values()];
+  if (!known.includes(sub)) {
+    const meant = nearest(sub, known);
+    return `There is no agent with this name.${meant === undefined ? " Define it first." : ` Did you mean \`${meant}\`?`}`;
+  }
+  const reached = new Set<string>();
+  for (let next: readonly string[] = [sub]; next.length > 0; ) {
+    next = next.flatMap((name) => below.get(name) ?? []).filter((name) => !reached.has(name));
+    for (const name of next) reached.add(name);
+  }
+  return reached.has(own) ? `It leads back to this agent: ${sub} hands tasks to it, itself or through others.` : undefined;
+}
 /** Whether an entry of `tools.allowed` names the tool. */
 export const allows = (entry: string, tool: string): boolean =>
   entry.endsWith("*") ? tool.startsWith(entry.slice(0, -1)) : tool === entry;
 export const isListed = (list: readonly string[] | undefined, tool: string): boolean => list?.some((entry) => allows(entry, tool)) === true;
 /** Without a definition, and without `tools` in it, every tool but the one that fills long-term memory. */
-export function isAllowed(definition: Pick<AgentDefinition, "tools" | "memory_config"> | undefined, tool: string): boolean {
+export function isAllowed(definition: Pick<AgentDefinition, "tools" | "sub_agents" | "memory_config"> | undefined, tool: string): boolean {
   const hasLongTerm = definition?.memory_config?.long_term_enabled === true;
   // The agent without a definition has MEMORY.md and its daily files instead (rule LM5).
   if (tool === REMEMBER) return hasLongTerm;
   if (tool === RECALL && hasLongTerm) return true;
+  if (definition?.sub_agents?.some((name) => tool === delegationTool(name)) === true) return true;
   return definition?.tools === undefined || isListed(definition.tools.allowed, tool);
 }

@@ -20,6 +20,7 @@ const known = (more: Partial<Known> = {}): Known => ({
   fileOf: (path) => (path === "triage.prompt.md" ? "You sort orders." : undefined),
   nativeTools: new Set(["gsv__ReadFile", "gsv__WriteFile"]),
   names: new Map(),
+  below: new Map(),
   ...more,
 });
 const problemsOf = (text: string, more?: Partial<Known>) => {
@@ -169,4 +170,41 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
     model_tier: "main",
   });
+});
+
+test("[DG2] sub_agents name agents that exist, and never lead back", () => {
+  const names = new Map([
+    ["a", "a"],
+    ["b", "b"],
+    ["c", "c"],
+  ]);
+  const of = (list: string, below: readonly (readonly [string, readonly string[]])[] = []) =>
+    problemsOf(minimal(`sub_agents: ${list}`), { names, below: new Map(below) }).map(({ path, line, problem }) => [path, line, problem]);
+  assert.deepEqual(of("[b, c]", [["b", ["c"]]]), []);
+  assert.deepEqual(of("[a]"), [["sub_agents[0]", 3, "An agent cannot hand tasks to itself."]]);
+  assert.deepEqual(of("[b, cc]"), [["sub_agents[1]", 3, "There is no agent with this name. Did you mean `c`?"]]);
+  const loop = "It leads back to this agent: b hands tasks to it, itself or through others.";
+  assert.deepEqual(
+    of("[b]", [
+      ["b", ["c"]],
+      ["c", ["a"]],
+    ]),
+    [["sub_agents[0]", 3, loop]],
+  );
+  // A circle that others have made before this rule is no reason to hang.
+  assert.deepEqual(
+    of("[b]", [
+      ["b", ["c"]],
+      ["c", ["b"]],
+    ]),
+    [],
+  );
+});
+test("[DG1] the tools of sub_agents need no entry in tools.allowed", () => {
+  const read = readDefinition(minimal("tools: { allowed: [] }\nsub_agents: [b]"), known({ names: new Map([["b", "b"]]) }));
+  assert.ok(read.ok);
+  assert.deepEqual(
+    ["delegate_to_b", "delegate_to_c", "gsv__ReadFile"].map((name) => isAllowed(read.definition, name)),
+    [true, false, false],
+  );
 });

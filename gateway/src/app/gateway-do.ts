@@ -28,6 +28,7 @@ import type {
   FilePlace,
   ReplyCall,
 } from "../ports/channels.ts";
+import type { DelegationAsk, DelegationStand } from "../ports/delegation.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
@@ -216,6 +217,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
     return this.#ports.sessionsRpc.send(input);
+  }
+  async delegate(asked: DelegationAsk): Promise<Result<DelegationStand>> {
+    return this.#ports.delegationRpc.delegate(asked);
   }
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
     if (this.#ports.stopped() !== undefined) return "offline";

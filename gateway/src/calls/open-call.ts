@@ -18,6 +18,8 @@ interface CallBase {
   readonly ledger: boolean;
   /** The tool changes nothing, so the call may run more than once. */
   readonly idempotent: boolean;
+  /** The call waits for work that goes on without it, so that it may be started again any number of times. */
+  readonly isWait?: true;
   /** The label of its result. Absent: not known. */
   readonly taint?: Taint;
   /** Rises by one each time the call is handed over again on purpose. */
@@ -66,7 +68,8 @@ export interface WaitingCall extends CallBase {
 }
 export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall | WaitingCall;
 
-export interface CallPlan extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "taint" | "allowed"> {
+export interface CallPlan
+  extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "isWait" | "taint" | "allowed"> {
   /** How long the call may take (G5). */
   readonly deadlineMs: number;
   /** How long it may wait for its machine. Absent: not at all. */

@@ -112,6 +112,7 @@ export function expired(call: OpenCall, now: number): Closing | undefined {
 /** The object that ran native calls died (P8). Calls on nodes are not affected. */
 export function interrupted(call: OpenCall): Ruling {
   if (nodeOf(call) !== undefined || call.status !== "dispatched") return UNCHANGED;
-  if (call.restarts >= LIMITS.recoveryAttempts) return close(closings.interruptedTooOften(call, call.restarts));
+  if (call.isWait === undefined && call.restarts >= LIMITS.recoveryAttempts)
+    return close(closings.interruptedTooOften(call, call.restarts));
   return { type: "continue", call: { ...call, restarts: call.restarts + 1 } };
 }

@@ -18,8 +18,9 @@ const taint = (label: TaintLabel, source: string): Taint => ({ label, source: so
 export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
   switch (origin.kind) {
     case "client":
-    case "task":
       return higher(OWNER, stated);
+    case "task":
+      return higher(origin.delegation === undefined ? OWNER : taint("self", `a task of ${origin.delegation.sessionKey}`), stated);
     case "gateway":
       return higher(taint("self", "a note of the gateway"), stated);
     case "schedule":

@@ -7,6 +7,8 @@ export interface DefinedAgent {
   readonly coreSha256: string;
   /** Of the second layer's. Absent: the definition gives none. */
   readonly characteristicsSha256?: string;
+  /** The agents of `sub_agents` that exist. Absent: none. */
+  readonly subAgents?: readonly { readonly name: string; readonly description?: string }[];
 }
 
 export interface AgentDefinitionsPort {

@@ -1,7 +1,8 @@
 /** The tools that run inside GSV. */
+import type { Usage } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";
-import type { Origin } from "./origin.ts";
+import type { DelegatedBudget, Origin } from "./origin.ts";
 import type { GsvError, Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
 import type { Taint } from "./taint.ts";
@@ -21,10 +22,22 @@ export interface NativeToolContext {
   readonly now: number;
   readonly userTimezone: string;
   readonly gateway: GatewayPort;
+  /** For the tool that hands a task to another agent. */
+  readonly delegating?: Delegating;
   /** The key of the session's file with this number (`media:3`). Absent when a client called the tool itself. */
   readonly mediaKey?: (number: number) => string | undefined;
 }
 
+export interface Delegating {
+  /** The tool as the model has called it. */
+  readonly tool: string;
+  /** What the run has left for this call. */
+  readonly budget: DelegatedBudget;
+  /** The mode of the run, when it allows less than the usual one. */
+  readonly mode?: "plan" | "ask";
+  /** Fires when the run waits no more. */
+  readonly signal: AbortSignal;
+}
 export type NativeOutcome =
   | {
       readonly ok: true;
@@ -35,6 +48,8 @@ export type NativeOutcome =
       readonly taint?: Taint;
       /** A sentence for the people who follow the conversation. */
       readonly note?: string;
+      /** What runs of other agents used for it. */
+      readonly usage?: Usage;
     }
   | { readonly ok: false; readonly error: GsvError };
 

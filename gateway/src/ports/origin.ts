@@ -16,6 +16,27 @@ export interface ChannelOrigin {
   readonly role: "owner" | "guest";
 }
 
+/** A task that the run of another agent has handed on. */
+export interface Delegation {
+  /** The conversation and the run that wait for the report. */
+  readonly sessionKey: string;
+  readonly runId: string;
+  /** How many runs stand above this one, from 1. */
+  readonly depth: number;
+  /** The least that the definitions above it allow. */
+  readonly maxDepth: number;
+  /** The agents above it, the first one first. */
+  readonly agents: readonly string[];
+  /** What the run above had left for it. */
+  readonly budget: DelegatedBudget;
+}
+export interface DelegatedBudget {
+  readonly ms: number;
+  readonly costUsd: number;
+  /** Of models without a known price. Absent: no limit. */
+  readonly tokens?: number;
+}
+
 export type Origin =
   /** A connected client; `tokenId` names the token of its connection. */
   | { readonly kind: "client"; readonly clientId: string; readonly tokenId?: string }
@@ -36,8 +57,8 @@ export type Origin =
       /** How long its calls wait for machines that are not connected. Absent: not at all, unless the model asks. */
       readonly waitMs?: number;
     }
-  /** A task of `POST /run`, which needs a client's token. */
-  | { readonly kind: "task"; readonly taskId: string }
+  /** A task: of a program with a client's token, or of another agent. */
+  | { readonly kind: "task"; readonly taskId: string; readonly delegation?: Delegation }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 
@@ -78,7 +99,7 @@ export function originText(origin: Origin): string {
     case "schedule":
       return origin.hook === undefined ? `job ${origin.jobId}` : `hook ${origin.hook}`;
     case "task":
-      return `task ${origin.taskId}`;
+      return origin.delegation === undefined ? `task ${origin.taskId}` : `task ${origin.taskId} of ${origin.delegation.sessionKey}`;
     case "gateway":
       return "gateway";
   }

@@ -23,6 +23,8 @@ export interface ToolEntry {
   readonly ledger: boolean;
   /** The argument, in ms, by which a call asks for more time than the tool's own limit. */
   readonly timeoutArgument?: string;
+  /** A call waits for work that goes on without it. */
+  readonly isWait?: true;
   /** The machine is not connected: a call waits for it, when it may (OM1). */
   readonly isAway?: true;
 }

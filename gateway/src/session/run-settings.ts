@@ -34,9 +34,11 @@ export const thinkLevelFor = (
   settings: SessionSettings,
   config: EffectiveConfig,
 ): ThinkLevel | undefined => run.directives.thinkLevel ?? settings.thinkingLevel ?? config.model.thinkLevel;
-/** What a run may use: the least of the configuration, the job and the agent's definition (rule AD8). */
+/** What a run may use: the least of the configuration, the job, the run that has handed it on, and the agent's definition (rules AD8, DG4). */
 export function budgetOf({ config: { limits }, defined }: Pick<RunContext, "config" | "defined">, origin: Origin | undefined): Budget {
-  const { steps, ms, costUsd } = origin?.kind === "schedule" ? origin.budget : UNBOUNDED;
+  const given = origin?.kind === "schedule" ? origin.budget : origin?.kind === "task" ? origin.delegation?.budget : undefined;
+  const { steps, ms, costUsd, tokens }: Budget = { ...UNBOUNDED, ...given };
+  const runTokens = Math.min(limits.runTokens ?? Number.POSITIVE_INFINITY, tokens ?? Number.POSITIVE_INFINITY);
   const others = {
     steps: Math.min(limits.stepsPerRun, steps),
     ms: Math.min(limits.runMs, ms),
@@ -49,7 +51,7 @@ export function budgetOf({ config: { limits }, defined }: Pick<RunContext, "conf
     ms: Math.min(others.ms, own.ms),
     costUsd: Math.min(others.costUsd, own.costUsd),
     ...(less.length === 0 ? {} : { defined: less }),
-    ...(limits.runTokens === undefined ? {} : { tokens: limits.runTokens }),
+    ...(runTokens === Number.POSITIVE_INFINITY ? {} : { tokens: runTokens }),
   };
 }
 const DEFINED: readonly DefinedLimit[] = ["steps", "ms", "costUsd"];

@@ -5,6 +5,7 @@
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { INVALID_ARGUMENTS } from "../models/answer.ts";
 import { isAllowed } from "../agents/definition.ts";
+import { delegationTools } from "../agents/delegation.ts";
 import type { Ask } from "../calls/approval.ts";
 import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
@@ -32,6 +33,7 @@ export function runTools(
 ): ToolRegistry {
   const mayCall = ({ definition }: ToolEntry): boolean => isAllowed(defined?.definition, definition.name);
   return new ToolRegistry(
+    isOwnersSession ? delegationTools(defined) : [],
     entries.filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false }) && mayCall(entry)),
     tools.filter(mayCall),
   );
@@ -82,7 +84,7 @@ export function resolveCall(
   const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(target, nodes) });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   const depends = policyClass === "exec" && sandbox !== undefined ? { sandbox } : {};
-  if (target.kind === "native") return { kind: "native", ...call };
+  if (target.kind === "native") return { kind: "native", ...call, ...(entry.isWait === undefined ? {} : { isWait: entry.isWait }) };
   const waits = {
     ...(wait.waitMs === undefined ? {} : { waitMs: wait.waitMs }),
     ...(wait.isAsked ? { withoutWait: true as const } : {}),

@@ -15,7 +15,7 @@ export function createNativeTools(
 ): NativeTools {
   const byName = new Map(tools.map((tool) => [tool.entry.definition.name, tool]));
   return {
-    entries: tools.map(({ entry }) => entry),
+    entries: tools.flatMap(({ entry, isInner }) => (isInner ? [] : [entry])),
     preview: async (name, args, identity) => byName.get(name)?.preview?.(args, identity, files),
     async run(name, args, context) {
       const found = byName.get(name);

@@ -17,6 +17,7 @@ export const NATIVE_PREFIX = `gsv${SEPARATOR}`;
 export interface NativeTool {
   readonly entry: ToolEntry;
   readonly run: Tool["run"];
+  readonly isInner?: true;
   readonly preview?: Tool["preview"];
 }
 
@@ -27,14 +28,14 @@ export class NativeToolList {
 
   /** Throws for a name that is taken or reserved for machines, and after `close`. */
   add(feature: string, tools: readonly Tool[]): this {
-    for (const { definition, policyClass, guests, run, preview } of tools) {
+    for (const { definition, policyClass, guests, run, isInner, preview } of tools) {
       const { name } = definition;
       if (this.#isClosed) throw new Error(`The tool registry is closed: ${feature} cannot add ${name}.`);
       if (this.#tools.has(name)) throw new Error(`The tool ${name} is registered twice, the second time by ${feature}.`);
       if (name.includes(SEPARATOR) && !name.startsWith(NATIVE_PREFIX))
         throw new Error(`The tool name ${name} is reserved for a machine: native names start with ${NATIVE_PREFIX}.`);
       const entry: ToolEntry = { definition, target: { kind: "native" }, tool: name, feature, policyClass, guests, ledger: true };
-      this.#tools.set(name, { entry: Object.freeze(entry), run, ...(preview ? { preview } : {}) });
+      this.#tools.set(name, { entry: Object.freeze(entry), run, ...(isInner ? { isInner } : {}), ...(preview ? { preview } : {}) });
     }
     return this;
   }

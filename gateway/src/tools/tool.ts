@@ -12,6 +12,8 @@ export interface Tool {
   readonly definition: ToolDefinition;
   readonly policyClass: PolicyClass;
   readonly guests: GuestAllowance;
+  /** No model and no client is offered it: other tools stand for it. */
+  readonly isInner?: true;
   readonly run: (args: Arguments, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>;
   readonly preview?: (args: Arguments, identity: SessionIdentity, files: AgentFiles) => Promise<Result<FilePreview>>;
 }
@@ -30,12 +32,13 @@ export interface ToolSpec<S extends Fields> {
   /** Absent: `none`. A tool that guests may use must be harmless to the owner in a guest's session. */
   readonly guests?: "always";
   readonly timeoutMs?: number;
+  readonly isInner?: true;
   /** JSON Schema by argument. An argument without one is read and not advertised: another argument says the same. */
   readonly properties: Readonly<Partial<Record<keyof S, object>>>;
 }
 /** A native tool. All of them are safe to run again with the same call id (promises P8), so their definitions are idempotent. */
 export function tool<S extends Fields>(
-  { name, description, policyClass, guests, timeoutMs, properties }: ToolSpec<NoInfer<S>>,
+  { name, description, policyClass, guests, timeoutMs, isInner, properties }: ToolSpec<NoInfer<S>>,
   fields: S,
   run: (args: ValuesOf<S>, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>,
   change?: (args: ValuesOf<S>) => PreviewedChange,
@@ -50,6 +53,7 @@ export function tool<S extends Fields>(
     },
     policyClass,
     guests: guests ?? "none",
+    ...(isInner === undefined ? {} : { isInner }),
     async run(args, context, files) {
       const read = readArguments(args, fields);
       return read.ok ? run(read.value, context, files) : read;

@@ -220,6 +220,7 @@ export class Stage {
       recall: () => Promise.resolve({ ok: true, value: { hits: this.hits.map((hit) => ({ kind: "text", hit })), notes: [] } }),
       search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve({ sessions: [], more: false }),
+      delegate: () => Promise.resolve({ ok: false, error: { reason: "agent.unknown", message: "There is no such agent." } }),
       sendToSession: (input) => {
         this.sentOut.push(input);
         return Promise.resolve({ ok: true, value: { status: "accepted", runId: "none", queued: false } });

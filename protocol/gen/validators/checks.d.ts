@@ -312,6 +312,7 @@ import type {
   QuarantinedMemory,
   QuietHours,
   ReportCall,
+  ReportDelegation,
   ReportError,
   ReportMetadata,
   ReportStatus,
@@ -788,6 +789,7 @@ export function checkProviderEntry(value: unknown): value is ProviderEntry;
 export function checkQuarantinedMemory(value: unknown): value is QuarantinedMemory;
 export function checkQuietHours(value: unknown): value is QuietHours;
 export function checkReportCall(value: unknown): value is ReportCall;
+export function checkReportDelegation(value: unknown): value is ReportDelegation;
 export function checkReportError(value: unknown): value is ReportError;
 export function checkReportMetadata(value: unknown): value is ReportMetadata;
 export function checkReportStatus(value: unknown): value is ReportStatus;

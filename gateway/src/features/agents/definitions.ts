@@ -145,6 +145,7 @@ export class Definitions {
       nativeTools: nativeTools(),
       // Tasks call an agent without a definition by its id.
       names: new Map(agentIds().map((agentId) => [agentId, store.find(agentId)?.definition.metadata.name ?? agentId])),
+      below: new Map([...store.all().values()].map(({ definition }) => [definition.metadata.name, definition.sub_agents ?? []])),
     };
     const read = readDefinition(text, known);
     const problems = [...(read.ok ? [] : read.problems), ...notOwners.map(foreign)];

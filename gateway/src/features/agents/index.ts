@@ -2,7 +2,7 @@
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { AgentDefinitionsPort, AgentNamesPort } from "../../ports/agents.ts";
+import type { AgentDefinitionsPort, AgentNamesPort, DefinedAgent } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
@@ -39,25 +39,39 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
       agentIds: () => config.agents().map(({ id }) => id),
       ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
     });
+    const byName = (name: string): string | undefined => {
+      // A definition outlives the agent's entry in the configuration when that is taken out by hand.
+      const named = [...store.all().values()].find(
+        ({ agentId, definition }) => definition.metadata.name === name && config.hasAgent(agentId),
+      )?.agentId;
+      return named ?? (config.hasAgent(name) && store.find(name) === undefined ? name : undefined);
+    };
+    const subAgents = ({ sub_agents = [] }: AgentDefinition): NonNullable<DefinedAgent["subAgents"]> =>
+      sub_agents.flatMap((name) => {
+        const agentId = byName(name);
+        if (agentId === undefined) return [];
+        const description = store.find(agentId)?.definition.metadata.description;
+        return [{ name, ...(description === undefined ? {} : { description }) }];
+      });
     return {
       offers: {
         definitionOf: (agentId) => store.find(agentId)?.definition,
-        agentNames: {
-          byName: (name) => {
-            // A definition outlives the agent's entry in the configuration when that is taken out by hand.
-            const named = [...store.all().values()].find(
-              ({ agentId, definition }) => definition.metadata.name === name && config.hasAgent(agentId),
-            )?.agentId;
-            return named ?? (config.hasAgent(name) && store.find(name) === undefined ? name : undefined);
-          },
-        },
+        agentNames: { byName },
       },
       methods: agentMethods({ ...ports, files, definitions, store }),
       runContext: ({ agentId }) => {
         const found = store.find(agentId);
         if (found === undefined) return {};
         const { definition, coreSha256, characteristicsSha256 } = found;
-        return { defined: { definition, coreSha256, ...(characteristicsSha256 === undefined ? {} : { characteristicsSha256 }) } };
+        const others = subAgents(definition);
+        return {
+          defined: {
+            definition,
+            coreSha256,
+            ...(characteristicsSha256 === undefined ? {} : { characteristicsSha256 }),
+            ...(others.length === 0 ? {} : { subAgents: others }),
+          },
+        };
       },
       contextVersion: () => String(store.version()),
     };

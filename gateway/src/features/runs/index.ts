@@ -1,27 +1,40 @@
-/** Tasks for agents over HTTP (gateway/spec/tasks.md). */
+/** Tasks for agents: of programs over HTTP (gateway/spec/tasks.md), and of other agents (gateway/spec/delegation.md). */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { DelegationPort } from "../../ports/delegation.ts";
 import type { TaskPort } from "../../ports/http.ts";
 import type { TaskRunsPort } from "../../ports/tasks.ts";
+import { DelegationStore } from "./delegation-store.ts";
+import type { DelegationPorts, Delegations } from "./delegations.ts";
 import { RUN_MIGRATIONS } from "./migrations.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
+import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
 import type { TaskPorts, Tasks } from "./tasks.ts";
 
-export type RunsPorts = Omit<TaskRunPorts & TaskPorts, "store" | "runs"> & Pick<KernelPorts, "database">;
+export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "runs" | "delegations"> & Pick<KernelPorts, "database">;
 const DAY_MS = 86_400_000;
+/** Tasks that other agents wait for are looked at this often: the run above may have ended. */
+const LOOK_MS = 15_000;
 
-export const runsFeature: FeatureDefinition<RunsPorts, TaskRunsPort & { readonly tasksRpc: TaskPort }> = {
+export const runsFeature: FeatureDefinition<
+  RunsPorts,
+  TaskRunsPort & { readonly tasksRpc: TaskPort; readonly delegationRpc: DelegationPort }
+> = {
   name: "runs",
   migrations: RUN_MIGRATIONS,
+  tools: RUN_TOOLS,
   create(ports) {
     const store = new TaskStore(ports.database);
-    let loaded: Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks }> | undefined;
+    /** Memory only: after a restart, the first look comes at once. */
+    let lookedAt = 0;
+    const delegations = new DelegationStore(ports.database);
+    let loaded: Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks; readonly others: Delegations }> | undefined;
     const load = () => {
-      loaded ??= import("./runs.lazy.ts").then(({ TaskRuns, Tasks }) => {
-        const runs = new TaskRuns({ ...ports, store });
-        return { runs, tasks: new Tasks({ ...ports, store, runs }) };
+      loaded ??= import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks }) => {
+        const runs = new TaskRuns({ ...ports, store, delegations });
+        return { runs, tasks: new Tasks({ ...ports, store, runs }), others: new Delegations({ ...ports, runs, delegations }) };
       });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -41,6 +54,7 @@ export const runsFeature: FeatureDefinition<RunsPorts, TaskRunsPort & { readonly
           look: async (task, seen) => (await load()).runs.look(task, seen),
           stop: async (task) => (await load()).runs.stop(task),
         },
+        delegationRpc: { delegate: async (asked) => (await load()).others.delegate(asked) },
         tasksRpc: {
           runTask: async (caller, request) => {
             const done = await (await load()).tasks.run(caller, request);
@@ -50,8 +64,21 @@ export const runsFeature: FeatureDefinition<RunsPorts, TaskRunsPort & { readonly
           },
         },
       },
-      alarms: [{ name: "tasks", next, run: async () => (await load()).tasks.removeOld() }],
-      sessionGone: ({ key }) => store.remove(key),
+      alarms: [
+        { name: "tasks", next, run: async () => (await load()).tasks.removeOld() },
+        {
+          name: "delegations",
+          next: () => (delegations.countOpen() === 0 ? undefined : Math.max(lookedAt + LOOK_MS, ports.now())),
+          run: async () => {
+            lookedAt = ports.now();
+            await (await load()).others.endOrphans();
+          },
+        },
+      ],
+      sessionGone: ({ key }) => {
+        store.remove(key);
+        delegations.remove(key);
+      },
     };
   },
 };

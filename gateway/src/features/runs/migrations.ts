@@ -11,4 +11,15 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX tasks_by_age ON tasks(created_at)");
     },
   },
+  {
+    name: "runs: delegations",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE delegations(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, name TEXT NOT NULL, parent_key TEXT NOT NULL, parent_run TEXT NOT NULL,
+        session_key TEXT NOT NULL, open INTEGER NOT NULL
+      ) STRICT`);
+      sql.exec("CREATE INDEX delegations_by_parent ON delegations(parent_key, parent_run)");
+      sql.exec("CREATE INDEX delegations_open ON delegations(id) WHERE open = 1");
+    },
+  },
 ];

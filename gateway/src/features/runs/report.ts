@@ -1,5 +1,5 @@
 /** The report of a task, from the story of its run and how it stands. PURE. */
-import type { AgentReport, ReportStatus } from "../../../../protocol/gen/types.ts";
+import type { AgentReport, ReportDelegation, ReportStatus } from "../../../../protocol/gen/types.ts";
 import type { RunEnd, RunStory } from "../../ports/session.ts";
 
 export interface ReportFacts {
@@ -10,13 +10,15 @@ export interface ReportFacts {
   /** Codes of questions that wait for the owner. */
   readonly approvals: readonly string[];
   readonly afterWord: AfterWord;
+  readonly delegations: readonly ReportDelegation[];
 }
 /** How the end can be asked for when the owner has answered: with the same request and its key, as the job, or not at all. */
 export type AfterWord = "key" | "job" | "none";
 const MAX_CALLS = 1_000;
+const MAX_DELEGATIONS = 200;
 const NO_END = "The end of the run is not known: its conversation was removed.";
 
-function statusOf(end: RunEnd): ReportStatus {
+export function statusOf(end: RunEnd): ReportStatus {
   switch (end.state) {
     case "final":
       return "completed";
@@ -31,7 +33,7 @@ function statusOf(end: RunEnd): ReportStatus {
       return "awaiting_approval";
   }
 }
-export function reportOf({ taskId, agentId, story, end, approvals, afterWord }: ReportFacts): AgentReport {
+export function reportOf({ taskId, agentId, story, end, approvals, afterWord, delegations }: ReportFacts): AgentReport {
   const { sessionKey, runId, usage, steps } = story;
   const status = statusOf(end);
   const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
@@ -48,7 +50,8 @@ export function reportOf({ taskId, agentId, story, end, approvals, afterWord }: 
       ...(durationMs === undefined ? {} : { duration_ms: durationMs }),
     })),
     usage,
-    cost_usd: usage.costUsd ?? 0,
+    cost_usd: delegations.reduce((sum, { cost_usd }) => sum + cost_usd, usage.costUsd ?? 0),
+    ...(delegations.length === 0 ? {} : { delegations: delegations.slice(0, MAX_DELEGATIONS) }),
     ...(status === "failed" || status === "budget_exceeded"
       ? { error: { reason: (end.state === "error" ? end.reason : undefined) ?? "internal", message: why } }
       : {}),

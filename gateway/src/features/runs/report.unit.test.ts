@@ -11,6 +11,7 @@ test("[RT2] a call whose command failed is `ok`, because it ran, and has the com
     taskId: "t",
     agentId: "main",
     approvals: [],
+    delegations: [],
     afterWord: "none",
     end: { state: "final", text: "Done." },
     story: {

@@ -3,7 +3,7 @@
  * caller, this object or the machine goes away: the same id finds it again.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { AgentReport, RunRequest } from "../../../../protocol/gen/types.ts";
+import { type AgentReport, asSessionKey, type ReportDelegation, type RunRequest } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
@@ -14,11 +14,12 @@ import type { Sink } from "../../kernel/subscriptions.ts";
 import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { RunEnd } from "../../ports/session.ts";
+import type { RunEnd, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import type { CheckedTask, NamedTask, TaskStand } from "../../ports/tasks.ts";
 import { overrideIn, taskText } from "../../prompt/task.ts";
-import { type AfterWord, reportOf } from "./report.ts";
+import type { DelegationStore } from "./delegation-store.ts";
+import { type AfterWord, reportOf, statusOf } from "./report.ts";
 import type { TaskStore } from "./task-store.ts";
 
 export interface TaskRunPorts
@@ -27,8 +28,11 @@ export interface TaskRunPorts
     AgentNamesPort,
     Pick<KernelPorts, "arm" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
   readonly store: TaskStore;
+  readonly delegations: Pick<DelegationStore, "of">;
 }
 type Task = Pick<NamedTask, "id" | "agentId">;
+/** What the message of a task has when the run of another agent has handed it on. */
+export type HandedOn = Pick<SessionSend, "origin" | "taint" | "directives">;
 interface Stood {
   readonly end: RunEnd;
   readonly approvals: readonly string[];
@@ -72,7 +76,7 @@ export class TaskRuns {
     return session;
   }
 
-  async begin(task: NamedTask, { instructions, payload }: RunRequest): Promise<Result<string>> {
+  async begin(task: NamedTask, { instructions, payload }: RunRequest, handedOn?: HandedOn): Promise<Result<string>> {
     const { sessions, ask, contextVersion, now } = this.#ports;
     const session = this.store(task);
     if (!session.ok) return session;
@@ -85,9 +89,11 @@ export class TaskRuns {
         runId,
         text: taskText(instructions, payload),
         verbatim: true,
-        origin: { kind: "task", taskId: task.id },
-        // The data of a task may be of anyone: a customer's letter, a page.
-        ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } as const }),
+        ...(handedOn ?? {
+          origin: { kind: "task", taskId: task.id } as const,
+          // The data of a task may be of anyone: a customer's letter, a page.
+          ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } as const }),
+        }),
         contextVersion: contextVersion(),
       }),
     );
@@ -129,7 +135,32 @@ export class TaskRuns {
 
   async #reported(task: Task, sessionKey: string, { end, approvals }: Stood, afterWord: AfterWord): Promise<Result<AgentReport>> {
     const story = await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) }));
-    return story.ok ? succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, afterWord })) : story;
+    if (!story.ok) return story;
+    const delegations = await this.#below(sessionKey, runIdOf(task), 1);
+    return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, afterWord, delegations }));
+  }
+  /** What the run has handed to others, each followed by what it has handed on itself. */
+  async #below(sessionKey: string, runId: string, depth: number): Promise<readonly ReportDelegation[]> {
+    const { ask, delegations } = this.#ports;
+    const found: ReportDelegation[] = [];
+    for (const { id, agentId, name, sessionKey: key } of delegations.of(sessionKey, runId)) {
+      const own = runIdOf({ id, agentId });
+      const [story, end] = await Promise.all([
+        ask(key, (session) => session.story({ runId: own })),
+        ask(key, (session) => session.runEnd(own)),
+      ]);
+      const status = isRunning(end) ? undefined : statusOf(end);
+      found.push({
+        agent_name: name,
+        task_id: id,
+        session_key: asSessionKey(key),
+        depth,
+        ...(status === undefined ? {} : { status }),
+        cost_usd: story.ok ? (story.value.usage.costUsd ?? 0) : 0,
+      });
+      found.push(...(await this.#below(key, own, depth + 1)));
+    }
+    return found;
   }
 
   /** Waits until the run has ended or asks the owner what is not `seen` yet, for at most `looks` times. */

@@ -12,7 +12,7 @@ import type { RunEnd, SessionIdentity } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
 import { parseTarget } from "../../tools/message-target.ts";
-import { askedText } from "./asking.ts";
+import { askedText } from "../../notify/asked-text.ts";
 import { type Job, type JobRun, nounOf, type RunBody } from "./job.ts";
 import { taskSessionKey } from "./shown.ts";
 

@@ -5,15 +5,18 @@
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import { originText } from "../../ports/origin.ts";
-import type { NativeTools } from "../../ports/native-tools.ts";
+import type { Delegating, NativeTools } from "../../ports/native-tools.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
+import { shareOf } from "../machine/phase/share.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import { isForeign, taintMark } from "../../ports/taint.ts";
 import { withoutWait } from "../../calls/wait.ts";
+import { DELEGATE } from "../../agents/delegation.ts";
 import { mayUse } from "../../tools/registry.ts";
+import { runModeAt } from "../mode.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
 
@@ -58,7 +61,10 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
       userTimezone: ports.userTimezone(),
       gateway: ports.gateway,
       mediaKey: ports.mediaKey,
+      ...delegatingIn(state, effect, flight.signal, ports.wall()),
     });
+    // The run that waited for the task of another agent has ended: the report is no news.
+    if (tool === DELEGATE && flight.signal.aborted) return "done";
     const report = fromNative(outcome, hide);
     const content = report.content.every((block) => block.type === "text")
       ? report.content
@@ -72,7 +78,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
     const taint = outcome.ok && outcome.taint !== undefined ? { taint: outcome.taint } : {};
     const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note });
+    const usage = outcome.ok && outcome.usage !== undefined ? { usage: outcome.usage } : {};
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...usage });
     // After the commit: the run does not wait for the entry.
     await recorded;
     return "done";
@@ -99,6 +106,20 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (outcome === "refused" || outcome === "changed") ports.commit(refused(effect, nodeId, outcome, isFirst(effect, flight)));
   return "done";
 }
+/** What the tool that hands on a task needs of the run. */
+function delegatingIn(
+  { run, settings, clock }: State,
+  { tool, callId }: EffectOf<"DispatchTool">,
+  signal: AbortSignal,
+  wall: number,
+): { readonly delegating?: Delegating } {
+  if (tool !== DELEGATE || run.phase !== "acting") return {};
+  const call = run.calls.find((open) => open.callId === callId);
+  if (call === undefined) return {};
+  const budget = shareOf(run, clock.now + Math.max(0, wall - clock.wall));
+  const mode = runModeAt(run.directives, settings, wall);
+  return { delegating: { tool: call.name, budget, ...(mode === "plan" || mode === "ask" ? { mode } : {}), signal } };
+}
 /** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
 async function record(
   { tool: target, callId, rule: decided }: EffectOf<"DispatchTool">,
@@ -107,7 +128,9 @@ async function record(
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
-  const allowed = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
+  // No one is offered the tool behind `delegate_to_NAME` itself.
+  const isOpen = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
+  const allowed = target === DELEGATE ? identity.isOwnersSession : isOpen;
   const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
     await gateway.audit({

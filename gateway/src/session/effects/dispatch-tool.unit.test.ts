@@ -69,6 +69,7 @@ describe("DispatchTool", () => {
       remember: none,
       recall: none,
       searchableSessions: none,
+      delegate: none,
       sendToSession: none,
       cron: none,
       channelPlaces: none,

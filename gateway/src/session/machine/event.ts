@@ -51,6 +51,7 @@ export type CallTarget =
       readonly rule?: string;
       readonly tool: string;
       readonly idempotent: boolean;
+      readonly isWait?: true;
       readonly timeoutMs: number;
       readonly deadlineMs: number;
     }
@@ -192,6 +193,8 @@ export type EventBody =
       readonly taint?: Taint;
       /** For the people who follow the conversation. */
       readonly note?: string;
+      /** What runs of other agents used for the call. Their sessions have counted it; here it counts for the run's limits alone. */
+      readonly usage?: Usage;
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }

@@ -11,8 +11,9 @@ import {
   nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
+import type { Usage } from "../../../../../protocol/gen/types.ts";
 import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
-import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
+import { type Draft, addUsage, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES, PROCESSES } from "../limits.ts";
 import { dispatchEffectId, isOwnCallId, providerCallId, resultPath, storeEffectId } from "../ids.ts";
@@ -77,7 +78,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       withCalls(
         d,
         "resultTaken",
-        { ...run, ...(files ? { files } : {}), progressAt: d.at.now },
+        { ...withUsage(run, event.usage), ...(files ? { files } : {}), progressAt: d.at.now },
         run.calls.filter((open) => open !== call),
       );
       return;
@@ -98,6 +99,12 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
   d.answer = isOwnCallId(state, event.callId) ? { type: "duplicate" } : { type: "unknown" };
 }
 
+/** The run with what others used on its behalf. Tokens count against a limit only where their price is not known. */
+function withUsage(run: Acting, usage: Usage | undefined): Acting {
+  if (usage === undefined) return run;
+  const unpriced = usage.costUsd === undefined ? usage.total : 0;
+  return { ...run, spent: addUsage(run.spent, usage), ...(unpriced === 0 ? {} : { unpriced: (run.unpriced ?? 0) + unpriced }) };
+}
 function noted({ repeated }: Acting, { index }: OpenCall): readonly ContentBlock[] {
   const count = repeated?.[index];
   return count === undefined ? [] : [{ type: "text", text: repeatNote(count) }];

@@ -31,7 +31,19 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
   const { idempotent, deadlineMs, taint } = resolved;
   const ledger = resolved.kind === "node" && resolved.ledger;
   const wait = resolved.kind === "node" && resolved.waitMs !== undefined ? { waitMs: resolved.waitMs } : {};
-  return { callId, index, name, target: targetOf(resolved), ledger, idempotent, deadlineMs, ...wait, ...(taint ? { taint } : {}) };
+  const isWait = resolved.kind === "native" && resolved.isWait ? { isWait: resolved.isWait } : {};
+  return {
+    callId,
+    index,
+    name,
+    target: targetOf(resolved),
+    ledger,
+    idempotent,
+    ...isWait,
+    deadlineMs,
+    ...wait,
+    ...(taint ? { taint } : {}),
+  };
 }
 /** The effect that hands the call over. `seq`: the row with its arguments. */
 export function dispatchOf(run: Pick<RunCore, "ordinal" | "step">, seq: number, call: OpenCall, resolved: Possible): DispatchTool {

@@ -1,6 +1,6 @@
-/** The text that brings a question of a job's run to the owner (rule SC12). PURE. The texts of an entry are escaped already. */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { ApprovalEntry } from "../../../../protocol/gen/types.ts";
+/** The text that brings a question of an unattended run to the owner (rules SC12, DG6). PURE. The texts of an entry are escaped already. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { ApprovalEntry } from "../../../protocol/gen/types.ts";
 
 export function askedText(asker: string, { code, tool, nodeId, text, textBytes, why, rule }: ApprovalEntry): string {
   const isCut = textBytes > LIMITS.approvalTextBytes;

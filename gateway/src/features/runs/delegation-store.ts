@@ -1,0 +1,71 @@
+/** Tasks that runs have handed to other agents (rule DG5). How they went is in the logs of their conversations. */
+import { all, type Database, one, run } from "../../platform/sql.ts";
+
+export interface DelegatedTask {
+  readonly id: string;
+  readonly agentId: string;
+  /** The agent's name, as the run has called it. */
+  readonly name: string;
+  /** The conversation and the run that handed it on. */
+  readonly parentKey: string;
+  readonly parentRun: string;
+  readonly sessionKey: string;
+}
+type Row = { id: string; agent_id: string; name: string; parent_key: string; parent_run: string; session_key: string };
+const taskOf = (row: Row): DelegatedTask => ({
+  id: row.id,
+  agentId: row.agent_id,
+  name: row.name,
+  parentKey: row.parent_key,
+  parentRun: row.parent_run,
+  sessionKey: row.session_key,
+});
+const SHOWN = 200;
+
+export class DelegationStore {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+  has(id: string): boolean {
+    return one<{ id: string }>(this.#db.sql, "SELECT id FROM delegations WHERE id = ?", id) !== undefined;
+  }
+  add({ id, agentId, name, parentKey, parentRun, sessionKey }: DelegatedTask): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO delegations(id, agent_id, name, parent_key, parent_run, session_key, open) VALUES(?, ?, ?, ?, ?, ?, 1)
+        ON CONFLICT DO NOTHING`,
+      id,
+      agentId,
+      name,
+      parentKey,
+      parentRun,
+      sessionKey,
+    );
+  }
+  /** Those that some run may wait for. */
+  open(): readonly DelegatedTask[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM delegations WHERE open = 1").map(taskOf);
+  }
+  countOpen(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM delegations WHERE open = 1")?.n ?? 0;
+  }
+  close(id: string): void {
+    run(this.#db.sql, "UPDATE delegations SET open = 0 WHERE id = ?", id);
+  }
+  /** Handed on by this run, in the order of their ids. */
+  of(parentKey: string, parentRun: string): readonly DelegatedTask[] {
+    return all<Row>(
+      this.#db.sql,
+      "SELECT * FROM delegations WHERE parent_key = ? AND parent_run = ? ORDER BY rowid LIMIT ?",
+      parentKey,
+      parentRun,
+      SHOWN,
+    ).map(taskOf);
+  }
+  /** The conversation of a task was deleted. */
+  remove(sessionKey: string): void {
+    run(this.#db.sql, "DELETE FROM delegations WHERE session_key = ?", sessionKey);
+  }
+}

@@ -1,0 +1,77 @@
+/** The native tool behind `delegate_to_NAME` (gateway/spec/delegation.md). It waits for the end of the task, also over restarts. */
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import type { AgentReport } from "../../../../protocol/gen/types.ts";
+import { DELEGATE, delegatedTo } from "../../agents/delegation.ts";
+import type { DelegationStand } from "../../ports/delegation.ts";
+import type { Result } from "../../ports/result.ts";
+import { bad, type Field, optional, text } from "../../tools/arguments.ts";
+import { denied, type Outcome, type Tool, tool } from "../../tools/tool.ts";
+
+const MAX_INSTRUCTIONS = 65_536;
+/** The gateway did not answer: it is asked again, under the same name. */
+const RETRY_MS = 1_000;
+
+/** Any JSON: its size and its keys are checked with the task. */
+const data: Field<unknown> = (_name, value) => ({ ok: true, value });
+
+export const RUN_TOOLS: readonly Tool[] = [
+  tool(
+    {
+      name: DELEGATE,
+      description: "Hands a task to another agent.",
+      policyClass: "write_workspace",
+      isInner: true,
+      properties: { instructions: { type: "string" }, payload: { type: "object" } },
+    },
+    { instructions: text(MAX_INSTRUCTIONS), payload: optional(data) },
+    async ({ instructions, payload }, { delegating, identity, runId, origin, callId, taint, gateway }) => {
+      const to = delegating === undefined ? undefined : delegatedTo(delegating.tool);
+      if (delegating === undefined || to === undefined || runId === undefined || origin === undefined)
+        return denied("Only the run of an agent hands on tasks.");
+      if (instructions.trim() === "") return bad("`instructions` is empty: say what the agent is to do.");
+      const { budget, mode, signal } = delegating;
+      const asked = {
+        from: identity,
+        runId,
+        origin,
+        callId,
+        to,
+        instructions,
+        budget,
+        ...(payload === undefined ? {} : { payload }),
+        ...(taint === undefined ? {} : { taint }),
+        ...(mode === undefined ? {} : { mode }),
+      };
+      while (!signal.aborted) {
+        const stand: Result<DelegationStand> | undefined = await gateway.delegate(asked).catch(() => undefined);
+        if (stand === undefined) {
+          await within(
+            afterTimeout,
+            RETRY_MS,
+            new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+            () => undefined,
+          );
+          continue;
+        }
+        if (!stand.ok) return stand;
+        if (stand.value.state === "ended") return told(stand.value.report, stand.value);
+      }
+      return { ok: false, error: { reason: "tool.cancelled", message: "The run ended before the task did." } };
+    },
+  ),
+];
+/** What the model reads of a report. */
+function told(
+  { status, summary, cost_usd, usage, error, metadata }: AgentReport,
+  { taint }: Pick<DelegationStand & { state: "ended" }, "taint">,
+): Outcome {
+  const { agent_id, session_key } = metadata;
+  return {
+    ok: true,
+    result: { status, summary, cost_usd, ...(error === undefined ? {} : { error }), agent_id, session_key },
+    taint: taint ?? { label: "self", source: `the report of ${agent_id}` },
+    // Of tasks further below, the cost alone: their tokens have counted where they were used.
+    usage: usage.costUsd === undefined && cost_usd === 0 ? usage : { ...usage, costUsd: cost_usd },
+    ...(status === "completed" ? {} : { note: `The task of ${agent_id} did not end well (${status}): ${summary}`.slice(0, 2_000) }),
+  };
+}

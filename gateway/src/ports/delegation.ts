@@ -1,0 +1,33 @@
+/** A task that the run of one agent hands to another agent. */
+import type { AgentReport } from "../../../protocol/gen/types.ts";
+import type { DelegatedBudget, Origin } from "./origin.ts";
+import type { Result } from "./result.ts";
+import type { SessionIdentity } from "./session.ts";
+import type { Taint } from "./taint.ts";
+
+export interface DelegationAsk {
+  readonly from: SessionIdentity;
+  readonly runId: string;
+  /** Of the run that hands the task on. */
+  readonly origin: Origin;
+  /** The same call again finds the same task. */
+  readonly callId: string;
+  /** The name of the agent that gets the task. */
+  readonly to: string;
+  readonly instructions: string;
+  readonly payload?: unknown;
+  /** What the conversation has read that hands the task on. Absent: nothing of others. */
+  readonly taint?: Taint;
+  readonly budget: DelegatedBudget;
+  readonly mode?: "plan" | "ask";
+}
+export type DelegationStand =
+  /** It goes on: ask again. */
+  | { readonly state: "running" }
+  /** `taint`: what the conversation of the task has read. */
+  | { readonly state: "ended"; readonly report: AgentReport; readonly taint?: Taint };
+
+export interface DelegationPort {
+  /** Begins the task once, and waits a while for its end. */
+  delegate(ask: DelegationAsk): Promise<Result<DelegationStand>>;
+}

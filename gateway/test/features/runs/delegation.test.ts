@@ -1,0 +1,272 @@
+/** Agents that hand tasks to others, with real gateway and sessions. Only the model and the clock are made up. */
+import { abortAllDurableObjects } from "cloudflare:test";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { AgentReport } from "../../../../protocol/gen/types.ts";
+import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import { says } from "../../session/support.ts";
+import { ADMIN, client, eventually, fetchWorker } from "../../support/gateway.ts";
+import { alarm, jobStage, pass } from "../schedule/support.ts";
+
+const stage = jobStage();
+type Call = readonly [name: string, args: Readonly<Record<string, unknown>>];
+const uses = (...calls: readonly Call[]): ModelOutcome =>
+  says(
+    "",
+    calls.map(([name, args]) => ({ name, arguments: args })),
+  );
+const hands = (to: string, instructions: string, more = {}): Call => [`delegate_to_${to}`, { instructions, ...more }];
+const isOf = ({ systemPrompt }: ModelRequest, name: string): boolean => systemPrompt.includes(`You are the agent ${name}.`);
+const results = ({ messages }: ModelRequest): readonly string[] =>
+  messages.flatMap((message) => (message.role === "toolResult" ? [JSON.stringify(message.content)] : []));
+const calledAs = (name: string): readonly ModelRequest[] => stage.calls.filter((call) => isOf(call, name));
+
+async function define(name: string, more = ""): Promise<void> {
+  const text = `metadata: { id: ${name}, name: ${name}, description: "Does ${name}." }\ncore_context: { system_prompt: "You are the agent ${name}." }\n${more}`;
+  await stage.peer.ok("agents.define", { text });
+}
+/** What each agent does; an agent that has no entry says that it is done. */
+function act(agents: Readonly<Record<string, (request: ModelRequest) => ModelOutcome | Promise<ModelOutcome>>>): void {
+  stage.answer = (request) => {
+    const found = Object.entries(agents).find(([name]) => isOf(request, name));
+    return found === undefined ? says("done") : found[1](request);
+  };
+}
+const run = async (name: string, key = "k", payload?: object): Promise<AgentReport> => {
+  const response = await fetchWorker("http://gsv.test/run", {
+    method: "POST",
+    body: JSON.stringify({ agent_name: name, instructions: "Begin.", ...(payload === undefined ? {} : { payload }) }),
+    headers: { Authorization: `Bearer ${ADMIN}`, "Idempotency-Key": key },
+  });
+  expect(response.status, await response.clone().text()).toBe(200);
+  return response.json();
+};
+const then = (first: ModelOutcome, after: (told: readonly string[]) => string) => (request: ModelRequest) =>
+  results(request).length === 0 ? first : says(after(results(request)));
+
+beforeEach(async () => {
+  await define("refund");
+  await define("letter");
+  await define("triage", "sub_agents: [refund, letter]\ntools: { allowed: [] }");
+});
+
+describe("[DG1] an agent with sub_agents", () => {
+  test("is offered a tool for each of them, and gets the report of what it has handed on", async () => {
+    act({
+      triage: then(
+        uses(hands("refund", "Decide about 49 SEK.", { payload: { order: "#1042" } })),
+        ([told]) => `It is decided. ${told?.includes("approve")}`,
+      ),
+      refund: () => says("approve"),
+    });
+    const report = await run("triage");
+    expect(report).toMatchObject({ status: "completed", summary: "It is decided. true" });
+    const [first] = calledAs("triage");
+    expect(first?.tools.map(({ name }) => name)).toEqual(["delegate_to_letter", "delegate_to_refund"]);
+    expect(first?.tools.find(({ name }) => name === "delegate_to_refund")?.description).toContain("Does refund.");
+    const [asked] = calledAs("refund");
+    const message = JSON.stringify(asked?.messages);
+    expect(message).toContain("Decide about 49 SEK.");
+    expect(message).toContain("#1042");
+    expect(message).not.toContain("Begin.");
+    expect(asked?.tools.map(({ name }) => name)).toContain("gsv__ReadFile");
+    expect(asked?.tools.map(({ name }) => name).filter((name) => name.startsWith("delegate"))).toEqual([]);
+  });
+  test("[DG8] and its report has the tree of what was handed on, with its cost in the sum", async () => {
+    await define("refund", "sub_agents: [letter]");
+    act({
+      triage: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), () => "ok"),
+      refund: then(uses(hands("letter", "Write a refusal.")), () => "refused"),
+    });
+    const report = await run("triage");
+    expect(report.delegations?.map(({ agent_name, depth, status }) => [agent_name, depth, status])).toEqual([
+      ["refund", 1, "completed"],
+      ["letter", 2, "completed"],
+      ["letter", 1, "completed"],
+    ]);
+    // Six calls of the model in all: triage 2, refund 2, letter twice 1.
+    expect(report.cost_usd).toBeCloseTo(0.006, 9);
+    expect(stage.calls).toHaveLength(6);
+    // For session, day and month each call counts once, where it was made.
+    const own = await stage.peer.ok<{ tokens: { costUsd?: number } }>("session.get", { sessionKey: report.metadata.session_key });
+    expect(own.tokens.costUsd).toBeCloseTo(0.002, 9);
+  });
+});
+
+describe("[DG2] [DG3] what may not be handed on", () => {
+  test("is an error of the call, and the run goes on", async () => {
+    await define("letter", "sub_agents: [deep]").catch(() => undefined);
+    await define("deep");
+    await define("letter", "sub_agents: [deep]");
+    await define("refund", "sub_agents: [letter]");
+    act({
+      triage: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
+      refund: then(uses(hands("letter", "Write.")), ([told]) => told ?? ""),
+      letter: then(uses(hands("deep", "Look.")), ([told]) => told ?? ""),
+    });
+    const report = await run("triage");
+    expect(report.status).toBe("completed");
+    expect(report.summary).toContain("This task would stand 3 below the first one; at most 2 are allowed");
+    expect(calledAs("deep")).toHaveLength(0);
+  });
+  test("an agent that the definition no longer names is not asked, also when the model still knows its tool", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    act({
+      triage: async (request) => {
+        if (results(request).length > 0) return says(results(request)[0] ?? "");
+        await promise;
+        return uses(hands("refund", "Decide."));
+      },
+    });
+    const going = run("triage");
+    await eventually(() => expect(calledAs("triage")).toHaveLength(1));
+    await define("triage", "sub_agents: [letter]");
+    resolve();
+    expect((await going).summary).toContain("does not let it hand tasks to refund");
+    expect(calledAs("refund")).toHaveLength(0);
+  });
+});
+
+describe("[DG4] the budget of a task", () => {
+  test("is what the run above has left, parted among the tasks at once", async () => {
+    await define("triage", "sub_agents: [refund, letter]\nautonomy: { cost_budget_usd: 0.021 }");
+    const loops = (request: ModelRequest): ModelOutcome => uses(["gsv__ReadFile", { path: `none-${request.messages.length}.md` }]);
+    act({
+      triage: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), (told) => told.join(" ")),
+      refund: loops,
+      letter: loops,
+    });
+    const report = await run("triage");
+    const costs = report.delegations?.map(({ cost_usd }) => cost_usd) ?? [];
+    expect(costs).toHaveLength(2);
+    expect(report.delegations?.map(({ status }) => status)).toEqual(["budget_exceeded", "budget_exceeded"]);
+    for (const cost of costs) {
+      expect(cost).toBeGreaterThan(0);
+      expect(cost).toBeLessThanOrEqual(0.01 + 1e-9);
+    }
+    expect(report.cost_usd).toBeLessThanOrEqual(0.021 + 1e-9);
+  });
+});
+
+describe("[DG5] a kill", () => {
+  test("[P12] of everything while the task runs: one task, one report", async () => {
+    let isHeld = true;
+    act({
+      triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
+      refund: async () => {
+        while (isHeld) await scheduler.wait(2);
+        return says("approve");
+      },
+    });
+    const lost = run("triage").catch(() => undefined);
+    await eventually(() => expect(calledAs("refund")).toHaveLength(1));
+    await abortAllDurableObjects();
+    await lost;
+    stage.peer = await client();
+    isHeld = false;
+    const report = await run("triage");
+    expect(report).toMatchObject({ status: "completed", summary: "told true" });
+    expect(report.delegations).toHaveLength(1);
+    // The call that was cut is made again; nothing else is.
+    expect(calledAs("refund").length).toBeLessThanOrEqual(2);
+  });
+  test("when the run above is stopped, the task is ended", async () => {
+    let isHeld = true;
+    act({
+      triage: then(uses(hands("refund", "Decide.")), () => "never"),
+      refund: async ({ signal }) => {
+        while (isHeld && !signal.aborted) await scheduler.wait(2);
+        return says("approve");
+      },
+    });
+    const going = run("triage");
+    await eventually(() => expect(calledAs("refund")).toHaveLength(1));
+    const { sessions } = await stage.peer.ok<{ sessions: { sessionKey: string }[] }>("sessions.list", {});
+    const above = sessions.find(({ sessionKey }) => sessionKey.startsWith("agent:triage:task:"));
+    await stage.peer.ok("chat.abort", { sessionKey: above?.sessionKey });
+    expect(await going).toMatchObject({ status: "cancelled" });
+    pass(stage, 16_000);
+    await eventually(async () => {
+      await alarm();
+      const again = await run("triage");
+      expect(again.delegations).toMatchObject([{ agent_name: "refund", status: "cancelled" }]);
+    });
+    isHeld = false;
+  });
+});
+
+describe("[DG6] a task", () => {
+  test("that fails is the report of the call, and a note in the conversation above", async () => {
+    act({
+      triage: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
+      refund: () => ({ kind: "failed", error: { reason: "model.refused" as never, message: "The model says no." }, retryable: false }),
+    });
+    const report = await run("triage");
+    expect(report).toMatchObject({ status: "completed", delegations: [{ status: "failed" }] });
+    expect(report.summary).toContain("The model says no.");
+    const { events } = await stage.peer.ok<{ events: { payload: { text?: string } }[] }>("session.subscribe", {
+      sessionKey: report.metadata.session_key,
+      afterSeq: 0,
+    });
+    expect(events.map(({ payload }) => payload.text ?? "").filter((text) => text.includes("did not end well (failed)"))).toHaveLength(1);
+  });
+  test("that waits for the owner tells them once, and goes on with their word", async () => {
+    await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "ask" } });
+    act({
+      triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("written")}`),
+      refund: then(uses(["gsv__WriteFile", { path: "SOUL.md", content: "x" }]), () => "written"),
+    });
+    const going = run("triage");
+    let code = "";
+    await eventually(async () => {
+      const { approvals } = await stage.peer.ok<{ approvals: { code: string }[] }>("approval.list", {});
+      expect(approvals).toHaveLength(1);
+      code = approvals[0]?.code ?? "";
+    });
+    await eventually(async () => {
+      const { notifications } = await stage.peer.ok<{ notifications: { kind: string; text: string }[] }>("notifications.list", {});
+      expect(notifications.filter(({ text }) => text.startsWith("A task of the agent refund waits for your word"))).toHaveLength(1);
+    });
+    await stage.peer.ok("approval.resolve", { code, decision: "allow" });
+    expect(await going).toMatchObject({ summary: "told true" });
+  });
+});
+
+describe("[DG7] what was read", () => {
+  const soul: Call = ["gsv__WriteFile", { path: "SOUL.md", content: "x" }];
+  const asks = async (): Promise<void> => {
+    let code = "";
+    await eventually(async () => {
+      const { approvals } = await stage.peer.ok<{ approvals: { code: string; rule: string }[] }>("approval.list", {});
+      expect(approvals).toMatchObject([{ rule: "taint:world" }]);
+      code = approvals[0]?.code ?? "";
+    });
+    await stage.peer.ok("approval.resolve", { code, decision: "deny" });
+  };
+  beforeEach(async () => {
+    await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "auto" } });
+    await define("triage", "sub_agents: [refund, letter]");
+  });
+  test("above labels the task", async () => {
+    act({ triage: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "denied") });
+    const going = run("triage", "k", { letter: "from a customer" });
+    await asks();
+    const report = await going;
+    const [below] = report.delegations ?? [];
+    const { origin } = await stage.peer.ok<{ origin: string }>("run.why", { sessionKey: below?.session_key });
+    expect(origin).toContain(`task ${below?.task_id} of ${report.metadata.session_key}`);
+  });
+  test("by the task labels the run above", async () => {
+    // A file with the label of what was read when it was written.
+    act({ refund: then(uses(["gsv__WriteFile", { path: "notes.md", content: "from outside" }]), () => "written") });
+    await run("refund", "first", { letter: "from a customer" });
+    act({
+      triage: (request) =>
+        results(request).length === 0 ? uses(hands("refund", "Decide.")) : results(request).length === 1 ? uses(soul) : says("denied"),
+      refund: then(uses(["gsv__ReadFile", { path: "notes.md" }]), ([text]) => text ?? ""),
+    });
+    const going = run("triage", "third");
+    await asks();
+    expect(await going).toMatchObject({ status: "awaiting_approval" });
+    expect(await run("triage", "third")).toMatchObject({ summary: "denied" });
+  });
+});
