@@ -1,6 +1,7 @@
+import type { DefinedAgent } from "../ports/agents.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type ApprovalConfig, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
+import { type ApprovalConfig, asAgentId, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
 import { policyOf } from "../policy/decide.ts";
 import { re2 } from "../policy/regex.lazy.ts";
@@ -260,3 +261,36 @@ describe("[OM1] machines that are not connected", () => {
     assert.equal(waitOf("off__Bash", { command: "ls", wait: "1m" }, { ...away, isOwners: false, waitMs: 7 }), "node.offline");
   });
 });
+
+describe("[DG1] [DG7] handing on tasks", () => {
+  const defined: DefinedAgent = {
+    definition: {
+      metadata: { id: asAgentId("triage"), name: "triage" },
+      core_context: { system_prompt: "x" },
+      tools: { allowed: [] },
+      sub_agents: ["refund", "gone"],
+    },
+    coreSha256: "",
+    subAgents: [{ name: "refund" }],
+  };
+  const tools = (isOwnersSession: boolean) => runTools({ isOwnersSession }, { entries: native }, { tools: machines, defined });
+  const resolved = (mode: "plan" | "ask" | "auto") =>
+    resolveCall("delegate_to_refund", { instructions: "x" }, { ...table, tools: tools(true), policy: { ...table.policy, mode } });
+  test("is offered in the owner's own conversation, for agents that exist", () => {
+    assert.deepEqual(
+      tools(true).definitions.map(({ name }) => name),
+      ["delegate_to_refund"],
+    );
+    assert.deepEqual(tools(false).definitions, []);
+  });
+  test("is not done in the mode `plan`; in others it waits for the task, for as long as a run may take", () => {
+    assert.equal(resolved("plan").kind, "none");
+    for (const mode of ["ask", "auto"] as const)
+      assert.deepEqual(partOf(resolved(mode)), { kind: "native", tool: "delegate", idempotent: true, isWait: true, timeoutMs: 86_400_000 });
+  });
+});
+function partOf(target: ReturnType<typeof resolveCall>): object {
+  if (target.kind !== "native" || target.ask !== undefined) return target;
+  const { kind, tool, idempotent, isWait, timeoutMs } = target;
+  return { kind, tool, idempotent, isWait, timeoutMs };
+}
