@@ -2,6 +2,7 @@
 
 use gsv_protocol::types::{AgentJob, JobStatus, JobSummary, StoryCall};
 
+use super::why::ended_badly;
 use crate::clean::one_line;
 use crate::table::Table;
 use crate::units::{ago, dollars, duration};
@@ -72,8 +73,30 @@ pub fn call_line(call: &StoryCall) -> Option<String> {
         .duration_ms
         .map_or_else(String::new, |ms| format!(", {}", duration(ms)));
     Some(format!(
-        "{}  {}{took}",
+        "{}  {}{}{took}",
         one_line(call.tool.as_ref(), 192),
-        outcome.as_str()
+        outcome.as_str(),
+        ended_badly(call)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn rt2_a_call_whose_command_failed_has_its_exit_code() {
+        let line = |more: Value| {
+            let mut call = json!({"callId": "c", "tool": "lap__Bash", "outcome": "ok"});
+            call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            call_line(&serde_json::from_value(call).unwrap()).unwrap()
+        };
+        assert_eq!(line(json!({"exitCode": 2})), "lap__Bash  ok, exit code 2");
+        assert_eq!(line(json!({"signal": "KILL"})), "lap__Bash  ok, ended by KILL");
+        assert_eq!(line(json!({"exitCode": 0})), "lap__Bash  ok");
+    }
 }

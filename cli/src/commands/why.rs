@@ -113,6 +113,15 @@ fn heading(step: &StoryStep) -> String {
     )
 }
 
+/// How the command of a call ended when it did not succeed: its call is `ok`, because it ran.
+pub fn ended_badly(call: &StoryCall) -> String {
+    match (call.exit_code, call.signal.as_deref()) {
+        (_, Some(signal)) => format!(", ended by {}", visible(signal)),
+        (Some(code), None) if code != 0 => format!(", exit code {code}"),
+        _ => String::new(),
+    }
+}
+
 /// The decision and its reason, then the outcome of the call.
 fn call_lines(call: &StoryCall) -> Vec<String> {
     let decision = match call.decision {
@@ -139,11 +148,7 @@ fn call_lines(call: &StoryCall) -> Vec<String> {
         .as_deref()
         .map(|reason| format!(" ({})", visible(reason)))
         .unwrap_or_default();
-    let ended = match (call.exit_code, call.signal.as_deref()) {
-        (_, Some(signal)) => format!(", ended by {}", visible(signal)),
-        (Some(code), None) if code != 0 => format!(", exit code {code}"),
-        _ => String::new(),
-    };
+    let ended = ended_badly(call);
     let took = call.duration_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     let mut lines = vec![
         format!("  {}  {}", visible(call.tool.as_ref()), visible(call.call_id.as_ref())),
