@@ -18,6 +18,9 @@ import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Si
 import { type ChannelFacts, channelFacts, type Compatibility, compatibility, ConfigProblem } from "./lib/wrangler-config.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
+/** The table of word vectors, which the gateway reads as a file. */
+const EMBEDDINGS_FOLDER = "gateway/embeddings";
+const EMBEDDINGS_FILE = "embeddings.bin";
 /** Inputs of every bundle. */
 const COMMON = [
   "protocol/gen",
@@ -52,6 +55,7 @@ const GATEWAY: Worker = {
     "gateway/wrangler.jsonc",
     "gateway/package.json",
     "scripts/bundle-gateway.ts",
+    EMBEDDINGS_FOLDER,
   ],
   budgetBytes: 450_000,
 };
@@ -117,7 +121,8 @@ async function main(): Promise<void> {
         return sizeOf(join(fresh, GATEWAY.script));
       }
       const bundle = await bundleSplitWorker(GATEWAY.config, GATEWAY.environment, GATEWAY.script, fresh);
-      modules = bundle.modules;
+      copyFileSync(join(ROOT, EMBEDDINGS_FOLDER, EMBEDDINGS_FILE), join(fresh, EMBEDDINGS_FILE));
+      modules = [...bundle.modules, EMBEDDINGS_FILE].sort();
       return bundle.start;
     };
     const bundleChannel = async (worker: Worker): Promise<Size> => {

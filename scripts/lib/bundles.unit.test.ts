@@ -101,6 +101,7 @@ describe("bundles", () => {
         "bedrock.mjs",
         "command-look.mjs",
         "documents.mjs",
+        "embeddings.mjs",
         "google.mjs",
         "hooks.mjs",
         "images.mjs",

@@ -52,6 +52,13 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
     await machine.ok("chat", "say hello");
     assert.ok(offered().includes("recall_memory") && !offered().includes("remember"), "the personal agent has MEMORY.md instead");
   });
+  it("[LM11] [LM12] a fact is found by what it means, without any of its words", async () => {
+    await machine.ok("memory", "add", "My car is at the workshop.", "--agent", "main");
+    await machine.ok("memory", "add", "The cake needs an hour in the oven.", "--agent", "main");
+    const found = await machine.ok("memory", "search", "automobile", "vehicle", "repair", "garage", "--json");
+    const { memories } = JSON.parse(found) as { memories: readonly { memory: Row }[] };
+    assert.equal(memories[0]?.memory.text, "My car is at the workshop.");
+  });
   it("the owner adds, finds, exports and forgets; a newer fact supersedes an older one", async () => {
     const [first] = await listed();
     assert.equal(first?.label, "self");

@@ -33,7 +33,7 @@ pub struct Manifest {
     pub channels: BTreeMap<Name, ChannelBundle>,
 }
 
-/// The name of a module's file: a script (`.mjs`) or WebAssembly (`.wasm`), without any folder.
+/// The name of a module's file: a script (`.mjs`), WebAssembly (`.wasm`) or data (`.bin`), without any folder.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ModuleName(String);
@@ -48,7 +48,9 @@ impl TryFrom<String> for ModuleName {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        let stem = name.strip_suffix(".mjs").or_else(|| name.strip_suffix(".wasm"));
+        let stem = [".mjs", ".wasm", ".bin"]
+            .iter()
+            .find_map(|ending| name.strip_suffix(ending));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if stem.is_some_and(|stem| !stem.is_empty() && stem.chars().all(is_plain)) {
             Ok(Self(name))
@@ -257,7 +259,8 @@ mod tests {
             modules.iter().map(ModuleName::as_str).collect::<Vec<_>>(),
             ["pdf.mjs", "photon_rs_bg.wasm"]
         );
-        for name in ["../x.mjs", "x.js", ".mjs", "a/b.wasm", "a\".mjs"] {
+        assert!(ModuleName::try_from("embeddings.bin".to_owned()).is_ok());
+        for name in ["../x.mjs", "x.js", ".mjs", "a/b.wasm", "a\".mjs", ".bin", "../x.bin"] {
             assert!(ModuleName::try_from(name.to_owned()).is_err(), "{name}");
         }
     }

@@ -10,6 +10,7 @@ import { gatewayPort, sessionPort } from "../platform/stubs.ts";
 import { type LongTermMemory, TENANT_ID } from "../ports/long-term-memory.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
 import type { CatchUpPorts } from "../features/search/catch-up.ts";
+import type { Embedder } from "../features/search/static-embeddings.ts";
 import { IndexStore } from "../features/search/index-store.ts";
 import { SearchService } from "../features/search/service.ts";
 import { askingLog } from "./asking-log.ts";
@@ -23,6 +24,27 @@ function memoriesOf({ DB }: Env, agentId: () => string): Pick<CatchUpPorts, "mem
       rows ??= new (await import("../features/memory/memory.lazy.ts")).D1Memory(DB, systemClock.now);
       return rows.changes({ tenantId: TENANT_ID, agentId: agentId() }, afterSeq, limit);
     },
+  };
+}
+
+/** Beside the gateway's modules on the owner's machine; in the bucket of a deployment. */
+const TABLE = "embeddings.bin";
+const TABLE_KEY = `gsv/${TABLE}`;
+/** The table of word vectors, which is loaded with the first question and is in memory only as long as this object. */
+function embedderOf({ MODULES, STORAGE }: Env): () => Promise<Embedder | undefined> {
+  let loaded: Promise<Embedder | undefined> | undefined;
+  const load = async (): Promise<Embedder | undefined> => {
+    const response = await MODULES?.fetch(`http://modules/${TABLE}`);
+    const file = response?.ok === true ? await response.arrayBuffer() : await (await STORAGE.get(TABLE_KEY))?.arrayBuffer();
+    return file === undefined ? undefined : (await import("../features/search/embeddings.lazy.ts")).readTable(file);
+  };
+  return () => {
+    // A failure costs the meaning of this question; its words are still searched.
+    loaded ??= load().catch(() => {
+      loaded = undefined;
+      return undefined;
+    });
+    return loaded;
   };
 }
 
@@ -45,6 +67,7 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
         ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));
       },
       after: afterTimeout,
+      embedder: embedderOf(env),
     });
   }
 

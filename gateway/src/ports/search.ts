@@ -52,6 +52,8 @@ export interface SearchRequest {
   readonly sessionKey?: string;
   /** Only what the agent remembers: rows of long-term memory, memory files, and transcripts of conversations with these keys or this prefix. */
   readonly memoryOf?: { readonly keys: readonly string[]; readonly prefix: string };
+  /** As it was asked. With it, texts that are near in meaning are found, too. */
+  readonly question?: string;
   readonly limit: number;
   readonly offset: number;
 }

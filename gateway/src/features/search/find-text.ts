@@ -73,6 +73,7 @@ export async function findMemories(
   const found = await ask(ports, {
     agentId,
     match: match.value,
+    question: input.query,
     sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
     memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },
     ...page(input),

@@ -3,28 +3,18 @@
  * search rebuilds them. Each call is one bounded transaction. Must not know the sources of texts.
  */
 import type { Database } from "../../platform/sql.ts";
-import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { AFTER, apart, BEFORE, type Candidate, type Place, ranked } from "./ranking.ts";
-import { isMemory, linesBefore, MARK_BEGIN, MARK_END, segment } from "./text.ts";
+import type { IndexKind, SearchPlace } from "../../ports/search.ts";
+import { type Find, IndexQuery, type SourceRow, type SourceState } from "./index-query.ts";
+import type { Embedder } from "./static-embeddings.ts";
+import { segment } from "./text.ts";
+import { VectorStore } from "./vector-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 3;
+const SCHEMA = 4;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** SQLite's "no limit". */
 const ALL = -1;
-/** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
-const POOL = 300;
-/** Words that rank; more are only searched. */
-const RANKING_WORDS = 24;
-/** A word of the date is worth as much as a word of the text. */
-const BM25 = "bm25(stems, 1.0, 1.0)";
-
-/**
- * `new`: not indexed, or indexed in an older version. `partial`: partly indexed. `done`: indexed. `skipped`: has no searchable text.
- * `damaged`: the readable part is indexed. `gone`: the source was deleted, and its texts are being removed.
- */
-export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
 /** A file, a transcript, a conversation or a memory. */
 export interface Source {
   readonly id: number;
@@ -51,20 +41,6 @@ export interface Doc {
   /** The words of its date. */
   readonly day?: string;
 }
-export type Find = Omit<SearchRequest, "agentId">;
-type SourceRow = {
-  id: number;
-  kind: IndexKind;
-  name: string;
-  etag: string;
-  state: SourceState;
-  session_key: string | null;
-  session_id: string | null;
-  next: number;
-  context_from: number;
-  checked_at: number;
-  note: string | null;
-};
 type SourceChange = Partial<Omit<Source, "id" | "kind" | "name">>;
 const COLUMNS = {
   etag: "etag",
@@ -93,9 +69,11 @@ const sourceOf = (row: SourceRow): Source => ({
 
 export class IndexStore {
   readonly #storage: Database;
+  readonly #vectors: VectorStore;
 
   constructor(storage: Database) {
     this.#storage = storage;
+    this.#vectors = new VectorStore(storage);
   }
 
   /** Creates the tables; first drops tables of another version. */
@@ -120,6 +98,7 @@ export class IndexStore {
       sql.exec(
         "CREATE VIRTUAL TABLE stems USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2')",
       );
+      this.#vectors.create();
       for (const [name, value] of [
         ["memories", "0"],
         ["schema", String(SCHEMA)],
@@ -284,6 +263,7 @@ export class IndexStore {
       );
     sql.exec("INSERT INTO places(rowid, text) SELECT id, text FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     sql.exec("INSERT INTO stems(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
+    this.#vectors.added(sourceId, from);
   }
   #change(sourceId: number, change: SourceChange): void {
     const names = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).filter((name) => Object.hasOwn(change, name));
@@ -301,6 +281,7 @@ export class IndexStore {
     const params = [sourceId, below, most];
     sql.exec(`INSERT INTO places(places, rowid, text) SELECT 'delete', id, text FROM docs ${some}`, ...params);
     sql.exec(`INSERT INTO stems(stems, rowid, text, day) SELECT 'delete', id, text, day FROM docs ${some}`, ...params);
+    this.#vectors.removing(some, params);
     return sql.exec(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray().length;
   }
   /** Removes one step of a source's texts with a position below `below`. True when none remain. */
@@ -315,155 +296,22 @@ export class IndexStore {
     return false;
   }
 
-  // ---------------------------------------------------------------- query
+  // ---------------------------------------------------------------- vectors and queries
 
+  /** Embeds one step of the texts. With another model than before, all texts are embedded again. True when none wait. */
+  embedSome(embedder: Embedder): boolean {
+    if (this.#meta("vectors") !== embedder.model)
+      this.#storage.transactionSync(() => {
+        this.#vectors.restart();
+        this.#setMeta("vectors", embedder.model);
+      });
+    return this.#vectors.embedSome(embedder);
+  }
+  /** Texts wait for their vectors, and an embedder was there before. */
+  isEmbedding(): boolean {
+    return this.#meta("vectors") !== undefined && this.#vectors.isWaiting();
+  }
   find(request: Find): SearchPlace[] {
-    const { match, limit, offset, memoryOf } = request;
-    const rows = this.#best(request, Math.max(POOL, offset + limit));
-    // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
-    const order = [...this.#ranked(rows.slice(0, POOL), match.words), ...rows.slice(POOL)];
-    const page = this.#whole((memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit));
-    if (page.length === 0) return [];
-    const texts = this.#marked(
-      match,
-      page.map(({ id }) => id),
-    );
-    const beside = this.#beside(page);
-    return page.map((row) => {
-      const marked = texts.get(row.id) ?? "";
-      return {
-        kind: row.kind,
-        name: row.name,
-        sessionKey: row.session_key ?? undefined,
-        sessionId: row.session_id ?? undefined,
-        role: row.role ?? undefined,
-        at: row.at,
-        position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
-        score: row.score,
-        marked,
-        ...beside(row),
-      };
-    });
-  }
-  /** Texts that match, the best by their own words first. */
-  #best({ match, sources, sessionKey, memoryOf }: Find, limit: number): Scored[] {
-    const isExact = match.exact !== undefined;
-    const where: string[] = [];
-    const params: SqlStorageValue[] = [];
-    if (match.without !== undefined) {
-      where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
-      params.push(match.without);
-    }
-    if (memoryOf !== undefined) {
-      where.push(
-        "(s.kind = 'memory' OR (s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
-      );
-      params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
-    }
-    where.push(`s.kind IN (${sources.map(() => "?").join(", ")})`);
-    params.push(...sources);
-    if (sessionKey !== undefined) {
-      where.push("s.session_key = ?");
-      params.push(sessionKey);
-    }
-    const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
-    // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
-    // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
-    return this.#storage.sql
-      .exec<Scored>(
-        `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND s.state <> 'gone' AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
-        match.exact ?? match.words.join(" OR "),
-        ...params,
-        limit,
-      )
-      .toArray();
-  }
-  /** The pool by its texts' own words and the words of their places. */
-  #ranked(pool: readonly Scored[], words: readonly string[]): readonly Scored[] {
-    const asked = words.slice(0, RANKING_WORDS);
-    // Every text of the pool has the only word of a search for one word: its place adds nothing.
-    if (asked.length < 2 || pool.length === 0) return pool;
-    const { sql } = this.#storage;
-    const places = this.#docs<Place>("d.id, d.source, d.ord", pool);
-    const ids = JSON.stringify(places.map(({ id }) => id));
-    const values = asked.map(
-      (word) =>
-        new Map(
-          sql
-            .exec<{ id: number; score: number }>(
-              `SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
-              word,
-              ids,
-            )
-            .toArray()
-            .map(({ id, score }) => [id, score]),
-        ),
-    );
-    return ranked(pool, places, values);
-  }
-  /** Scored texts with what is known of them and of their sources. */
-  #whole(scored: readonly Scored[]): Row[] {
-    const known = new Map(
-      this.#storage.sql
-        .exec<Known>(
-          "SELECT d.id, d.position, d.role, s.kind, s.name, s.session_key, s.session_id FROM json_each(?) w JOIN docs d ON d.id = w.value JOIN sources s ON s.id = d.source",
-          JSON.stringify(scored.map(({ id }) => id)),
-        )
-        .toArray()
-        .map((row) => [row.id, row]),
-    );
-    return scored.flatMap((text) => {
-      const more = known.get(text.id);
-      return more === undefined ? [] : { ...text, ...more };
-    });
-  }
-  /** Texts with marks around what matches. */
-  #marked({ exact, words }: Find["match"], ids: readonly number[]): ReadonlyMap<number, string> {
-    const table = exact === undefined ? "stems" : "places";
-    return new Map(
-      this.#storage.sql
-        .exec<{ id: number; marked: string }>(
-          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (${ids.join(", ")})`,
-          MARK_BEGIN,
-          MARK_END,
-          exact ?? words.join(" OR "),
-        )
-        .toArray()
-        .map(({ id, marked }) => [id, marked]),
-    );
-  }
-  /** The texts beside each of these lines and messages. Parts of other files are long enough by themselves. */
-  #beside(page: readonly Row[]): (row: Row) => Pick<SearchPlace, "before" | "after"> {
-    const isShown = ({ kind, name }: Row): boolean => kind !== "workspace" || isMemory(name);
-    const texts = new Map(
-      this.#docs<Pick<Place, "source" | "ord"> & { text: string }>("d.source, d.ord, d.text", page.filter(isShown)).map(
-        ({ source, ord, text }) => [`${source} ${ord}`, text],
-      ),
-    );
-    return (row) => {
-      const from = (first: number, last: number): string[] =>
-        range(row.ord + first, row.ord + last).flatMap((ord) => texts.get(`${row.source} ${ord}`) ?? []);
-      return isShown(row) ? { before: from(-BEFORE, -1), after: from(1, AFTER) } : { before: [], after: [] };
-    };
-  }
-  /** Columns of these texts and of the ones around them, each text once. */
-  #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
-    const wanted = new Map<number, Set<number>>();
-    for (const { source, ord } of around) {
-      const known = wanted.get(source) ?? new Set();
-      for (const at of range(ord - BEFORE, ord + AFTER)) known.add(at);
-      wanted.set(source, known);
-    }
-    return this.#storage.sql
-      .exec<Columns>(
-        `SELECT ${columns} FROM json_each(?) w JOIN docs d ON d.source = w.value ->> 0 AND d.ord = w.value ->> 1`,
-        JSON.stringify([...wanted].flatMap(([source, ords]) => [...ords].map((ord) => [source, ord]))),
-      )
-      .toArray();
+    return new IndexQuery(this.#storage, this.#vectors).find(request);
   }
 }
-
-type Scored = Candidate & { readonly score: number };
-type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & { id: number; position: number; role: string | null };
-type Row = Scored & Known;
-const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

@@ -1,5 +1,5 @@
 /**
- * The order of hits (gateway rule SE3). PURE. A text has two scores, one for its own words and one for the words of its place: an answer
+ * The order of hits (gateway rules SE3, LM11). PURE. A text has two scores, one for its own words and one for the words of its place: an answer
  * often does not repeat the words of its question, but its neighbours have them. The two differ in size, so each is scaled to 0..1 before
  * they are added.
  */
@@ -12,6 +12,10 @@ export type Candidate = Place & { readonly at: number };
 export const BEFORE = 2;
 export const AFTER = 1;
 const PLACE_SHARE = 0.6;
+/** What the nearness of the best text adds to the scores of words. */
+const MEANING_SHARE = 0.3;
+/** What a text gives of its score to the texts right beside it. */
+const NEIGHBOUR_SHARE = 0.15;
 /** The weight of a word in a neighbour; a word in the text itself has 1. */
 const NEIGHBOUR = 0.7;
 
@@ -23,6 +27,7 @@ export function ranked<C extends Candidate>(
   candidates: readonly C[],
   places: readonly Place[],
   words: readonly ReadonlyMap<number, number>[],
+  cosines?: ReadonlyMap<number, number>,
 ): readonly (C & { readonly score: number })[] {
   const bySource = new Map<number, Map<number, number>>();
   for (const place of places) within(bySource, place.source).set(place.ord, place.id);
@@ -46,12 +51,31 @@ export function ranked<C extends Candidate>(
     mostPlace = Math.max(mostPlace, place);
     return { candidate, own, place };
   });
-  return valued
-    .map(({ candidate, own, place }) => ({
-      ...candidate,
-      score: rounded(PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * (own / mostOwn)),
-    }))
+  const byWords = valued.map(({ candidate, own, place }) => ({
+    ...candidate,
+    score: PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * (own / mostOwn),
+  }));
+  return (cosines === undefined ? byWords : withMeaning(byWords, cosines))
+    .map((text) => ({ ...text, score: rounded(text.score) }))
     .sort((left, right) => right.score - left.score || right.at - left.at || right.id - left.id);
+}
+/** Adds how near each text is to the question, lets neighbours share, and scales the best score to 1. */
+function withMeaning<C extends Candidate & { readonly score: number }>(
+  texts: readonly C[],
+  cosines: ReadonlyMap<number, number>,
+): readonly C[] {
+  const nearest = Math.max(Number.MIN_VALUE, ...texts.map(({ id }) => cosines.get(id) ?? 0));
+  const valued = texts.map((text) => ({
+    ...text,
+    score: text.score + MEANING_SHARE * (Math.max(0, cosines.get(text.id) ?? 0) / nearest),
+  }));
+  const at = new Map(valued.map(({ source, ord, score }) => [`${source} ${ord}`, score]));
+  const shared = valued.map((text) => {
+    const beside = (at.get(`${text.source} ${text.ord - 1}`) ?? 0) + (at.get(`${text.source} ${text.ord + 1}`) ?? 0);
+    return { ...text, score: text.score + NEIGHBOUR_SHARE * beside };
+  });
+  const best = Math.max(Number.MIN_VALUE, ...shared.map(({ score }) => score));
+  return shared.map((text) => ({ ...text, score: text.score / best }));
 }
 /** The map of a source; a new one for a source without. */
 function within<V>(bySource: Map<number, Map<number, V>>, source: number): Map<number, V> {

@@ -4,7 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { dialogue } from "../../../test/features/search/recall-data.ts";
 import type { Database } from "../../platform/sql.ts";
-import { type Find, IndexStore } from "./index-store.ts";
+import type { Find } from "./index-query.ts";
+import { IndexStore } from "./index-store.ts";
 import { parseQuery } from "./query.ts";
 import { dayOfName, dayWords, linePieces, withoutMarks } from "./text.ts";
 

@@ -7,14 +7,19 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
 import { catchUp, type CatchUpPorts, followMemories, type Note, type Report } from "./catch-up.ts";
+import type { Embedder } from "./static-embeddings.ts";
 import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
 
 export interface ServicePorts extends CatchUpPorts {
   /** Schedules a call of `alarm` after this time. */
   readonly wakeIn: (ms: number) => void;
   readonly after: After;
+  /** Turns texts into vectors. Undefined: this deployment has no table of them, and words alone find texts. */
+  readonly embedder?: () => Promise<Embedder | undefined>;
 }
 const STILL_AT_IT = "The index is still catching up, so the newest texts may be missing; search again.";
+/** Steps of embedding in one search, of 500 texts each. */
+const EMBED_STEPS = 20;
 const CONTINUE_MS = 1_000;
 /** Longer than a removal of memories takes. */
 const FORGET_MS = 30_000;
@@ -37,7 +42,9 @@ export class SearchService implements SearchPort {
     store.prepare(request.agentId);
     // A further page belongs to the same list.
     const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId));
-    const found = store.find({ ...request, limit: request.limit + 1 });
+    const { question, ...find } = request;
+    const near = question === undefined ? undefined : (await this.#embedded())?.embed(question);
+    const found = store.find({ ...find, ...(near === undefined ? {} : { near }), limit: request.limit + 1 });
     const notes = notesFor(request, this.#last.notes);
     return {
       hits: found.slice(0, request.limit),
@@ -55,6 +62,16 @@ export class SearchService implements SearchPort {
     while (!store.removeGone());
   }
 
+  /** The embedder, after it has embedded what waits for it; of a large index a part, and the alarm embeds the rest. */
+  async #embedded(): Promise<Embedder | undefined> {
+    const { store, embedder, wakeIn } = this.#ports;
+    const made = await embedder?.();
+    if (made === undefined) return undefined;
+    let done = false;
+    for (let step = 0; step < EMBED_STEPS && !done; step++) done = store.embedSome(made);
+    if (!done) wakeIn(CONTINUE_MS);
+    return made;
+  }
   async memoriesWillChange(): Promise<void> {
     const { store, now, wakeIn } = this.#ports;
     // Without tables nothing was ever made of them.
@@ -85,6 +102,7 @@ export class SearchService implements SearchPort {
       this.#unattended = false;
     }
     await this.#expected(agentId);
+    if (this.#ports.store.isEmbedding()) await this.#embedded().catch(() => undefined);
   }
   /** A removal of memories that was announced may have been cut: the index follows them until the time of the announcement is over. */
   async #expected(agentId: string): Promise<void> {

@@ -1,0 +1,253 @@
+/** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
+import type { Database } from "../../platform/sql.ts";
+import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
+import { AFTER, apart, BEFORE, type Candidate, type Place, ranked } from "./ranking.ts";
+import type { Vector } from "./static-embeddings.ts";
+import { isMemory, linesBefore, MARK_BEGIN, MARK_END } from "./text.ts";
+import type { Near, VectorStore } from "./vector-store.ts";
+
+/** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
+const POOL = 300;
+/** The nearest texts that are ranked beside those with a word of the question. */
+const NEAR = 100;
+/** A text that is less near has nothing to do with the question. */
+const LEAST_COSINE = 0.3;
+/** Words that rank; more are only searched. */
+const RANKING_WORDS = 24;
+/** A word of the date is worth as much as a word of the text. */
+const BM25 = "bm25(stems, 1.0, 1.0)";
+
+/**
+ * `new`: not indexed, or indexed in an older version. `partial`: partly indexed. `done`: indexed. `skipped`: has no searchable text.
+ * `damaged`: the readable part is indexed. `gone`: the source was deleted, and its texts are being removed.
+ */
+export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
+export interface Find extends Omit<SearchRequest, "agentId" | "question"> {
+  /** The question as a vector: near texts are found, too. */
+  readonly near?: Vector;
+}
+export type SourceRow = {
+  id: number;
+  kind: IndexKind;
+  name: string;
+  etag: string;
+  state: SourceState;
+  session_key: string | null;
+  session_id: string | null;
+  next: number;
+  context_from: number;
+  checked_at: number;
+  note: string | null;
+};
+
+export class IndexQuery {
+  readonly #storage: Database;
+  readonly #vectors: VectorStore;
+
+  constructor(storage: Database, vectors: VectorStore) {
+    this.#storage = storage;
+    this.#vectors = vectors;
+  }
+
+  find(request: Find): SearchPlace[] {
+    const { match, limit, offset, memoryOf } = request;
+    const order = this.#order(request, Math.max(POOL, offset + limit));
+    const page = this.#whole((memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit));
+    if (page.length === 0) return [];
+    const texts = this.#marked(
+      match,
+      page.map(({ id }) => id),
+    );
+    const beside = this.#beside(page);
+    return page.map((row) => {
+      const marked = texts.get(row.id) ?? row.text;
+      return {
+        kind: row.kind,
+        name: row.name,
+        sessionKey: row.session_key ?? undefined,
+        sessionId: row.session_id ?? undefined,
+        role: row.role ?? undefined,
+        at: row.at,
+        position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
+        score: row.score,
+        marked,
+        ...beside(row),
+      };
+    });
+  }
+  #order(request: Find, limit: number): readonly Scored[] {
+    const { match, near } = request;
+    const rows = this.#best(request, limit);
+    const pool = rows.slice(0, POOL);
+    // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
+    if (near === undefined || match.exact !== undefined || match.words.length < 2)
+      return [...this.#ranked(pool, match.words, undefined), ...rows.slice(POOL)];
+    const known = new Set(rows.map(({ id }) => id));
+    const found = this.#vectors.nearest(near, this.#sources(request), NEAR, LEAST_COSINE);
+    const others = this.#candidates(
+      found.filter(({ id }) => !known.has(id)),
+      match,
+    );
+    const cosines = this.#vectors.cosines(
+      near,
+      [...pool, ...others].map(({ id }) => id),
+    );
+    return [...this.#ranked([...pool, ...others], match.words, cosines), ...rows.slice(POOL)];
+  }
+  /** The sources that a request may find something in. */
+  #sources(request: Find): ReadonlySet<number> {
+    const { where, params } = sourceConditions(request);
+    const rows = this.#storage.sql.exec<{ id: number }>(`SELECT s.id FROM sources s WHERE ${where}`, ...params).toArray();
+    return new Set(rows.map(({ id }) => id));
+  }
+  /** Near texts as candidates, without those that have an excluded word. */
+  #candidates(near: readonly Near[], { without }: Find["match"]): Scored[] {
+    const excluded = without === undefined ? "" : " AND d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)";
+    return this.#storage.sql
+      .exec<Scored>(
+        `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
+        JSON.stringify(near.map(({ id }) => id)),
+        ...(without === undefined ? [] : [without]),
+      )
+      .toArray();
+  }
+  /** Texts that match, the best by their own words first. */
+  #best(request: Find, limit: number): Scored[] {
+    const { match } = request;
+    const isExact = match.exact !== undefined;
+    const ofSources = sourceConditions(request);
+    const where: string[] = [];
+    const params: SqlStorageValue[] = [];
+    if (match.without !== undefined) {
+      where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
+      params.push(match.without);
+    }
+    where.push(ofSources.where);
+    params.push(...ofSources.params);
+    const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
+    // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
+    // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
+    return this.#storage.sql
+      .exec<Scored>(
+        `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
+        match.exact ?? match.words.join(" OR "),
+        ...params,
+        limit,
+      )
+      .toArray();
+  }
+  /** The pool by its texts' own words and the words of their places. */
+  #ranked(pool: readonly Scored[], words: readonly string[], cosines: ReadonlyMap<number, number> | undefined): readonly Scored[] {
+    const asked = words.slice(0, RANKING_WORDS);
+    // Every text of the pool has the only word of a search for one word: its place adds nothing.
+    if (asked.length < 2 || pool.length === 0) return pool;
+    const { sql } = this.#storage;
+    const places = this.#docs<Place>("d.id, d.source, d.ord", pool);
+    const ids = JSON.stringify(places.map(({ id }) => id));
+    const values = asked.map(
+      (word) =>
+        new Map(
+          sql
+            .exec<{ id: number; score: number }>(
+              `SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
+              word,
+              ids,
+            )
+            .toArray()
+            .map(({ id, score }) => [id, score]),
+        ),
+    );
+    return ranked(pool, places, values, cosines);
+  }
+  /** Scored texts with what is known of them and of their sources. */
+  #whole(scored: readonly Scored[]): Row[] {
+    const known = new Map(
+      this.#storage.sql
+        .exec<Known>(
+          "SELECT d.id, d.text, d.position, d.role, s.kind, s.name, s.session_key, s.session_id FROM json_each(?) w JOIN docs d ON d.id = w.value JOIN sources s ON s.id = d.source",
+          JSON.stringify(scored.map(({ id }) => id)),
+        )
+        .toArray()
+        .map((row) => [row.id, row]),
+    );
+    return scored.flatMap((text) => {
+      const more = known.get(text.id);
+      return more === undefined ? [] : { ...text, ...more };
+    });
+  }
+  /** Texts with marks around what matches. */
+  #marked({ exact, words }: Find["match"], ids: readonly number[]): ReadonlyMap<number, string> {
+    const table = exact === undefined ? "stems" : "places";
+    return new Map(
+      this.#storage.sql
+        .exec<{ id: number; marked: string }>(
+          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (${ids.join(", ")})`,
+          MARK_BEGIN,
+          MARK_END,
+          exact ?? words.join(" OR "),
+        )
+        .toArray()
+        .map(({ id, marked }) => [id, marked]),
+    );
+  }
+  /** The texts beside each of these lines and messages. Parts of other files are long enough by themselves. */
+  #beside(page: readonly Row[]): (row: Row) => Pick<SearchPlace, "before" | "after"> {
+    const isShown = ({ kind, name }: Row): boolean => kind !== "workspace" || isMemory(name);
+    const texts = new Map(
+      this.#docs<Pick<Place, "source" | "ord"> & { text: string }>("d.source, d.ord, d.text", page.filter(isShown)).map(
+        ({ source, ord, text }) => [`${source} ${ord}`, text],
+      ),
+    );
+    return (row) => {
+      const from = (first: number, last: number): string[] =>
+        range(row.ord + first, row.ord + last).flatMap((ord) => texts.get(`${row.source} ${ord}`) ?? []);
+      return isShown(row) ? { before: from(-BEFORE, -1), after: from(1, AFTER) } : { before: [], after: [] };
+    };
+  }
+  /** Columns of these texts and of the ones around them, each text once. */
+  #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
+    const wanted = new Map<number, Set<number>>();
+    for (const { source, ord } of around) {
+      const known = wanted.get(source) ?? new Set();
+      for (const at of range(ord - BEFORE, ord + AFTER)) known.add(at);
+      wanted.set(source, known);
+    }
+    return this.#storage.sql
+      .exec<Columns>(
+        `SELECT ${columns} FROM json_each(?) w JOIN docs d ON d.source = w.value ->> 0 AND d.ord = w.value ->> 1`,
+        JSON.stringify([...wanted].flatMap(([source, ords]) => [...ords].map((ord) => [source, ord]))),
+      )
+      .toArray();
+  }
+}
+
+type Scored = Candidate & { readonly score: number };
+type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & {
+  id: number;
+  text: string;
+  position: number;
+  role: string | null;
+};
+type Row = Scored & Known;
+/** Which sources a request searches, as a condition on `s`. */
+function sourceConditions({ sources, sessionKey, memoryOf }: Find): {
+  readonly where: string;
+  readonly params: readonly SqlStorageValue[];
+} {
+  const where = ["s.state <> 'gone'"];
+  const params: SqlStorageValue[] = [];
+  if (memoryOf !== undefined) {
+    where.push(
+      "(s.kind = 'memory' OR (s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
+    );
+    params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
+  }
+  where.push(`s.kind IN (${sources.map(() => "?").join(", ")})`);
+  params.push(...sources);
+  if (sessionKey !== undefined) {
+    where.push("s.session_key = ?");
+    params.push(sessionKey);
+  }
+  return { where: where.join(" AND "), params };
+}
+const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

@@ -1,0 +1,110 @@
+/**
+ * The vectors of an agent's indexed texts, eight bits for each number, and the exact search in them. Derived like everything in the index:
+ * a text waits in `unembedded` until it has its vector, so that an interrupted pass goes on, and with another model all texts wait again. Must not know
+ * how a vector is made.
+ */
+import type { Database } from "../../platform/sql.ts";
+import { cosine, DIMENSIONS, type Embedder, type Vector } from "./static-embeddings.ts";
+
+/** Texts that one transaction embeds. */
+const EMBED_STEP = 500;
+/** Vectors that are read at once. */
+const SCAN_STEP = 4_000;
+
+export interface Near {
+  readonly id: number;
+  /** At most 1. */
+  readonly cosine: number;
+}
+
+export class VectorStore {
+  readonly #storage: Database;
+
+  constructor(storage: Database) {
+    this.#storage = storage;
+  }
+
+  /** Makes the tables; runs in the transaction that makes those of the texts. */
+  create(): void {
+    const { sql } = this.#storage;
+    for (const table of ["vectors", "unembedded"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
+    sql.exec("CREATE TABLE vectors(doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, scale REAL NOT NULL, bytes BLOB NOT NULL) STRICT");
+    sql.exec("CREATE TABLE unembedded(doc INTEGER PRIMARY KEY) STRICT");
+  }
+  /** Texts that were added. */
+  added(sourceId: number, fromOrd: number): void {
+    this.#storage.sql.exec("INSERT INTO unembedded(doc) SELECT id FROM docs WHERE source = ? AND ord >= ?", sourceId, fromOrd);
+  }
+  /** Texts that are about to be removed: `some` selects them from `docs`. */
+  removing(some: string, params: readonly SqlStorageValue[]): void {
+    for (const table of ["vectors", "unembedded"])
+      this.#storage.sql.exec(`DELETE FROM ${table} WHERE doc IN (SELECT id FROM docs ${some})`, ...params);
+  }
+  /** All texts wait again. */
+  restart(): void {
+    this.#storage.sql.exec("DELETE FROM vectors");
+    this.#storage.sql.exec("INSERT OR IGNORE INTO unembedded(doc) SELECT id FROM docs");
+  }
+  isWaiting(): boolean {
+    return this.#storage.sql.exec("SELECT 1 FROM unembedded LIMIT 1").toArray().length > 0;
+  }
+  /** Embeds one step of the texts that wait. True when none remain. */
+  embedSome({ embed }: Embedder): boolean {
+    const { sql } = this.#storage;
+    return this.#storage.transactionSync(() => {
+      const waiting = sql
+        .exec<{ id: number; source: number; text: string }>(
+          "SELECT d.id, d.source, d.text FROM unembedded u JOIN docs d ON d.id = u.doc ORDER BY u.doc LIMIT ?",
+          EMBED_STEP,
+        )
+        .toArray();
+      for (const { id, source, text } of waiting) {
+        const vector = embed(text);
+        if (vector === undefined) continue;
+        if (vector.bytes.length !== DIMENSIONS) throw new Error("the vector has another size than the index");
+        const bytes = vector.bytes.slice().buffer;
+        sql.exec("INSERT OR REPLACE INTO vectors(doc, source, scale, bytes) VALUES(?, ?, ?, ?)", id, source, vector.scale, bytes);
+      }
+      sql.exec("DELETE FROM unembedded WHERE doc <= ?", waiting.at(-1)?.id ?? 0);
+      return waiting.length < EMBED_STEP;
+    });
+  }
+  /** How near these texts are. One without a vector is left out. */
+  cosines(query: Vector, ids: readonly number[]): ReadonlyMap<number, number> {
+    const rows = this.#storage.sql
+      .exec<{ doc: number; scale: number; bytes: ArrayBuffer }>(
+        "SELECT v.doc, v.scale, v.bytes FROM json_each(?) w JOIN vectors v ON v.doc = w.value",
+        JSON.stringify(ids),
+      )
+      .toArray();
+    return new Map(rows.map(({ doc, scale, bytes }) => [doc, cosine(query, bytesOf(bytes), scale)]));
+  }
+  /** The nearest texts of these sources, the nearest first. Every vector is compared. */
+  nearest(query: Vector, sources: ReadonlySet<number>, limit: number, least: number): Near[] {
+    const best: Near[] = [];
+    for (let after = -1; ; ) {
+      const rows = this.#storage.sql
+        .exec<{ doc: number; source: number; scale: number; bytes: ArrayBuffer }>(
+          "SELECT doc, source, scale, bytes FROM vectors WHERE doc > ? ORDER BY doc LIMIT ?",
+          after,
+          SCAN_STEP,
+        )
+        .toArray();
+      for (const { doc, source, scale, bytes } of rows) {
+        if (!sources.has(source)) continue;
+        const near = cosine(query, bytesOf(bytes), scale);
+        const worst = best.length < limit ? least : (best.at(-1)?.cosine ?? least);
+        if (near <= worst) continue;
+        const at = best.findIndex((other) => other.cosine < near);
+        best.splice(at === -1 ? best.length : at, 0, { id: doc, cosine: near });
+        if (best.length > limit) best.pop();
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < SCAN_STEP) return best;
+      after = last.doc;
+    }
+  }
+}
+/** SQLite in Node gives a view. */
+const bytesOf = (blob: ArrayBuffer | Uint8Array): Int8Array =>
+  blob instanceof ArrayBuffer ? new Int8Array(blob) : new Int8Array(blob.buffer, blob.byteOffset, blob.byteLength);
