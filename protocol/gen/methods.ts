@@ -240,7 +240,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "999475c401de3177";
+export const PROTOCOL_FINGERPRINT = "952d9dae94e08061";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

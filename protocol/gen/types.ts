@@ -3991,6 +3991,7 @@ export type StoryCall = {
   exitCode?: number;
   /** At most 32 characters. */
   signal?: string;
+  handedTo?: SessionKey;
 };
 
 /** Whether a call was made. `waits`: its question is open. */

@@ -32,6 +32,8 @@ export const StoryCall = struct("StoryCall", "One tool call of a run.", {
   exitCode: t.optional(t.int(-2147483648, 2147483647)),
   /** The signal that ended the command. */
   signal: t.optional(t.string(32)),
+  /** The conversation of the task that the call has handed to another agent. */
+  handedTo: t.optional(SessionKey),
 });
 export const StoryStep = struct("StoryStep", "One answer of the model, and the calls in it.", {
   step: t.int(),

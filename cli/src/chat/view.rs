@@ -294,7 +294,7 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
 
 /// The value of the one argument that tells most about a call, else all arguments.
 pub fn args_summary(args: &Value) -> String {
-    const KNOWN: [&str; 6] = ["command", "path", "pattern", "query", "url", "action"];
+    const KNOWN: [&str; 7] = ["command", "path", "pattern", "query", "url", "action", "instructions"];
     let known = KNOWN.iter().find_map(|key| args.get(key).and_then(Value::as_str));
     match known {
         Some(text) => one_line(text, ARGS_COLUMNS),

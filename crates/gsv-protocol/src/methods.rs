@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "999475c401de3177";
+pub const PROTOCOL_FINGERPRINT: &str = "952d9dae94e08061";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

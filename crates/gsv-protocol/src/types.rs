@@ -6142,6 +6142,8 @@ pub struct StoryCall {
     /// At most 32 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub handed_to: Option<SessionKey>,
 }
 
 /// Whether a call was made. `waits`: its question is open.

@@ -31,3 +31,7 @@ export interface DelegationPort {
   /** Begins the task once, and waits a while for its end. */
   delegate(ask: DelegationAsk): Promise<Result<DelegationStand>>;
 }
+/** What runs have handed on. */
+export interface HandedOnPort {
+  readonly handedOn: (sessionKey: string, runId: string) => readonly { readonly callId: string; readonly sessionKey: string }[];
+}

@@ -8,9 +8,10 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Failure, succeed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { existingSession } from "../../kernel/naming.ts";
+import type { HandedOnPort } from "../../ports/delegation.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { AuditCopies } from "./copies.ts";
-import { STORY_ACTIONS, withDecisions } from "./why.ts";
+import { STORY_ACTIONS, withDecisions, withTasks } from "./why.ts";
 
 /** Entries are written beside the work that they are about. */
 const AFTER_MS = 5_000;
@@ -24,7 +25,7 @@ const unknownAction = (action: string, logged: readonly string[], meant: string 
     meant === undefined ? `The log has entries of ${logged.slice(0, MAX_NAMED).join(", ") || "no action yet"}.` : `Did you mean ${meant}?`,
   );
 
-export interface AuditPorts extends Pick<KernelPorts, "audit" | "config" | "log" | "now">, SessionsPort {
+export interface AuditPorts extends Pick<KernelPorts, "audit" | "config" | "log" | "now">, SessionsPort, HandedOnPort {
   readonly bucket: Bucket;
 }
 
@@ -40,7 +41,7 @@ export const auditFeature: FeatureDefinition<AuditPorts, object> = {
   },
 };
 
-const auditMethods = ({ audit, config, log, now, sessions, ask }: AuditPorts, copies: AuditCopies): Handlers => ({
+const auditMethods = ({ audit, config, log, now, sessions, ask, handedOn }: AuditPorts, copies: AuditCopies): Handlers => ({
   "run.why": async (_caller, { sessionKey, runId, callId }) => {
     // The first part of a call's id names its conversation.
     const ownKey = callId === undefined ? undefined : sessions.keyOf(callId.slice(0, Math.max(0, callId.indexOf("/"))));
@@ -52,7 +53,8 @@ const auditMethods = ({ audit, config, log, now, sessions, ask }: AuditPorts, co
     if (!story.ok) return story;
     const { startedAt, endedAt } = story.value;
     await audit.seal();
-    return succeed(withDecisions(story.value, audit.between(STORY_ACTIONS, startedAt, (endedAt ?? now()) + AFTER_MS)));
+    const decided = withDecisions(story.value, audit.between(STORY_ACTIONS, startedAt, (endedAt ?? now()) + AFTER_MS));
+    return succeed(withTasks(decided, handedOn(key, story.value.runId)));
   },
   "audit.list": async (_caller, params) => {
     const { action } = params;

@@ -1,5 +1,5 @@
 /** Adds to the story of a run what the audit has of its calls: decision, rule, and who answered a question. PURE. */
-import type { AuditEntry, StoryCall } from "../../../../protocol/gen/types.ts";
+import { type AuditEntry, asSessionKey, type StoryCall } from "../../../../protocol/gen/types.ts";
 import { answerRule, TOOL_CALL } from "../../ports/audit.ts";
 import type { RunStory } from "../../ports/session.ts";
 
@@ -43,4 +43,14 @@ export function withDecisions(story: RunStory, entries: readonly AuditEntry[]): 
 function decisionOf({ reason }: StoryCall, entry: AuditEntry | undefined): StoryCall["decision"] {
   if (entry !== undefined) return entry.decision === "allowed" ? "allowed" : "denied";
   return reason !== undefined && DENIED.has(reason) ? "denied" : undefined;
+}
+/** The story with the conversations of the tasks that its calls have handed to other agents. */
+export function withTasks(story: RunStory, tasks: readonly { readonly callId: string; readonly sessionKey: string }[]): RunStory {
+  if (tasks.length === 0) return story;
+  const handed = new Map(tasks.map(({ callId, sessionKey }) => [callId, asSessionKey(sessionKey)]));
+  const told = (call: StoryCall): StoryCall => {
+    const handedTo = handed.get(call.callId);
+    return handedTo === undefined ? call : { ...call, handedTo };
+  };
+  return { ...story, steps: story.steps.map((step) => ({ ...step, calls: step.calls.map(told) })) };
 }

@@ -9,15 +9,17 @@ export interface DelegatedTask {
   /** The conversation and the run that handed it on. */
   readonly parentKey: string;
   readonly parentRun: string;
+  readonly callId: string;
   readonly sessionKey: string;
 }
-type Row = { id: string; agent_id: string; name: string; parent_key: string; parent_run: string; session_key: string };
+type Row = { id: string; agent_id: string; name: string; parent_key: string; parent_run: string; call_id: string; session_key: string };
 const taskOf = (row: Row): DelegatedTask => ({
   id: row.id,
   agentId: row.agent_id,
   name: row.name,
   parentKey: row.parent_key,
   parentRun: row.parent_run,
+  callId: row.call_id,
   sessionKey: row.session_key,
 });
 const SHOWN = 200;
@@ -31,16 +33,18 @@ export class DelegationStore {
   has(id: string): boolean {
     return one<{ id: string }>(this.#db.sql, "SELECT id FROM delegations WHERE id = ?", id) !== undefined;
   }
-  add({ id, agentId, name, parentKey, parentRun, sessionKey }: DelegatedTask): void {
+  add({ id, agentId, name, parentKey, parentRun, callId, sessionKey }: DelegatedTask): void {
     run(
       this.#db.sql,
-      `INSERT INTO delegations(id, agent_id, name, parent_key, parent_run, session_key, open) VALUES(?, ?, ?, ?, ?, ?, 1)
+      `INSERT INTO delegations(id, agent_id, name, parent_key, parent_run, call_id, session_key, open)
+        VALUES(?, ?, ?, ?, ?, ?, ?, 1)
         ON CONFLICT DO NOTHING`,
       id,
       agentId,
       name,
       parentKey,
       parentRun,
+      callId,
       sessionKey,
     );
   }

@@ -61,6 +61,7 @@ export class Delegations {
         name: asked.to,
         parentKey: asked.from.key,
         parentRun: asked.runId,
+        callId: asked.callId,
         sessionKey: stored.value.key,
       });
       arm();

@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { DelegationPort } from "../../ports/delegation.ts";
+import type { DelegationPort, HandedOnPort } from "../../ports/delegation.ts";
 import type { TaskPort } from "../../ports/http.ts";
 import type { TaskRunsPort } from "../../ports/tasks.ts";
 import { DelegationStore } from "./delegation-store.ts";
@@ -20,7 +20,7 @@ const LOOK_MS = 15_000;
 
 export const runsFeature: FeatureDefinition<
   RunsPorts,
-  TaskRunsPort & { readonly tasksRpc: TaskPort; readonly delegationRpc: DelegationPort }
+  TaskRunsPort & HandedOnPort & { readonly tasksRpc: TaskPort; readonly delegationRpc: DelegationPort }
 > = {
   name: "runs",
   migrations: RUN_MIGRATIONS,
@@ -48,6 +48,7 @@ export const runsFeature: FeatureDefinition<
     };
     return {
       offers: {
+        handedOn: (sessionKey, runId) => delegations.of(sessionKey, runId),
         taskRuns: {
           check: async (request) => (await load()).runs.check(request),
           begin: async (task, request) => (await load()).runs.begin(task, request),

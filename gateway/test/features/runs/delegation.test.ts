@@ -86,6 +86,12 @@ describe("[DG1] an agent with sub_agents", () => {
     // Six calls of the model in all: triage 2, refund 2, letter twice 1.
     expect(report.cost_usd).toBeCloseTo(0.006, 9);
     expect(stage.calls).toHaveLength(6);
+    const why = await stage.peer.ok<{ steps: { calls: { handedTo?: string }[] }[] }>("run.why", {
+      sessionKey: report.metadata.session_key,
+    });
+    expect(why.steps[0]?.calls.map(({ handedTo }) => handedTo)).toEqual(
+      report.delegations?.filter(({ depth }) => depth === 1).map(({ session_key }) => session_key),
+    );
     // For session, day and month each call counts once, where it was made.
     const own = await stage.peer.ok<{ tokens: { costUsd?: number } }>("session.get", { sessionKey: report.metadata.session_key });
     expect(own.tokens.costUsd).toBeCloseTo(0.002, 9);
