@@ -166,7 +166,8 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     core_context: ["system_prompt", "hard_constraints"],
     characteristics: { tone: "warm", decision_style: "cautious" },
     tools: { allowed: ["*"] },
-    autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, requires_approval: [] },
+    sub_agents: [],
+    autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, max_delegation_depth: 2, requires_approval: [] },
     memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
     model_tier: "main",
   });

@@ -63,11 +63,11 @@ describe("[NT4] quiet hours", () => {
       { numRuns: 300 },
     );
   });
-  test("a question is not held back, unless everything is; all else is", () => {
+  test("a question and a reminder are not held back, unless everything is; all else is", () => {
     const config = (everything: boolean) => ({ notifications: { quietHours: { start: "22:00", everything } } });
     assert.deepEqual(
       KIND_NAMES.filter((kind) => !isHeld(config(false), kind)),
-      ["approval"],
+      ["approval", "reminder"],
     );
     assert.ok(KIND_NAMES.every((kind) => isHeld(config(true), kind)));
   });
