@@ -11,6 +11,9 @@ import { gatewayStub } from "../platform/stubs.ts";
 import type { JobPort, NewJob } from "../ports/jobs.ts";
 import { askingLog } from "./asking-log.ts";
 
+/** After an alarm whose driver could not be loaded. */
+const RETRY_MS = 5_000;
+
 export class AgentJob extends DurableObject<Env> implements JobPort {
   #loaded: Promise<JobObject> | undefined;
 
@@ -42,8 +45,14 @@ export class AgentJob extends DurableObject<Env> implements JobPort {
     });
   }
 
+  /** Never throws: the platform stops retrying an alarm that throws. */
   override async alarm(): Promise<void> {
-    await (await this.#job()).alarm();
+    try {
+      await (await this.#job()).alarm();
+    } catch (error) {
+      askingLog("job", this.env, this.ctx).error("job_alarm_failed", { error });
+      await this.ctx.storage.setAlarm(systemClock.now() + RETRY_MS);
+    }
   }
   async accept(job: NewJob): Promise<void> {
     return (await this.#job()).accept(job);

@@ -1,5 +1,6 @@
 /** Jobs: tasks of other programs that wait for their turn (gateway/spec/jobs.md). */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Admitted } from "../../ports/http.ts";
 import type { JobHostPort, JobsHttpPort } from "../../ports/jobs.ts";
@@ -46,7 +47,14 @@ export const jobsFeature: FeatureDefinition<JobsPorts, { readonly jobsHttp: Jobs
         jobsRpc: {
           claimJob: async (turn) => (await load()).turns.claim(turn),
           placeJob: async (id, place) => (await load()).turns.place(id, place),
-          beginJob: (task, request) => ports.taskRuns.begin(task, request),
+          beginJob: async (task, request) => {
+            // The agent may have been deleted or renamed while the job waited.
+            const checked = await ports.taskRuns.check(request);
+            if (!checked.ok) return checked;
+            if (checked.value.agentId !== task.agentId)
+              return fail("agent.unknown", `${request.agent_name} is another agent now, so the job did not begin.`);
+            return ports.taskRuns.begin(task, request);
+          },
           lookAtJob: async (task, seen) => {
             (await load()).turns.seen(task.id);
             return ports.taskRuns.look(task, seen);

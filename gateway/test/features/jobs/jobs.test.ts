@@ -83,6 +83,21 @@ describe("[JB1] [JB3] a job", () => {
   });
 });
 
+test("[JB3] a job whose agent was deleted while it waited has failed, and nothing ran", async () => {
+  const define = (id: string): Promise<unknown> =>
+    stage.peer.ok("agents.define", { text: `metadata: { id: ${id}, name: sorter }\ncore_context: { system_prompt: You sort. }\n` });
+  await define("one");
+  await stage.peer.ok("gateway.stop", {});
+  const [gone, other] = [await submit({ ...TASK, agent_name: "sorter" }), await submit({ ...TASK, agent_name: "sorter" })];
+  await stage.peer.ok("agents.delete", { agentId: "one" });
+  await stage.peer.ok("gateway.resume", {});
+  await alarm();
+  expect((await stands(gone, "failed")).error).toMatchObject({ reason: "agent.unknown" });
+  await define("two");
+  expect((await stands(other, "failed")).error?.reason).toBe("agent.unknown");
+  expect(stage.calls).toHaveLength(0);
+});
+
 describe("[JB1] a request that is refused stores nothing", () => {
   test("for its sender, its form, its agent, its data", async () => {
     const reader = await token("client-ro");
