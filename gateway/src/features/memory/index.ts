@@ -73,6 +73,8 @@ function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load:
       // The memories of a removed agent can still be listed.
       const page = await keeper.value.list(of(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
       if (!page.ok) return page;
+      const isKnown = config.hasAgent(of(agentId)) || page.value.memories.length > 0;
+      if (!isKnown) return unknownAgent(config, of(agentId));
       return succeed({ memories: page.value.memories.map((memory) => keeper.value.shown(memory)), more: page.value.more });
     },
     "memory.search": async (_caller, { query, agentId, limit = DEFAULT_FOUND }) => {
@@ -80,6 +82,7 @@ function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load:
       if (!keeper.ok) return keeper;
       const found = await keeper.value.search(of(agentId), query, limit);
       if (!found.ok) return found;
+      if (found.value.hits.length === 0 && !config.hasAgent(of(agentId))) return unknownAgent(config, of(agentId));
       const scores = new Map(found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [[hit.id, hit.score]] : [])));
       const rows = await keeper.value.rowsOf(of(agentId), [...scores.keys()]);
       if (!rows.ok) return rows;

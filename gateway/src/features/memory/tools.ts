@@ -75,8 +75,7 @@ export const MEMORY_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "recall_memory",
-      description:
-        "Searches what you remember: MEMORY.md, daily files, kept facts, and archived conversations with your human. Use it before you say that you don't know something.",
+      description: "Searches your memory and past conversations. Use it before you say that you don't know.",
       policyClass: "read_private",
       properties: { query: { type: "string", description: "As for gsv__Search." }, limit: { type: "integer" } },
       timeoutMs: SEARCH_TIMEOUT_MS,

@@ -53,7 +53,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__Search",
-      description: "Full-text search over your workspace, your conversations and their archives. The role of a hit says who wrote it.",
+      description: "Searches your workspace, conversations and archives. A hit's role says who wrote it.",
       policyClass: "read_private",
       // A guest's session searches only itself.
       guests: "always",
@@ -86,7 +86,7 @@ export const SEARCH_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__Remember",
-      description: "Writes down one fact, as a line of MEMORY.md (`long-term`) or of today's daily file (`today`).",
+      description: "Adds one fact to MEMORY.md (`long-term`) or to today's daily file (`today`).",
       policyClass: "write_workspace",
       properties: {
         text: { type: "string", description: "Clear without this conversation." },

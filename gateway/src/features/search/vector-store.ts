@@ -82,16 +82,17 @@ export class VectorStore {
   /** The nearest texts of these sources, the nearest first. Every vector is compared. */
   nearest(query: Vector, sources: ReadonlySet<number>, limit: number, least: number): Near[] {
     const best: Near[] = [];
+    const searched = JSON.stringify([...sources]);
     for (let after = -1; ; ) {
       const rows = this.#storage.sql
-        .exec<{ doc: number; source: number; scale: number; bytes: ArrayBuffer }>(
-          "SELECT doc, source, scale, bytes FROM vectors WHERE doc > ? ORDER BY doc LIMIT ?",
+        .exec<{ doc: number; scale: number; bytes: ArrayBuffer }>(
+          "SELECT doc, scale, bytes FROM vectors WHERE doc > ? AND source IN (SELECT value FROM json_each(?)) ORDER BY doc LIMIT ?",
           after,
+          searched,
           SCAN_STEP,
         )
         .toArray();
-      for (const { doc, source, scale, bytes } of rows) {
-        if (!sources.has(source)) continue;
+      for (const { doc, scale, bytes } of rows) {
         const near = cosine(query, bytesOf(bytes), scale);
         const worst = best.length < limit ? least : (best.at(-1)?.cosine ?? least);
         if (near <= worst) continue;

@@ -167,6 +167,8 @@ describe("the owner", () => {
     ] as const)
       expect((await machine.refused(method, params)).reason, method).toBe("auth.forbidden");
     expect((await owner.refused("memory.add", { text: "x", requestId: "r", agentId: "none" })).reason).toBe("agent.unknown");
+    expect((await owner.refused("memory.list", { agentId: "none" })).reason).toBe("agent.unknown");
+    expect((await owner.refused("memory.search", { agentId: "none", query: "x" })).reason).toBe("agent.unknown");
     expect((await owner.refused("memory.search", { query: "-x" })).reason).toBe("search.bad_query");
   });
 });
