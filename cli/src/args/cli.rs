@@ -192,7 +192,7 @@ mod tests {
     use clap::CommandFactory;
 
     /// How a command's help text may begin.
-    const VERBS: &str = "Allow Approve Archive Change Check Compare Connect Create Delete Deny Disconnect End Find Import Install Let Link List \
+    const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Create Delete Deny Disconnect End Find Import Install Let Link List \
         Log Open Print Read Reject Remove Reset Restore Revoke Run Save Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.

@@ -18,7 +18,7 @@ pub enum MemoryCommand {
     Review(MemoryReview),
     /// Remove memories for good
     Forget(MemoryForget),
-    /// Write all memories as JSON, one a line
+    /// Save all memories as JSON, one a line
     Export(MemoryExport),
 }
 

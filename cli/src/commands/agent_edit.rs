@@ -254,6 +254,7 @@ mod tests {
             "AgentCoreContext",
             "AgentTools",
             "AgentAutonomy",
+            "AgentMemory",
         ] {
             for field in schema["$defs"][name]["properties"].as_object().unwrap().keys() {
                 let has = text
@@ -263,7 +264,7 @@ mod tests {
                 count += 1;
             }
         }
-        assert_eq!(count, 17);
+        assert_eq!(count, 23);
         assert_eq!(without_head(&text), text, "no line of it is taken for one of GSV");
     }
 
