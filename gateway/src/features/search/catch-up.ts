@@ -135,7 +135,8 @@ class Pass {
     const { store, memories } = this.#ports;
     if (memories === undefined) return true;
     for (;;) {
-      const page = await memories(store.memoriesSeen(), MEMORIES_PER_PAGE);
+      const from = store.memoriesSeen();
+      const page = await memories(from, MEMORIES_PER_PAGE);
       if (!page.ok) {
         this.#fail("memory", "The long-term memories could not be read now, so the last indexed state was searched. Search again.");
         return false;
@@ -151,7 +152,7 @@ class Pass {
         return { id, docs };
       });
       this.#taken += changes.length;
-      store.memories(changes, last.seq);
+      if (!store.memories(changes, { from, to: last.seq })) continue;
       if (page.value.length < MEMORIES_PER_PAGE) return true;
       if (this.#enough()) {
         this.#note("memory", "Some long-term memories are not indexed yet; search again.");

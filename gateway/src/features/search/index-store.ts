@@ -189,11 +189,15 @@ export class IndexStore {
   }
   /**
    * Applies changes of memories: `docs` of undefined removes a memory with everything that was made of it, down to the words in FTS5's
-   * own tables. One transaction.
+   * own tables. One transaction. False: others have applied changes since `from`, so these may be old, and nothing was applied.
    */
-  memories(changes: readonly { readonly id: string; readonly docs: readonly Doc[] | undefined }[], seen: number): void {
+  memories(
+    changes: readonly { readonly id: string; readonly docs: readonly Doc[] | undefined }[],
+    { from, to }: { readonly from: number; readonly to: number },
+  ): boolean {
     const { sql } = this.#storage;
-    this.#storage.transactionSync(() => {
+    return this.#storage.transactionSync(() => {
+      if (this.memoriesSeen() !== from) return false;
       const removed: number[] = [];
       for (const { id, docs } of changes) {
         const known = this.source("memory", id);
@@ -217,7 +221,8 @@ export class IndexStore {
         }
         for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 0)`);
       }
-      this.#setMeta("memories", String(seen));
+      this.#setMeta("memories", String(to));
+      return true;
     });
   }
   addSession(key: string): Source {

@@ -46,7 +46,7 @@ describe("[LM12] the index", () => {
     const docs = Array.from({ length: count }, (_, number) => [{ position: 0, at: 1, text: `fact ${number} about gardens` }]);
     store.memories(
       docs.map((doc, number) => ({ id: `m${number}`, docs: doc })),
-      count,
+      { from: 0, to: count },
     );
     return { db, store };
   };
@@ -76,11 +76,11 @@ describe("[LM12] the index", () => {
   test("[LM8] removes a vector with its text, also one that waits", () => {
     const { db, store } = filled(3);
     store.embedSome(embedder);
-    store.memories([{ id: "m3", docs: [{ position: 0, at: 1, text: "another" }] }], 4);
+    store.memories([{ id: "m3", docs: [{ position: 0, at: 1, text: "another" }] }], { from: 3, to: 4 });
     assert.deepEqual(counts(db), [4, 3, 1]);
     store.memories(
       ["m0", "m3"].map((id) => ({ id, docs: undefined })),
-      6,
+      { from: 4, to: 6 },
     );
     assert.deepEqual(counts(db), [2, 2, 0]);
   });
@@ -91,7 +91,7 @@ describe("[LM12] the index", () => {
     const texts = ["My car is at the workshop.", "The cake needs an hour.", "A red lorry broke down."];
     store.memories(
       texts.map((text, number) => ({ id: `m${number}`, docs: [{ position: 0, at: 1, text }] })),
-      1,
+      { from: 0, to: 1 },
     );
     store.embedSome(embedder);
     const found = (query: string, isAsked = true): string[] => {
