@@ -119,13 +119,14 @@ export class QueueStore {
   #count(states: string): number {
     return one<{ n: number }>(this.#db.sql, `SELECT count(*) AS n FROM agent_jobs WHERE state IN ${states}`)?.n ?? 0;
   }
-  /** The agents with jobs that wait or run. */
+  /** The agents with jobs that wait or run, the one with the oldest waiting job first. */
   lines(): readonly Line[] {
     const rows = all<{ tenant_id: string; agent_id: string; first: number | null; running: number; turn: number | null }>(
       this.#db.sql,
       `SELECT j.tenant_id, j.agent_id, min(CASE WHEN j.state = 'queued' THEN j.seq END) AS first, sum(j.state <> 'queued') AS running, t.turn
         FROM agent_jobs j LEFT JOIN agent_job_turns t ON t.tenant_id = j.tenant_id AND t.agent_id = j.agent_id
-        WHERE j.state IN ('queued', 'granted', 'running') GROUP BY j.tenant_id, j.agent_id`,
+        WHERE j.state IN ('queued', 'granted', 'running') GROUP BY j.tenant_id, j.agent_id
+        ORDER BY first IS NULL, first`,
     );
     return rows.map(({ tenant_id, agent_id, first, running, turn }) => ({
       tenantId: tenant_id,

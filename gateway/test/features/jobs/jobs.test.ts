@@ -232,7 +232,7 @@ describe("[JB4] a job is run once, whatever is evicted or killed", () => {
   });
 });
 
-describe("[JB5] [JB6] turns", () => {
+describe("[JB5] turns", () => {
   test("at most so many run at once, and a change of the setting has its effect", async () => {
     await stage.peer.ok("config.set", { path: "jobs.maxConcurrent", value: 2 });
     const release = hold(stage, "held");
@@ -251,6 +251,25 @@ describe("[JB5] [JB6] turns", () => {
     for (const id of ids) await stands(id, "succeeded");
     expect(stage.calls).toHaveLength(4);
   });
+});
+
+test("[JB6] agents take turns, also when one has submitted all of its jobs before the other", async () => {
+  await stage.peer.ok("agents.define", { text: "metadata: { id: two, name: two }\ncore_context: { system_prompt: You sort. }\n" });
+  await stage.peer.ok("config.set", { path: "jobs.maxConcurrent", value: 1 });
+  await stage.peer.ok("gateway.stop", {});
+  const names = new Map<string, string>();
+  for (const name of ["two 1", "two 2", "two 3", "main 1", "main 2"])
+    names.set(await submit({ agent_name: name.split(" ")[0], instructions: name }), name);
+  await stage.peer.ok("gateway.resume", {});
+  const order: string[] = [];
+  while (order.length < names.size) {
+    await alarm();
+    const id = await inQueue((queue) => [...names.keys()].find((each) => ["granted", "running"].includes(queue.find(each)?.state ?? "")));
+    if (id === undefined) continue;
+    order.push(names.get(id) ?? "");
+    await stands(id, "succeeded");
+  }
+  expect(order).toEqual(["two 1", "main 1", "two 2", "main 2", "two 3"]);
 });
 
 test("[JB7] one job more than may wait is refused, and says when to come again", async () => {
