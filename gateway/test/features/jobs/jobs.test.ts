@@ -199,6 +199,12 @@ describe("[JB2] the same key", () => {
 });
 
 describe("[JB4] a job is run once, whatever is evicted or killed", () => {
+  test("its first alarm comes within a second", async () => {
+    const id = await submit();
+    const alarmAt = await runInDurableObject(object(id), (_object, state) => state.storage.getAlarm());
+    expect(alarmAt).toBeGreaterThanOrEqual(stage.now);
+    expect(alarmAt).toBeLessThanOrEqual(stage.now + 1_000);
+  });
   test("between all steps of the job", async () => {
     const ids = [await submit(), await submit(), await submit()];
     for (let round = 0; round < 12; round++) {
