@@ -4,8 +4,8 @@ use std::path::Path;
 
 use gsv_protocol::methods::{AgentsDefine, AgentsUndefine, AgentsValidate};
 use gsv_protocol::types::{
-    AgentAutonomy, AgentDefinition, AgentsDefineParams, AgentsDefineResult, AgentsUndefineParams, AgentsValidateParams,
-    AgentsValidateResult, DefinitionFile, DefinitionProblem,
+    AgentAutonomy, AgentDefinition, AgentMemory, AgentsDefineParams, AgentsDefineResult, AgentsUndefineParams,
+    AgentsValidateParams, AgentsValidateResult, DefinitionFile, DefinitionProblem,
 };
 
 use super::context::Context;
@@ -186,9 +186,22 @@ pub fn fields(definition: &AgentDefinition) -> Vec<(&'static str, Option<String>
     fields.extend(traits.map(|(name, text)| ("trait", line(&format!("{name}: {text}")))));
     fields.push(("tools", Some(tools)));
     fields.push(("asks", asked.map(|tools| format!("each time: {}", tools.join(", ")))));
+    fields.push(("memory", definition.memory_config.as_ref().map(memory)));
     fields.push(("limits", Some(limits(autonomy.as_ref()))));
     fields.push(("tier", definition.model_tier.map(|tier| tier.as_str().to_owned())));
     fields
+}
+
+fn memory(config: &AgentMemory) -> String {
+    let kept = if config.long_term_enabled == Some(true) {
+        "long-term"
+    } else {
+        "no long-term memory"
+    };
+    let most = config.top_k.map(|most| format!("at most {most} a recall"));
+    let least = config.min_score.map(|least| format!("scores of {least} or more"));
+    let parts: Vec<String> = [Some(kept.to_owned()), most, least].into_iter().flatten().collect();
+    parts.join(", ")
 }
 
 fn limits(autonomy: Option<&AgentAutonomy>) -> String {
@@ -242,6 +255,7 @@ mod tests {
             "characteristics": {"tone": "warm"},
             "tools": {"allowed": ["gsv__ReadFile", "laptop__*"]},
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
+            "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
             "model_tier": "sub",
         });
         let text = shown(full);
@@ -254,6 +268,7 @@ mod tests {
             "tools  gsv__ReadFile, laptop__*\n",
             "asks  each time: laptop__Bash\n",
             "limits  12 model calls, 1 min, $0.50 a run\n",
+            "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",
             "tier  sub\n",
         ] {
             assert!(text.contains(line), "{line}: {text}");
