@@ -13,7 +13,7 @@ import { dangerousIn, visible } from "../prompt/hidden.ts";
 import { parsePath, type WorkspacePath } from "../storage/keys.ts";
 import { readStrictYaml } from "../storage/strict-yaml.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
-import { delegatedTo, delegationTool } from "./delegation.ts";
+import { delegationTool } from "./delegation.ts";
 
 export const MAX_DEFINITION_BYTES = 65_536;
 const MAX_DEPTH = 8;
@@ -159,7 +159,8 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
   ] as const;
   for (const [path, list] of lists)
     for (const [index, tool] of list.entries()) {
-      const problem = tool === REMEMBER && !isAllowed(definition, tool) ? NEEDS_LONG_TERM : toolProblem(tool, nativeTools);
+      const problem =
+        tool === REMEMBER && !isAllowed(definition, tool) ? NEEDS_LONG_TERM : toolProblem(tool, nativeTools, definition.sub_agents);
       if (problem !== undefined) problems.push({ path: `${path}[${index}]`, problem });
     }
   for (const [index, sub] of (definition.sub_agents ?? []).entries()) {
@@ -167,7 +168,7 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
     if (problem !== undefined) problems.push({ path: `sub_agents[${index}]`, problem });
   }
 }
-function toolProblem(tool: string, nativeTools: ReadonlySet<string>): string | undefined {
+function toolProblem(tool: string, nativeTools: ReadonlySet<string>, subAgents: readonly string[] = []): string | undefined {
   if (!/^[A-Za-z0-9_.-]*\*?$/.test(tool))
     return "It is not the name of a tool: write MACHINE__Tool, gsv__Tool, or the beginning of names and `*`.";
   if (tool.endsWith("*")) {
@@ -175,8 +176,10 @@ function toolProblem(tool: string, nativeTools: ReadonlySet<string>): string | u
     return isNative && ![...nativeTools].some((name) => allows(tool, name)) ? "No tool of GSV begins with this." : undefined;
   }
   const isMachines = tool.includes(SEPARATOR) && !tool.startsWith(NATIVE_PREFIX);
-  if (isMachines || nativeTools.has(tool) || delegatedTo(tool) !== undefined) return undefined;
-  const meant = nearest(tool, [...nativeTools]);
+  if (isMachines || nativeTools.has(tool)) return undefined;
+  const delegations = subAgents.map(delegationTool);
+  if (delegations.includes(tool)) return undefined;
+  const meant = nearest(tool, [...nativeTools, ...delegations]);
   return `There is no such tool.${meant === undefined ? "" : ` Did you mean \`${meant}\`?`}`;
 }
 

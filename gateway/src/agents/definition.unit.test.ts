@@ -209,3 +209,12 @@ test("[DG1] the tools of sub_agents need no entry in tools.allowed", () => {
     [true, false, false],
   );
 });
+test("[AD3] [DG1] a list may name the tool of an agent that sub_agents has, and no other", () => {
+  const of = (tool: string) =>
+    problemsOf(minimal(`sub_agents: [b]\nautonomy: { requires_approval: [${tool}] }`), { names: new Map([["b", "b"]]) });
+  assert.deepEqual(of("delegate_to_b"), []);
+  assert.deepEqual(
+    of("delegate_to_bb").map(({ path, problem }) => [path, problem]),
+    [["autonomy.requires_approval[0]", "There is no such tool. Did you mean `delegate_to_b`?"]],
+  );
+});

@@ -1,5 +1,6 @@
 /** A task that the run of one agent hands to another agent. */
 import type { AgentReport } from "../../../protocol/gen/types.ts";
+import type { OthersUse } from "./native-tools.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
@@ -25,7 +26,7 @@ export type DelegationStand =
   /** It goes on: ask again. */
   | { readonly state: "running" }
   /** `taint`: what the conversation of the task has read. */
-  | { readonly state: "ended"; readonly report: AgentReport; readonly taint?: Taint };
+  | { readonly state: "ended"; readonly report: AgentReport; readonly used: OthersUse; readonly taint?: Taint };
 
 export interface DelegationPort {
   /** Begins the task once, and waits a while for its end. */

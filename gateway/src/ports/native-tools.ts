@@ -1,5 +1,4 @@
 /** The tools that run inside GSV. */
-import type { Usage } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
@@ -28,6 +27,13 @@ export interface NativeToolContext {
   readonly mediaKey?: (number: number) => string | undefined;
 }
 
+/** What runs of other agents used on behalf of a run, and how long they waited for the owner and for machines. */
+export interface OthersUse {
+  readonly costUsd: number;
+  /** Tokens of models without a known price. */
+  readonly unpriced: number;
+  readonly waitedMs: number;
+}
 export interface Delegating {
   /** The tool as the model has called it. */
   readonly tool: string;
@@ -49,7 +55,7 @@ export type NativeOutcome =
       /** A sentence for the people who follow the conversation. */
       readonly note?: string;
       /** What runs of other agents used for it. */
-      readonly usage?: Usage;
+      readonly used?: OthersUse;
     }
   | { readonly ok: false; readonly error: GsvError };
 

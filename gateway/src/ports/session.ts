@@ -171,7 +171,10 @@ export interface AwayCall {
   readonly waitedMs: number;
 }
 export type RunEnd =
-  /** `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines. `unknown`: tools of calls of which it is not known whether they took effect. */
+  /**
+   * `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines.
+   * `unknown`: tools of calls of which it is not known whether they took effect.
+   */
   | {
       readonly state: "final";
       readonly text: string;
@@ -181,7 +184,7 @@ export type RunEnd =
       readonly unknown?: readonly string[];
     }
   /** `reason`: of the contract's table. Absent: none is known. */
-  | { readonly state: "error" | "aborted"; readonly error: string; readonly reason?: string }
+  | { readonly state: "error" | "aborted"; readonly error: string; readonly reason?: string; readonly taint?: Taint }
   /** `waitedMs`: how long it has waited for the owner and for machines. `machines`: the calls that wait for theirs now. Absent: none. */
   | { readonly state: "running"; readonly waitedMs: number; readonly machines?: readonly MachineWait[] }
   | { readonly state: "queued" | "unknown" };

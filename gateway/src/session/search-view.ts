@@ -58,11 +58,9 @@ export function runEnd(state: State, store: SessionStore, runId: string, wall: n
       // Its message was shown to another run, whose end is its answer.
       if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId, wall);
       const end = row.runId === runId ? endOf(row) : undefined;
-      if (end?.state !== "final") {
-        if (end !== undefined) return end;
-        continue;
-      }
-      return { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}), ...undoneCalls(store, runId, row.seq, oldest) };
+      if (end === undefined) continue;
+      const labelled = { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}) };
+      return end.state === "final" ? { ...labelled, ...undoneCalls(store, runId, row.seq, oldest) } : labelled;
     }
   }
   return { state: "unknown" };
@@ -103,7 +101,7 @@ function waitedMs({ run, clock }: State, wall: number): number {
   if (run.phase !== "acting" || run.waitingSince === undefined) return before;
   return before + clock.now - run.waitingSince + Math.max(0, wall - clock.wall);
 }
-function endOf(row: LogRow): RunEnd | undefined {
+function endOf(row: LogRow): Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }> | undefined {
   if (row.kind === "assistant") {
     const costUsd = row.runUsage?.costUsd;
     const end = { state: "final", text: textOf(row.message.content), ...(costUsd === undefined ? {} : { costUsd }) } as const;

@@ -22,7 +22,8 @@ const taskOf = (row: Row): DelegatedTask => ({
   callId: row.call_id,
   sessionKey: row.session_key,
 });
-const SHOWN = 200;
+/** Of one run: as many as its steps could hand on. */
+const OF_ONE_RUN = 1_000;
 
 export class DelegationStore {
   readonly #db: Database;
@@ -30,14 +31,22 @@ export class DelegationStore {
   constructor(db: Database) {
     this.#db = db;
   }
-  has(id: string): boolean {
-    return one<{ id: string }>(this.#db.sql, "SELECT id FROM delegations WHERE id = ?", id) !== undefined;
+  find(id: string): DelegatedTask | undefined {
+    const row = one<Row>(this.#db.sql, "SELECT * FROM delegations WHERE id = ?", id);
+    return row && taskOf(row);
+  }
+  /** How long the task has waited for the owner and for machines, as far as it was looked at. */
+  waitedMs(id: string): number {
+    return one<{ ms: number }>(this.#db.sql, "SELECT waited_ms AS ms FROM delegations WHERE id = ?", id)?.ms ?? 0;
+  }
+  waited(id: string, ms: number): void {
+    run(this.#db.sql, "UPDATE delegations SET waited_ms = max(waited_ms, ?) WHERE id = ?", Math.round(ms), id);
   }
   add({ id, agentId, name, parentKey, parentRun, callId, sessionKey }: DelegatedTask): void {
     run(
       this.#db.sql,
-      `INSERT INTO delegations(id, agent_id, name, parent_key, parent_run, call_id, session_key, open)
-        VALUES(?, ?, ?, ?, ?, ?, ?, 1)
+      `INSERT INTO delegations(id, agent_id, name, parent_key, parent_run, call_id, session_key, open, waited_ms)
+        VALUES(?, ?, ?, ?, ?, ?, ?, 1, 0)
         ON CONFLICT DO NOTHING`,
       id,
       agentId,
@@ -58,14 +67,14 @@ export class DelegationStore {
   close(id: string): void {
     run(this.#db.sql, "UPDATE delegations SET open = 0 WHERE id = ?", id);
   }
-  /** Handed on by this run, in the order of their ids. */
+  /** Handed on by this run, in the order in which they were. */
   of(parentKey: string, parentRun: string): readonly DelegatedTask[] {
     return all<Row>(
       this.#db.sql,
       "SELECT * FROM delegations WHERE parent_key = ? AND parent_run = ? ORDER BY rowid LIMIT ?",
       parentKey,
       parentRun,
-      SHOWN,
+      OF_ONE_RUN,
     ).map(taskOf);
   }
   /** The conversation of a task was deleted. */

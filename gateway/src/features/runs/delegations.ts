@@ -13,7 +13,7 @@ import type { Delegation } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { DelegatedTask, DelegationStore } from "./delegation-store.ts";
-import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
+import { runIdOf, type TaskRunPorts, type TaskRuns } from "./task-runs.ts";
 
 export interface DelegationPorts
   extends StopPort,
@@ -27,6 +27,7 @@ export interface DelegationPorts
 /** Tasks that runs wait for at once, in the whole gateway. */
 const MAX_OPEN = 64;
 const ID_CHARS = 26;
+const NOT_DELEGATED = "Do the task yourself, or tell the user that the agent's definition does not allow it.";
 
 export class Delegations {
   readonly #ports: DelegationPorts;
@@ -36,8 +37,20 @@ export class Delegations {
   }
 
   async delegate(asked: DelegationAsk): Promise<Result<DelegationStand>> {
-    const { ids, runs, delegations, stopped, arm } = this.#ports;
+    const { ids, delegations } = this.#ports;
     const id = (await ids.sha256(JSON.stringify(["delegation", asked.from.key, asked.callId]))).slice(0, ID_CHARS);
+    const known = delegations.find(id);
+    // What is asked for only once: a change of a definition ends no task that has begun.
+    if (known !== undefined && (await this.#hasBegun(known))) return this.#stand(known);
+    const begun = await this.#begun(asked, id);
+    return begun.ok ? this.#stand(begun.value) : begun;
+  }
+  async #hasBegun({ id, sessionKey }: DelegatedTask): Promise<boolean> {
+    return (await this.#ports.ask(sessionKey, (session) => session.runEnd(runIdOf({ id })))).state !== "unknown";
+  }
+  async #begun(asked: DelegationAsk, id: string): Promise<Result<DelegatedTask>> {
+    const { runs, delegations, stopped, arm } = this.#ports;
+    if (stopped() !== undefined) return fail("gateway.stopped");
     const request = {
       agent_name: asked.to,
       instructions: asked.instructions,
@@ -46,81 +59,66 @@ export class Delegations {
     const checked = await runs.check(request);
     if (!checked.ok) return checked;
     const task = { ...checked.value, id };
-    if (!delegations.has(id)) {
-      if (stopped() !== undefined) return fail("gateway.stopped");
-      const given = this.#given(asked, task.agentId);
-      if (!given.ok) return given;
-      if (delegations.countOpen() >= MAX_OPEN)
-        return fail("limit.rate", `${MAX_OPEN} tasks of agents for one another are open, which is the limit.`);
-      const stored = runs.store(task);
-      if (!stored.ok) return stored;
-      // Before the message: everyone who looks for the run's tasks finds one that has begun.
-      delegations.add({
-        id,
-        agentId: task.agentId,
-        name: asked.to,
-        parentKey: asked.from.key,
-        parentRun: asked.runId,
-        callId: asked.callId,
-        sessionKey: stored.value.key,
-      });
-      arm();
-    }
     const given = this.#given(asked, task.agentId);
     if (!given.ok) return given;
+    if (delegations.find(id) === undefined && delegations.countOpen() >= MAX_OPEN)
+      return fail("limit.rate", `${MAX_OPEN} delegated tasks are open, which is the limit.`);
+    const stored = runs.store(task);
+    if (!stored.ok) return stored;
+    const { from, runId: parentRun, callId, to: name, mode, taint } = asked;
+    const row = { id, agentId: task.agentId, name, parentKey: from.key, parentRun, callId, sessionKey: stored.value.key };
+    // Before the message: everyone who looks for the run's tasks finds one that has begun.
+    delegations.add(row);
+    arm();
     const begun = await runs.begin(task, request, {
       origin: { kind: "task", taskId: id, delegation: given.value },
-      ...(asked.mode === undefined ? {} : { directives: { mode: asked.mode } }),
-      ...(asked.taint === undefined ? {} : { taint: asked.taint }),
+      ...(mode === undefined ? {} : { directives: { mode } }),
+      ...(taint === undefined ? {} : { taint }),
     });
-    if (!begun.ok) return begun;
-    return this.#stand(task, begun.value, asked);
+    if (begun.ok) return succeed(row);
+    delegations.close(id);
+    return begun;
   }
 
   /** What the task's run gets from the one above it; or why there is no such task (rules DG2, DG3). */
   #given({ from, runId, origin, to, budget }: DelegationAsk, agentId: string): Result<Delegation> {
     const definition = this.#ports.definitionOf(from.agentId);
     if (definition?.sub_agents?.includes(to) !== true)
-      return fail("autonomy.boundary", `The definition of ${from.agentId} does not let it hand tasks to ${to}.`);
+      return fail("autonomy.boundary", `The definition of ${from.agentId} does not let it delegate tasks to ${to}.`, NOT_DELEGATED);
     const above = origin.kind === "task" ? origin.delegation : undefined;
     const agents = [...(above?.agents ?? []), from.agentId];
     if (agents.includes(agentId))
-      return fail("autonomy.boundary", `${to} waits for this very task, or has handed it on, so it cannot get it.`);
+      return fail("autonomy.boundary", `${to} is already above this task in the chain, so it cannot receive it.`, NOT_DELEGATED);
     const own = definition.autonomy?.max_delegation_depth ?? DEFAULT_DEPTH;
     const depth = (above?.depth ?? 0) + 1;
     const maxDepth = Math.min(above?.maxDepth ?? own, own);
     if (depth > maxDepth)
       return fail(
         "autonomy.boundary",
-        `This task would stand ${depth} below the first one; at most ${maxDepth} are allowed (autonomy.max_delegation_depth).`,
+        `This delegation would have depth ${depth}; the limit is ${maxDepth} (autonomy.max_delegation_depth).`,
+        NOT_DELEGATED,
       );
     return succeed({ sessionKey: from.key, runId, depth, maxDepth, agents, budget });
   }
 
-  async #stand(
-    task: { readonly id: string; readonly agentId: string },
-    sessionKey: string,
-    { to }: DelegationAsk,
-  ): Promise<Result<DelegationStand>> {
+  async #stand(task: DelegatedTask): Promise<Result<DelegationStand>> {
     const { runs, delegations, ask } = this.#ports;
-    this.#tellQuestions(task, sessionKey, to);
-    const looked = await runs.look(task, this.#codes(sessionKey));
+    this.#tellQuestions(task);
+    const looked = await runs.look(task, runs.questions(task.sessionKey, runIdOf(task)));
     if (!looked.ok) return looked;
+    const end = await ask(task.sessionKey, (session) => session.runEnd(runIdOf(task)));
+    if (end.state === "running") delegations.waited(task.id, end.waitedMs);
     if (looked.value.state !== "ended") {
-      this.#tellQuestions(task, sessionKey, to);
+      this.#tellQuestions(task);
       return succeed({ state: "running" });
     }
-    const { report } = looked.value;
-    const end = await ask(sessionKey, (session) => session.runEnd(report.metadata.run_id));
     delegations.close(task.id);
-    const taint = end.state === "final" ? end.taint : undefined;
-    return succeed({ state: "ended", report, ...(taint === undefined ? {} : { taint }) });
-  }
-  #codes(sessionKey: string): readonly string[] {
-    return this.#ports.approvals.waiting(sessionKey).map(({ code }) => code);
+    const taint = end.state === "final" || end.state === "error" || end.state === "aborted" ? end.taint : undefined;
+    const used = { ...(await runs.used(task.sessionKey, runIdOf(task))), waitedMs: delegations.waitedMs(task.id) };
+    return succeed({ state: "ended", report: looked.value.report, used, ...(taint === undefined ? {} : { taint }) });
   }
   /** The owner is told once of each question of the task, because no one follows its conversation (rule DG6). */
-  #tellQuestions({ id, agentId }: { readonly id: string; readonly agentId: string }, sessionKey: string, name: string): void {
+  #tellQuestions({ id, agentId, name, sessionKey }: DelegatedTask): void {
     for (const entry of this.#ports.approvals.waiting(sessionKey)) {
       const key = `delegation/${id}/${entry.code}`;
       const text = askedText(`A task of the agent ${name}`, entry);

@@ -16,7 +16,7 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     up: (sql) => {
       sql.exec(`CREATE TABLE delegations(
         id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, name TEXT NOT NULL, parent_key TEXT NOT NULL, parent_run TEXT NOT NULL,
-        call_id TEXT NOT NULL, session_key TEXT NOT NULL, open INTEGER NOT NULL
+        call_id TEXT NOT NULL, session_key TEXT NOT NULL, open INTEGER NOT NULL, waited_ms INTEGER NOT NULL
       ) STRICT`);
       sql.exec("CREATE INDEX delegations_by_parent ON delegations(parent_key, parent_run)");
       sql.exec("CREATE INDEX delegations_open ON delegations(id) WHERE open = 1");

@@ -13,6 +13,7 @@ import { buildKey } from "../../kernel/routing/session-keys.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
+import type { OthersUse } from "../../ports/native-tools.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
@@ -42,7 +43,7 @@ const LOOK_MS = 15_000;
 /** A job's call waits for so many of them: it must not take as long as a run may. */
 const JOB_LOOKS = 2;
 const STANDS: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
-const runIdOf = ({ id }: Task): string => `task-${id}`;
+export const runIdOf = ({ id }: Pick<Task, "id">): string => `task-${id}`;
 
 export class TaskRuns {
   readonly #ports: TaskRunPorts;
@@ -139,12 +140,28 @@ export class TaskRuns {
     const delegations = await this.#below(sessionKey, runIdOf(task), 1);
     return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, afterWord, delegations }));
   }
+  /** Codes of the questions of a run that wait for the owner, and of those of the tasks that it has handed on. */
+  questions(sessionKey: string, runId: string): readonly string[] {
+    const { approvals, delegations } = this.#ports;
+    const own = approvals.waiting(sessionKey).flatMap((entry) => (entry.runId === runId ? [entry.code] : []));
+    return [...own, ...delegations.of(sessionKey, runId).flatMap((task) => this.questions(task.sessionKey, runIdOf(task)))];
+  }
+  /** What a run and the tasks that it has handed on have used. */
+  async used(sessionKey: string, runId: string): Promise<Pick<OthersUse, "costUsd" | "unpriced">> {
+    const story = await this.#ports.ask(sessionKey, (session) => session.story({ runId }));
+    const { costUsd, total = 0 } = story.ok ? story.value.usage : {};
+    const below = await Promise.all(this.#ports.delegations.of(sessionKey, runId).map((task) => this.used(task.sessionKey, runIdOf(task))));
+    return below.reduce((sum, each) => ({ costUsd: sum.costUsd + each.costUsd, unpriced: sum.unpriced + each.unpriced }), {
+      costUsd: costUsd ?? 0,
+      unpriced: costUsd === undefined ? total : 0,
+    });
+  }
   /** What the run has handed to others, each followed by what it has handed on itself. */
   async #below(sessionKey: string, runId: string, depth: number): Promise<readonly ReportDelegation[]> {
     const { ask, delegations } = this.#ports;
     const found: ReportDelegation[] = [];
     for (const { id, agentId, name, sessionKey: key } of delegations.of(sessionKey, runId)) {
-      const own = runIdOf({ id, agentId });
+      const own = runIdOf({ id });
       const [story, end] = await Promise.all([
         ask(key, (session) => session.story({ runId: own })),
         ask(key, (session) => session.runEnd(own)),
@@ -165,7 +182,7 @@ export class TaskRuns {
 
   /** Waits until the run has ended or asks the owner what is not `seen` yet, for at most `looks` times. */
   async #stood(task: Task, sessionKey: string, seen: readonly string[], looks: number): Promise<Stood> {
-    const { ask, subscriptions, approvals } = this.#ports;
+    const { ask, subscriptions } = this.#ports;
     const runId = runIdOf(task);
     let news = Promise.withResolvers<void>();
     const sink: Sink = {
@@ -181,7 +198,7 @@ export class TaskRuns {
     try {
       for (let look = 0; ; look++) {
         const end = await ask(sessionKey, (session) => session.runEnd(runId));
-        const waiting = approvals.waiting(sessionKey).flatMap((entry) => (entry.runId === runId ? [entry.code] : []));
+        const waiting = this.questions(sessionKey, runId);
         const isNew = waiting.length !== seen.length || waiting.some((code) => !seen.includes(code));
         if (!isRunning(end) || isNew || look >= looks) return { end, approvals: waiting };
         await within(afterTimeout, LOOK_MS, news.promise, () => undefined);

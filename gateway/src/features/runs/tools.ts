@@ -1,12 +1,14 @@
 /** The native tool behind `delegate_to_NAME` (gateway/spec/delegation.md). It waits for the end of the task, also over restarts. */
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
 import { DELEGATE, delegatedTo } from "../../agents/delegation.ts";
 import type { DelegationStand } from "../../ports/delegation.ts";
-import type { Result } from "../../ports/result.ts";
+import type { GsvError, Result } from "../../ports/result.ts";
 import { bad, type Field, optional, text } from "../../tools/arguments.ts";
 import { denied, type Outcome, type Tool, tool } from "../../tools/tool.ts";
 
+type Ended = Extract<DelegationStand, { readonly state: "ended" }>;
 const MAX_INSTRUCTIONS = 65_536;
 /** The gateway did not answer: it is asked again, under the same name. */
 const RETRY_MS = 1_000;
@@ -27,7 +29,7 @@ export const RUN_TOOLS: readonly Tool[] = [
     async ({ instructions, payload }, { delegating, identity, runId, origin, callId, taint, gateway }) => {
       const to = delegating === undefined ? undefined : delegatedTo(delegating.tool);
       if (delegating === undefined || to === undefined || runId === undefined || origin === undefined)
-        return denied("Only the run of an agent hands on tasks.");
+        return denied("Only an agent's run can delegate tasks.");
       if (instructions.trim() === "") return bad("`instructions` is empty: say what the agent is to do.");
       const { budget, mode, signal } = delegating;
       const asked = {
@@ -44,7 +46,7 @@ export const RUN_TOOLS: readonly Tool[] = [
       };
       while (!signal.aborted) {
         const stand: Result<DelegationStand> | undefined = await gateway.delegate(asked).catch(() => undefined);
-        if (stand === undefined) {
+        if (stand === undefined || (!stand.ok && passes(stand.error))) {
           await within(
             afterTimeout,
             RETRY_MS,
@@ -60,18 +62,16 @@ export const RUN_TOOLS: readonly Tool[] = [
     },
   ),
 ];
+/** The same call may succeed later, and nothing is held up by it. */
+const passes = ({ reason }: GsvError): boolean => ERRORS[reason].retryable && reason !== "limit.rate";
 /** What the model reads of a report. */
-function told(
-  { status, summary, cost_usd, usage, error, metadata }: AgentReport,
-  { taint }: Pick<DelegationStand & { state: "ended" }, "taint">,
-): Outcome {
+function told({ status, summary, cost_usd, error, metadata }: AgentReport, { taint, used }: Pick<Ended, "taint" | "used">): Outcome {
   const { agent_id, session_key } = metadata;
   return {
     ok: true,
     result: { status, summary, cost_usd, ...(error === undefined ? {} : { error }), agent_id, session_key },
     taint: taint ?? { label: "self", source: `the report of ${agent_id}` },
-    // Of tasks further below, the cost alone: their tokens have counted where they were used.
-    usage: usage.costUsd === undefined && cost_usd === 0 ? usage : { ...usage, costUsd: cost_usd },
+    used,
     ...(status === "completed" ? {} : { note: `The task of ${agent_id} did not end well (${status}): ${summary}`.slice(0, 2_000) }),
   };
 }

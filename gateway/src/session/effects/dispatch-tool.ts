@@ -78,8 +78,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
     const taint = outcome.ok && outcome.taint !== undefined ? { taint: outcome.taint } : {};
     const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
-    const usage = outcome.ok && outcome.usage !== undefined ? { usage: outcome.usage } : {};
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...usage });
+    const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
+    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
     // After the commit: the run does not wait for the entry.
     await recorded;
     return "done";

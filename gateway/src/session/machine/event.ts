@@ -8,6 +8,7 @@ import type { Closing } from "../../calls/open-call.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
 import type { GrantChoice } from "../../ports/grants.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
+import type { OthersUse } from "../../ports/native-tools.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
@@ -194,7 +195,7 @@ export type EventBody =
       /** For the people who follow the conversation. */
       readonly note?: string;
       /** What runs of other agents used for the call. Their sessions have counted it; here it counts for the run's limits alone. */
-      readonly usage?: Usage;
+      readonly used?: OthersUse;
     }
   /** Recordings of a message were turned into text: the message's row, with the transcripts in it. Only before a model call. */
   | { readonly type: "Transcribed"; readonly effectId: string; readonly row: UserRow }

@@ -100,7 +100,6 @@ describe("[DG1] an agent with sub_agents", () => {
 
 describe("[DG2] [DG3] what may not be handed on", () => {
   test("is an error of the call, and the run goes on", async () => {
-    await define("letter", "sub_agents: [deep]").catch(() => undefined);
     await define("deep");
     await define("letter", "sub_agents: [deep]");
     await define("refund", "sub_agents: [letter]");
@@ -111,7 +110,7 @@ describe("[DG2] [DG3] what may not be handed on", () => {
     });
     const report = await run("triage");
     expect(report.status).toBe("completed");
-    expect(report.summary).toContain("This task would stand 3 below the first one; at most 2 are allowed");
+    expect(report.summary).toContain("This delegation would have depth 3; the limit is 2");
     expect(calledAs("deep")).toHaveLength(0);
   });
   test("an agent that the definition no longer names is not asked, also when the model still knows its tool", async () => {
@@ -127,7 +126,7 @@ describe("[DG2] [DG3] what may not be handed on", () => {
     await eventually(() => expect(calledAs("triage")).toHaveLength(1));
     await define("triage", "sub_agents: [letter]");
     resolve();
-    expect((await going).summary).toContain("does not let it hand tasks to refund");
+    expect((await going).summary).toContain("does not let it delegate tasks to refund");
     expect(calledAs("refund")).toHaveLength(0);
   });
 });
@@ -232,9 +231,30 @@ describe("[DG6] a task", () => {
       const { notifications } = await stage.peer.ok<{ notifications: { kind: string; text: string }[] }>("notifications.list", {});
       expect(notifications.filter(({ text }) => text.startsWith("A task of the agent refund waits for your word"))).toHaveLength(1);
     });
+    // Who waits for the run above is told, too.
+    expect(await going).toMatchObject({ status: "awaiting_approval", metadata: { approvals: [code] } });
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
-    expect(await going).toMatchObject({ summary: "told true" });
+    expect(await run("triage")).toMatchObject({ status: "completed", summary: "told true" });
+  }, 40_000);
+});
+
+test("[DG2] [DG5] a change of the definition ends no task that has begun", async () => {
+  let isHeld = true;
+  act({
+    triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
+    refund: async () => {
+      while (isHeld) await scheduler.wait(2);
+      return says("approve");
+    },
   });
+  const lost = run("triage").catch(() => undefined);
+  await eventually(() => expect(calledAs("refund")).toHaveLength(1));
+  await define("triage", "sub_agents: [letter]");
+  await abortAllDurableObjects();
+  await lost;
+  stage.peer = await client();
+  isHeld = false;
+  expect(await run("triage")).toMatchObject({ status: "completed", summary: "told true" });
 });
 
 describe("[DG7] what was read", () => {
@@ -274,5 +294,20 @@ describe("[DG7] what was read", () => {
     await asks();
     expect(await going).toMatchObject({ status: "awaiting_approval" });
     expect(await run("triage", "third")).toMatchObject({ summary: "denied" });
+  });
+  test("by a task that failed labels the run above as well", async () => {
+    act({ refund: then(uses(["gsv__WriteFile", { path: "notes.md", content: "from outside" }]), () => "written") });
+    await run("refund", "first", { letter: "from a customer" });
+    act({
+      triage: (request) =>
+        results(request).length === 0 ? uses(hands("refund", "Decide.")) : results(request).length === 1 ? uses(soul) : says("denied"),
+      refund: (request) =>
+        results(request).length === 0
+          ? uses(["gsv__ReadFile", { path: "notes.md" }])
+          : { kind: "failed", error: { reason: "model.refused" as never, message: "do what I say" }, retryable: false },
+    });
+    const going = run("triage", "second");
+    await asks();
+    expect(await going).toMatchObject({ status: "awaiting_approval" });
   });
 });

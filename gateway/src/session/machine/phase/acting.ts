@@ -11,9 +11,9 @@ import {
   nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
-import type { Usage } from "../../../../../protocol/gen/types.ts";
+import type { OthersUse } from "../../../ports/native-tools.ts";
 import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
-import { type Draft, addUsage, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
+import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LATE_NOTE_CHARS, LIMITS, MESSAGE_ROW_BYTES, PROCESSES } from "../limits.ts";
 import { dispatchEffectId, isOwnCallId, providerCallId, resultPath, storeEffectId } from "../ids.ts";
@@ -78,7 +78,7 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
       withCalls(
         d,
         "resultTaken",
-        { ...withUsage(run, event.usage), ...(files ? { files } : {}), progressAt: d.at.now },
+        { ...withUse(run, event.used), ...(files ? { files } : {}), progressAt: d.at.now },
         run.calls.filter((open) => open !== call),
       );
       return;
@@ -99,11 +99,17 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
   d.answer = isOwnCallId(state, event.callId) ? { type: "duplicate" } : { type: "unknown" };
 }
 
-/** The run with what others used on its behalf. Tokens count against a limit only where their price is not known. */
-function withUsage(run: Acting, usage: Usage | undefined): Acting {
-  if (usage === undefined) return run;
-  const unpriced = usage.costUsd === undefined ? usage.total : 0;
-  return { ...run, spent: addUsage(run.spent, usage), ...(unpriced === 0 ? {} : { unpriced: (run.unpriced ?? 0) + unpriced }) };
+/** The run with what others used on its behalf, and without the time in which they waited. */
+function withUse(run: Acting, used: OthersUse | undefined): Acting {
+  if (used === undefined) return run;
+  const { costUsd, unpriced, waitedMs } = used;
+  const spent = { ...run.spent, costUsd: (run.spent.costUsd ?? 0) + costUsd };
+  return {
+    ...run,
+    spent,
+    ...(unpriced === 0 ? {} : { unpriced: (run.unpriced ?? 0) + unpriced }),
+    ...(waitedMs === 0 ? {} : { waitedMs: (run.waitedMs ?? 0) + waitedMs }),
+  };
 }
 function noted({ repeated }: Acting, { index }: OpenCall): readonly ContentBlock[] {
   const count = repeated?.[index];
