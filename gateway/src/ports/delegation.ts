@@ -1,6 +1,6 @@
 /** A task that the run of one agent hands to another agent. */
 import type { AgentReport } from "../../../protocol/gen/types.ts";
-import type { OthersUse } from "./native-tools.ts";
+import type { OthersUse } from "./others-use.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";

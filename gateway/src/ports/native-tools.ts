@@ -2,6 +2,7 @@
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
+import type { OthersUse } from "./others-use.ts";
 import type { GsvError, Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";
 import type { Taint } from "./taint.ts";
@@ -27,13 +28,6 @@ export interface NativeToolContext {
   readonly mediaKey?: (number: number) => string | undefined;
 }
 
-/** What runs of other agents used on behalf of a run, and how long they waited for the owner and for machines. */
-export interface OthersUse {
-  readonly costUsd: number;
-  /** Tokens of models without a known price. */
-  readonly unpriced: number;
-  readonly waitedMs: number;
-}
 export interface Delegating {
   /** The tool as the model has called it. */
   readonly tool: string;

@@ -13,7 +13,7 @@ import { buildKey } from "../../kernel/routing/session-keys.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
-import type { OthersUse } from "../../ports/native-tools.ts";
+import type { OthersUse } from "../../ports/others-use.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
@@ -160,7 +160,7 @@ export class TaskRuns {
   async #below(sessionKey: string, runId: string, depth: number): Promise<readonly ReportDelegation[]> {
     const { ask, delegations } = this.#ports;
     const found: ReportDelegation[] = [];
-    for (const { id, agentId, name, sessionKey: key } of delegations.of(sessionKey, runId)) {
+    for (const { id, name, sessionKey: key } of delegations.of(sessionKey, runId)) {
       const own = runIdOf({ id });
       const [story, end] = await Promise.all([
         ask(key, (session) => session.story({ runId: own })),

@@ -8,7 +8,7 @@ import type { Closing } from "../../calls/open-call.ts";
 import type { LedgerEntry } from "../../calls/rules.ts";
 import type { GrantChoice } from "../../ports/grants.ts";
 import type { AssistantMessage, ContentBlock, MediaBlock } from "../../ports/messages.ts";
-import type { OthersUse } from "../../ports/native-tools.ts";
+import type { OthersUse } from "../../ports/others-use.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";

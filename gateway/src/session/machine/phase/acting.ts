@@ -11,7 +11,7 @@ import {
   nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
-import type { OthersUse } from "../../../ports/native-tools.ts";
+import type { OthersUse } from "../../../ports/others-use.ts";
 import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
