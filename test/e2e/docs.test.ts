@@ -13,6 +13,7 @@ const TYPED: Readonly<Record<string, string>> = { "--secret -": "whsec_of_an_acc
 const commandsOf = (guide: string): readonly string[] =>
   [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
     block
+      .replaceAll(/\\\n\s*/g, "")
       .split("\n")
       .map((line) => line.replace(/\s+#\s.*$/, "").trim())
       .filter((line) => line !== ""),
@@ -44,10 +45,25 @@ describe("docs/agents.md", () => {
     const definition = /```yaml\n([\s\S]*?)```/.exec(guide)?.[1] ?? assert.fail("no definition");
     mkdirSync(join(machine.folder, "triage"));
     writeFileSync(join(machine.folder, "triage", "agent.yaml"), definition);
+    writeFileSync(join(machine.folder, "order.json"), "{}");
+    const { token } = JSON.parse(await machine.ok("token", "create", "--scope", "client", "--json")) as { token: string };
     const commands = commandsOf("agents.md");
     assert.ok(commands.length >= 9, commands.join("\n"));
     for (const command of commands) {
-      run(machine, command);
+      // What a person reads in the list, and types at the question.
+      const kept = command.includes(" MEMORY ") ? await machine.ok("memory", "list", "--agent", "triage", "--json") : "{}";
+      const { memories = [] } = JSON.parse(kept) as { memories?: readonly { id: string }[] };
+      const { jobs = [] } = command.includes("ID")
+        ? (JSON.parse(await machine.ok("job", "list", "--json")) as { jobs?: readonly { job_id: string }[] })
+        : {};
+      run(
+        machine,
+        command
+          .replace(" MEMORY ", ` ${memories[0]?.id ?? ""} --yes `)
+          .replaceAll("127.0.0.1:8787", `127.0.0.1:${machine.port}`)
+          .replaceAll("$GSV_TOKEN", token)
+          .replaceAll(/\bID\b/g, jobs[0]?.job_id ?? ""),
+      );
       if (command.includes("sed ")) assert.match(await machine.ok("agent", "show", "triage"), /limits +20 model calls/);
       if (command.includes("--version 1")) assert.equal(await machine.ok("agent", "show", "triage", "--yaml"), definition);
     }
