@@ -18,6 +18,8 @@ starts="$home/starts"
 node_pid=""
 # The agent's folder on this machine.
 node_workspace=""
+# How long a start waits for a node to connect, in tenths of a second.
+connect_tenths=150
 
 # A process's command line on one line, at most 4,000 characters.
 command_of() {
@@ -83,15 +85,19 @@ gateway_runs() {
   if ! $once; then rm -f "$starts/gateway"; elif $1; then : >"$starts/gateway"; fi
 }
 
-# Ends a process, by force after 5 s, or after that many tenths of a second.
-end_process() {
+# Waits until a process that was told to end has ended, and kills it after that many tenths of a second.
+await_process() {
   local waited=0
-  kill "$1" 2>/dev/null || return 0
-  while kill -0 "$1" 2>/dev/null && [ $waited -lt "${2:-50}" ]; do
+  while kill -0 "$1" 2>/dev/null && [ $waited -lt "$2" ]; do
     sleep 0.1
     waited=$((waited + 1))
   done
   kill -9 "$1" 2>/dev/null || true
+}
+# Ends a process, by force after 5 s.
+end_process() {
+  kill "$1" 2>/dev/null || return 0
+  await_process "$1" 50
 }
 
 # Starts this machine's node unless a node of this name is connected.
@@ -109,50 +115,100 @@ ensure_machine() {
     runs "$starts/node-$id.begins" || rm -f "$starts/node-$id.begins"
     sleep 0.1
   done
-  if is_online; then
+  if is_online || await_kept; then
     say "Node:    $id (already connected)"
   else
     start_node "$1"
   fi
   rm -f "$starts/node-$id.begins"
 }
+# Waits until the node whose process is recorded connects: it may be about to start again. If it does not connect, its process is ended.
+await_kept() {
+  local waited=0
+  while runs "$starts/node-$id" && [ $waited -lt $connect_tenths ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+    if is_online; then return 0; fi
+  done
+  if runs "$starts/node-$id"; then end_process "$(sed -n 1p "$starts/node-$id")"; fi
+  return 1
+}
 # A line of the node's log, and of the terminal, if there is one that is still open.
 tell_terminal() {
   printf '%s\n' "$2" >&3
   if [ -n "$1" ]; then (printf '\r%s\n' "$2" >"$1") 2>/dev/null || true; fi
 }
-# Runs the node. Once it is recorded, one that dies is started again, after 1 s, 2 s and so on up to a minute. One that was stopped, or
-# that ends with a status after which waiting does not help, is not.
+# Whether the node's record names this process, also while a start is about to stop the node.
+is_keeper() {
+  local file
+  for file in "$starts/node-$id" "$starts/node-$id".ends-* "$starts/node-$id"; do
+    case $file in *.by) continue ;; esac
+    if [ "$(sed -n 1p "$file" 2>/dev/null)" = "$1" ]; then return 0; fi
+  done
+  return 1
+}
+# Whether another process runs this node: it has the lock of the node's call ledger, or is connected under this name. The gateway may
+# take a moment to know that a connection has ended.
+is_elsewhere() {
+  local pid waited=0
+  pid=$(head -c 16 "$home/node/$id/ledger/lock" 2>/dev/null || true)
+  if [ -n "$pid" ] && [ "$pid" != "$1" ] && kill -0 "$pid" 2>/dev/null; then
+    case $(command_of "$pid") in *" node "*) return 0 ;; esac
+  fi
+  while is_online; do
+    if [ $waited -ge 50 ]; then return 0; fi
+    sleep 0.1
+    waited=$((waited + 1))
+  done
+  return 1
+}
+# Runs the node. Once it is recorded, one that dies is started again, after 1 s, 2 s and so on up to a minute. One that was stopped, that
+# another process runs, or that ends with a status after which waiting does not help, is not.
 keep_node() {
-  local child="" stopped=false pause=1 began status text
-  trap 'stopped=true; [ -z "$child" ] || kill "$child" 2>/dev/null || true' TERM
+  local child="" told=true stopped=false pause=1 self node began status again
+  self=$(exec sh -c 'echo $PPID')
+  again="Start it with: $GSV node --id $id --workspace $(printf '%q' "$1")"
+  # One signal for each process: a second one would end the node at once, in the middle of its calls.
+  tell_child() { $told || { told=true; kill "$child" 2>/dev/null || true; }; }
+  trap 'stopped=true; tell_child' TERM
   while :; do
     began=$SECONDS
     status=0
     "$GSV" node --id "$id" --workspace "$1" >&3 2>&1 3>&- &
     child=$!
+    told=false
+    node=$child
     $stopped || wait "$child" || status=$?
     if $stopped; then
-      end_process "$child" 40
+      tell_child
+      await_process "$child" 40
       return 0
     fi
-    [ -f "$starts/node-$id" ] || return "$status"
+    told=true
+    is_keeper "$self" || return "$status"
     case $status in
       0 | 2 | 3)
-        text="The node $id ended (exit status $status) and is not started again. Start it with: $GSV node --id $id --workspace $(printf '%q' "$1")"
-        tell_terminal "$2" "$text"
+        tell_terminal "$2" "The node $id ended (exit status $status) and is not started again. $again"
         return "$status"
         ;;
     esac
     [ $((SECONDS - began)) -lt 60 ] || pause=1
     tell_terminal "$2" "The node $id ended (exit status $status). It is started again in $pause s."
-    sleep "$pause" &
-    child=$!
-    wait "$child" || true
-    if $stopped; then
-      kill "$child" 2>/dev/null || true
+    if ! $stopped; then
+      sleep "$pause" &
+      child=$!
+      told=false
+      $stopped || wait "$child" || true
+      if $stopped; then tell_child; fi
+      told=true
+    fi
+    # Another start may have taken over meanwhile.
+    if $stopped || ! is_keeper "$self"; then return 0; fi
+    if is_elsewhere "$node"; then
+      tell_terminal "$2" "Another process runs the node $id, so it is not started again here. When that one has ended: $again"
       return 0
     fi
+    if $stopped || ! is_keeper "$self"; then return 0; fi
     pause=$((pause < 30 ? pause * 2 : 60))
   done
 }
@@ -167,7 +223,7 @@ start_node() {
   node_pid=$!
   set +m
   until is_online; do
-    if ! kill -0 "$node_pid" 2>/dev/null || [ $waited -ge 150 ]; then
+    if ! kill -0 "$node_pid" 2>/dev/null || [ $waited -ge $connect_tenths ]; then
       cat "$scratch/node.log" >&2
       die "The node did not connect."
     fi
@@ -184,14 +240,20 @@ await_runs() {
   [ -f "$starts/node-$id" ] || { $once && [ -f "$starts/gateway" ]; } || return 0
   ! others "$id" && is_working || return 0
   if $once; then
-    say "Another run is under way, so what was started here stays until it ends. Ctrl-C stops it at once; what the run does on this machine breaks then."
+    say "Another run is under way, so the gateway and the node started here keep running until it ends. Press Ctrl-C to stop them now; this interrupts the run on this machine."
   else
-    say "A run is under way and may use this machine, so the node $id stays until it ends. Ctrl-C stops the node at once; what the run does here breaks then."
+    say "A run is under way and may use this machine, so the node $id keeps running until it ends. Press Ctrl-C to stop the node now; this interrupts the run on this machine."
   fi
   trap 'stop=true' INT
   while ! $stop && ! others "$id" && is_working; do sleep 0.3 || true; done
   trap : INT
-  if $stop; then say "The node stops while a run is under way. To stop that run too: $GSV chat /stop"; fi
+  if ! $stop; then return 0; fi
+  # The gateway that was started for one answer stops next, and no command reaches the run then.
+  if $once && [ -f "$starts/gateway" ]; then
+    say "The node and the gateway stop while a run is under way. It continues when the gateway starts again: ./scripts/start"
+  else
+    say "The node stops while a run is under way. To stop that run too: $GSV chat /stop"
+  fi
 }
 
 # At the end of a start: stops what no other start needs.

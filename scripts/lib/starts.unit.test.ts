@@ -14,19 +14,38 @@ let running: ChildProcess[] = [];
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "gsv-starts-"));
   running = [];
-  // A node is online while its process runs. Two nodes of one name never are.
-  const gsv = `#!/usr/bin/env bash
-case $1 in
-  node) echo $$ >>"${home}/nodes"; trap 'exit 0' TERM; trap 'exit 3' USR1; echo $$ >"${home}/online"; while :; do sleep 0.02; done ;;
-  down) echo down >>"${home}/downs" ;;
-esac`;
+  // A node is online while its process runs. As the real one, it refuses to run beside another of its name, has its pid in the lock of its
+  // ledger, ends in order at the first SIGTERM, and at once at a second one.
+  const gsv = `#!${process.execPath}
+const fs = require("node:fs");
+const lock = "${home}/node/lap/ledger/lock";
+const isAlive = (pid) => { try { process.kill(pid, 0); return true; } catch { return false; } };
+if (process.argv[2] === "down") fs.appendFileSync("${home}/downs", "down\\n");
+if (process.argv[2] === "node") {
+  if (fs.existsSync(lock) && isAlive(Number(fs.readFileSync(lock, "utf8")))) { fs.appendFileSync("${home}/refused", "x"); process.exit(1); }
+  fs.mkdirSync("${home}/node/lap/ledger", { recursive: true });
+  fs.writeFileSync(lock, String(process.pid));
+  let terms = 0;
+  process.on("SIGTERM", () => {
+    fs.appendFileSync("${home}/terms", process.pid + "\\n");
+    if (++terms > 1) process.exit(130);
+    setTimeout(() => process.exit(0), 100);
+  });
+  process.on("SIGUSR1", () => process.exit(3));
+  setInterval(() => undefined, 1000);
+  fs.writeFileSync("${home}/online", String(process.pid));
+  fs.appendFileSync("${home}/nodes", process.pid + "\\n");
+}
+`;
   writeFileSync(join(home, "gsv"), gsv, { mode: 0o700 });
 });
 afterEach(() => {
   for (const child of running) child.kill("SIGKILL");
   const nodes = existsSync(join(home, "nodes")) ? readFileSync(join(home, "nodes"), "utf8").trim().split("\n") : [];
   for (const pid of nodes.map(Number)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  const terms = existsSync(join(home, "terms")) ? readFileSync(join(home, "terms"), "utf8").trim().split("\n") : [];
   rmSync(home, { recursive: true, force: true });
+  assert.equal(new Set(terms).size, terms.length, "a second SIGTERM ends a node in the middle of its calls");
 });
 
 function isAlive(pid: number): boolean {
@@ -38,6 +57,8 @@ function isAlive(pid: number): boolean {
   }
 }
 const nodePids = (): number[] => readFileSync(join(home, "nodes"), "utf8").trim().split("\n").map(Number);
+const log = (): string => readFileSync(join(home, "node.log"), "utf8");
+const keeperPid = (): number => Number(readFileSync(join(home, "starts/node-lap"), "utf8").split("\n")[0]);
 const files = (): string[] => readdirSync(join(home, "starts"));
 
 interface Start {
@@ -48,7 +69,7 @@ interface Start {
   end(): Promise<void>;
 }
 /** Joins and opens a "chat", which lasts until its stdin ends. Answers when the chat is open. */
-async function start(options: { readonly once?: boolean; readonly startsGateway?: boolean } = {}): Promise<Start> {
+async function start(options: { readonly once?: boolean; readonly startsGateway?: boolean; readonly waits?: number } = {}): Promise<Start> {
   const script = `set -euo pipefail
 home=${home}; id=lap; once=${options.once ?? false}; GSV=${home}/gsv; scratch=${home}
 say() { printf '%s\\n' "$*"; }
@@ -56,6 +77,7 @@ die() { say "$*"; exit 1; }
 is_online() { [ -f "${home}/online" ] && kill -0 "$(cat "${home}/online")" 2>/dev/null; }
 is_working() { [ -f "${home}/working" ]; }
 source ${ROOT}/scripts/lib/starts.sh
+connect_tenths=${options.waits ?? 150}
 finish() { trap - EXIT; leave_starts; }
 trap finish EXIT
 join_starts
@@ -245,6 +267,70 @@ test("a node that dies is started again, which is said, and the last start stops
   assert.match(said, /The node lap ended \(exit status 137\)\. It is started again in 1 s\./);
   assert.match(said, /It is started again in 2 s\./, "the pauses grow");
   assert.deepEqual(files(), []);
+});
+test("a start that comes while the node is about to start again waits for it", async () => {
+  const first = await start();
+  const keeper = keeperPid();
+  process.kill(nodePids()[0] ?? 0, "SIGKILL");
+  await until(() => log().includes("It is started again in 1 s."));
+  const second = await start();
+  assert.match(second.said(), /already connected/);
+  assert.equal(keeperPid(), keeper);
+  await first.end();
+  assert.match(first.said(), /keeps running, because another start uses it/);
+  await second.end();
+  assert.deepEqual([nodePids().length, nodePids().some(isAlive), isAlive(keeper), files()], [2, false, false, []]);
+});
+test("a start for which the node does not come again in time takes over, and no one else starts it", async () => {
+  const first = await start();
+  const keeper = keeperPid();
+  process.kill(nodePids()[0] ?? 0, "SIGKILL");
+  await until(() => log().includes("It is started again in 1 s."));
+  const second = await start({ waits: 4 });
+  assert.match(second.said(), /working in/);
+  assert.ok(keeperPid() !== keeper && !isAlive(keeper));
+  await first.end();
+  const taker = keeperPid();
+  await second.end();
+  assert.deepEqual([nodePids().length, nodePids().some(isAlive), isAlive(taker), files()], [2, false, false, []]);
+});
+test("a process that no longer is the recorded one does not start the node again", async () => {
+  const only = await start();
+  const keeper = keeperPid();
+  process.kill(nodePids()[0] ?? 0, "SIGKILL");
+  await until(() => log().includes("It is started again in 1 s."));
+  writeFileSync(join(home, "starts/node-lap"), `${process.pid}\nanother\n`);
+  await until(() => !isAlive(keeper));
+  assert.equal(nodePids().length, 1);
+  await only.end();
+});
+for (const isConnected of [true, false])
+  test(`a node that another process runs, ${isConnected ? "connected here" : "elsewhere"}, is not started again`, async () => {
+    const only = await start();
+    const keeper = keeperPid();
+    process.kill(nodePids()[0] ?? 0, "SIGKILL");
+    await until(() => log().includes("It is started again in 1 s."));
+    const other = spawn(join(home, "gsv"), ["node", "--id", "lap"], { stdio: "ignore" });
+    running.push(other);
+    await until(() => nodePids().length === 2);
+    if (isConnected) rmSync(join(home, "node"), { recursive: true });
+    else rmSync(join(home, "online"), { force: true });
+    await until(() => log().includes("Another process runs the node lap, so it is not started again here."));
+    await until(() => !isAlive(keeper));
+    await only.end();
+    assert.ok(other.pid !== undefined && isAlive(other.pid), "it is not stopped either");
+    assert.ok(!existsSync(join(home, "refused")));
+    assert.deepEqual(files(), []);
+  });
+test("one answer whose gateway stops next offers no command that needs the gateway", async () => {
+  writeFileSync(join(home, "working"), "");
+  const only = await start({ once: true, startsGateway: true });
+  const ended = only.end();
+  await until(() => only.said().includes("Press Ctrl-C to stop them now"));
+  only.child.kill("SIGINT");
+  await ended;
+  assert.doesNotMatch(only.said(), /chat \/stop/);
+  assert.match(only.said(), /It continues when the gateway starts again/);
 });
 test("a node whose token is refused, and one that someone has stopped, are not started again", async () => {
   for (const [signal, status] of [
