@@ -10,6 +10,7 @@ mod approval;
 mod channel;
 mod cli;
 mod cron;
+mod events;
 mod gateway;
 mod heartbeat;
 mod hook;
@@ -30,6 +31,7 @@ pub use self::channel::{
 };
 pub use self::cli::{Cli, Command, Global};
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
+pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,

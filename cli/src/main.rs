@@ -131,6 +131,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Heartbeat(command) => block_on(commands::heartbeat::run(&context, command)),
         Command::Notifications(args) => block_on(commands::notifications::run(&context, args)),
         Command::Hook(command) => block_on(commands::hook::run(&context, command)),
+        Command::Events(command) => block_on(commands::events::run(&context, command)),
         Command::Job(command) => block_on(commands::job::run(&context, command)),
         Command::Approval(command) => block_on(commands::approval::run(&context, command)),
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),

@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 77] = [
+    let commands: [&[&str]; 80] = [
         &[],
         &["chat"],
         &["up"],
@@ -56,6 +56,9 @@ fn help_texts() {
         &["hook", "test"],
         &["job"],
         &["job", "submit"],
+        &["events"],
+        &["events", "list"],
+        &["events", "resolve"],
         &["notifications"],
         &["notifications", "test"],
         &["agent"],

@@ -62,10 +62,16 @@ export const LIMITS = {
   documentSteps: 10000000,
   /** Text of a document that is kept, in UTF-16 units. */
   documentTextChars: 1000000,
+  /** Days for which an ended domain event is kept. */
+  eventDays: 30,
+  /** Payload of one domain event, as JSON. */
+  eventPayloadBytes: 65536,
   /** Least number of events of a session that can be replayed. */
   eventRing: 2000,
   /** How long events of a session can be replayed. */
   eventRingMs: 86400000,
+  /** Domain events that wait for their handler or for the owner; one more is refused. */
+  eventsOpen: 10000,
   /** Largest text frame, in UTF-8 bytes. */
   frameBytes: 1048576,
   /** Deepest nesting of arrays and objects in a frame. */

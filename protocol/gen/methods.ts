@@ -77,6 +77,14 @@ import type {
   CronUpcomingResult,
   CronUpdateParams,
   CronUpdateResult,
+  EventsListParams,
+  EventsListResult,
+  EventsReplayParams,
+  EventsReplayResult,
+  EventsResolveParams,
+  EventsResolveResult,
+  EventsShowParams,
+  EventsShowResult,
   GatewayResumeResult,
   GatewayStatusResult,
   GatewayStopResult,
@@ -240,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "952d9dae94e08061";
+export const PROTOCOL_FINGERPRINT = "a805f98fc8d09479";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -688,6 +696,50 @@ export const METHODS = {
     scope: "operate",
     audit: { target: "id" },
     errors: ["agent.unknown", "auth.forbidden", "channel.unknown", "cron.bad_schedule", "cron.not_found", "session.bad_key"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Lists events, the newest first. */
+  "events.list": {
+    params: "EventsListParams",
+    result: "EventsListResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Sends a dead letter, or an event that waits, to its handler again. An event that was handled is not handled a second time. */
+  "events.replay": {
+    params: "EventsReplayParams",
+    result: "EventsReplayResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["event.not_found", "event.wrong_state", "storage.failed"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Gives the owner's word on an event that waits for it. The first decision counts; the same one again changes nothing. */
+  "events.resolve": {
+    params: "EventsResolveParams",
+    result: "EventsResolveResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["event.not_found", "event.wrong_state", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns one event with its payload. */
+  "events.show": {
+    params: "EventsShowParams",
+    result: "EventsShowResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["event.not_found", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -1655,6 +1707,10 @@ export interface MethodTypes {
   "cron.status": { params: undefined; result: CronStatusResult };
   "cron.upcoming": { params: CronUpcomingParams; result: CronUpcomingResult };
   "cron.update": { params: CronUpdateParams; result: CronUpdateResult };
+  "events.list": { params: EventsListParams; result: EventsListResult };
+  "events.replay": { params: EventsReplayParams; result: EventsReplayResult };
+  "events.resolve": { params: EventsResolveParams; result: EventsResolveResult };
+  "events.show": { params: EventsShowParams; result: EventsShowResult };
   "gateway.resume": { params: undefined; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
   "gateway.stop": { params: undefined; result: GatewayStopResult };

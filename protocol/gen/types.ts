@@ -51,6 +51,7 @@ export type AgentDefinition = {
   sub_agents?: string[];
   autonomy?: AgentAutonomy;
   memory_config?: AgentMemory;
+  events?: AgentEvents;
   model_tier?: ModelTier;
 };
 
@@ -65,6 +66,12 @@ export type AgentEntry = {
   sessions: number;
   /** Epoch ms. */
   lastActiveAt?: number;
+};
+
+/** The domain events of the agent. */
+export type AgentEvents = {
+  /** At most 64 items. */
+  emit: string[];
 };
 
 /** A file of the agent's folder. */
@@ -1767,6 +1774,38 @@ export const DmPolicyValues = ["open", "allowlist", "pairing"] as const satisfie
 export type DmScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
 export const DmScopeValues = ["main", "per-peer", "per-channel-peer", "per-account-channel-peer"] as const satisfies readonly DmScope[];
 
+/** An event and what has become of it. */
+export type DomainEvent = {
+  /** At most 32 characters. */
+  id: string;
+  /** At most 64 characters. */
+  topic: string;
+  status: EventStatus;
+  agentId: AgentId;
+  /** Epoch ms. */
+  emittedAt: number;
+  attempts: number;
+  /** At most 1024 characters. */
+  reason?: string;
+  version: number;
+  /** At most 1024 characters. */
+  taskId: string;
+  sessionKey?: SessionKey;
+  /** At most 131072 characters. */
+  payload: string;
+  /** At most 16 characters. */
+  label: string;
+  /** At most 512 characters. */
+  labelSource: string;
+  decision?: EventDecision;
+  /** At most 512 characters. */
+  decidedBy?: string;
+  /** Epoch ms. */
+  decidedAt?: number;
+  /** Epoch ms. */
+  endedAt?: number;
+};
+
 /** An error. Every error on the wire has this shape. */
 export type ErrorShape = {
   /** 0 to 99999. */
@@ -1777,6 +1816,102 @@ export type ErrorShape = {
   hint?: string;
   details?: unknown;
   retryable?: boolean;
+};
+
+/** The owner's word on an event. */
+export type EventDecision = "approve" | "reject";
+export const EventDecisionValues = ["approve", "reject"] as const satisfies readonly EventDecision[];
+
+/** An event as the queue `domain-events` carries it. */
+export type EventEnvelope = {
+  /** At most 32 characters. */
+  id: string;
+  /** At most 64 characters. */
+  topic: string;
+  /** From 1. */
+  version: number;
+  /** At most 64 characters. */
+  tenant_id: string;
+  /** At most 64 characters. */
+  agent_id: string;
+  /** At most 1024 characters. */
+  task_id: string;
+  /** Epoch ms. */
+  emitted_at: number;
+  /** At most 64 characters. */
+  idempotency_key: string;
+  payload: unknown;
+};
+
+/** How an event stands. `queued`: it waits for its handler, also for a new attempt. `waiting_approval`: it waits for the owner's word. The last three are ends; `dead` is the dead letter, with a reason. */
+export type EventStatus = "queued" | "waiting_approval" | "done" | "rejected" | "dead";
+export const EventStatusValues = ["queued", "waiting_approval", "done", "rejected", "dead"] as const satisfies readonly EventStatus[];
+
+/** An event, in a list. */
+export type EventSummary = {
+  /** At most 32 characters. */
+  id: string;
+  /** At most 64 characters. */
+  topic: string;
+  status: EventStatus;
+  agentId: AgentId;
+  /** Epoch ms. */
+  emittedAt: number;
+  attempts: number;
+  /** At most 1024 characters. */
+  reason?: string;
+};
+
+/** Parameters of `events.list`. */
+export type EventsListParams = {
+  status?: EventStatus;
+  /** At most 64 characters. */
+  topic?: string;
+  /** At most 32 characters. */
+  before?: string;
+  /** 1 to 100. */
+  limit?: number;
+};
+
+/** Result of `events.list`. */
+export type EventsListResult = {
+  /** At most 100 items. */
+  events: EventSummary[];
+  more: boolean;
+};
+
+/** Parameters of `events.replay`. */
+export type EventsReplayParams = {
+  /** At most 32 characters. */
+  id: string;
+};
+
+/** Result of `events.replay`. */
+export type EventsReplayResult = {
+  event: DomainEvent;
+};
+
+/** Parameters of `events.resolve`. */
+export type EventsResolveParams = {
+  /** At most 32 characters. */
+  id: string;
+  decision: EventDecision;
+};
+
+/** Result of `events.resolve`. */
+export type EventsResolveResult = {
+  event: DomainEvent;
+};
+
+/** Parameters of `events.show`. */
+export type EventsShowParams = {
+  /** At most 32 characters. */
+  id: string;
+};
+
+/** Result of `events.show`. */
+export type EventsShowResult = {
+  event: DomainEvent;
 };
 
 /** A change in the state of a background process. */
@@ -2202,6 +2337,15 @@ export type HookTestResult = {
   body: string;
   /** At most 256 characters. */
   deliveryId: string;
+};
+
+/** The payload of the topic `human_review`. */
+export type HumanReviewPayload = {
+  /** At most 2000 characters. */
+  question: string;
+  /** At most 2000 characters. */
+  reason?: string;
+  details?: unknown;
 };
 
 /** A message from a platform. */

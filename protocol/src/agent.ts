@@ -70,6 +70,12 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
       min_score: o(t.number(0, 1)),
     }),
   ),
+  events: o(
+    struct("AgentEvents", "The domain events of the agent.", {
+      /** Topics of which it may emit events: names, or the beginning of names and `*`. Gives it the tool `emit_event`. */
+      emit: t.array(text(64), 64),
+    }),
+  ),
   /** Absent: the agent's own model, else the configured one. */
   model_tier: o(ModelTier),
 });

@@ -838,6 +838,42 @@ row(
   "Rename the key: what an agent is, is in its definition alone.",
 );
 row(
+  "limit.events",
+  { code: 434, blame: "caller", http: 429, exit: 4, retryable: true },
+  "As many events wait as may wait.",
+  "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
+);
+row(
+  "event.not_allowed",
+  { code: 593, blame: "policy", http: 403, exit: 3 },
+  "The agent's definition does not allow events of this topic.",
+  "Allow the topic in the definition: `gsv agent edit id`.",
+);
+row(
+  "event.topic_unknown",
+  { code: 594, blame: "caller", http: 404, exit: 1 },
+  "There is no such topic.",
+  "Use one of the topics that the definition of the agent lists.",
+);
+row(
+  "event.invalid",
+  { code: 595, blame: "caller", http: 400, exit: 2 },
+  "The payload does not fit the topic.",
+  "Correct the payload and emit the event again.",
+);
+row(
+  "event.not_found",
+  { code: 596, blame: "caller", http: 404, exit: 1 },
+  "There is no such event.",
+  "List the events with `gsv events list`. An event is deleted a month after its end.",
+);
+row(
+  "event.wrong_state",
+  { code: 597, blame: "caller", http: 409, exit: 1 },
+  "The event is not in a state that allows this.",
+  "Look at the event with `gsv events show id`.",
+);
+row(
   "job.not_found",
   { code: 581, blame: "caller", http: 404, exit: 1 },
   "There is no such job.",

@@ -19,6 +19,7 @@ import "./archive.ts";
 import "./agent.ts";
 import "./report.ts";
 import "./job.ts";
+import "./domain-event.ts";
 import "./search.ts";
 import "./token.ts";
 import "./audit.ts";
@@ -39,4 +40,4 @@ import "./health.ts";
 export { errors, events, limits, lookups, methods, services, types } from "./dsl.ts";
 export { CONFIG_DEFAULTS, SECRET_PATHS } from "./config.ts";
 /** Types that need a validator although they are neither params nor payloads. */
-export const VALIDATED = ["Frame", "GsvConfig", "SkillFrontMatter"] as const;
+export const VALIDATED = ["Frame", "GsvConfig", "SkillFrontMatter", "EventEnvelope", "HumanReviewPayload"] as const;

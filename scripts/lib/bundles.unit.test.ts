@@ -72,7 +72,15 @@ describe("gateway/wrangler.jsonc", () => {
   it("the environment with channels has the same Worker and bindings, plus the channels", () => {
     const { services, name, ...repeated } = config.env["channels"] ?? {};
     assert.equal(name, config.name);
-    assert.deepEqual(Object.keys(repeated).sort(), ["ai", "d1_databases", "durable_objects", "kv_namespaces", "r2_buckets", "vars"]);
+    assert.deepEqual(Object.keys(repeated).sort(), [
+      "ai",
+      "d1_databases",
+      "durable_objects",
+      "kv_namespaces",
+      "queues",
+      "r2_buckets",
+      "vars",
+    ]);
     for (const [key, value] of Object.entries(repeated)) assert.deepEqual(value, config[key], key);
     // A new key that environments do not inherit must be repeated there.
     const bundling = ["main", "build", "no_bundle", "find_additional_modules", "rules"];
@@ -102,6 +110,7 @@ describe("bundles", () => {
         "command-look.mjs",
         "documents.mjs",
         "embeddings.mjs",
+        "events.mjs",
         "google.mjs",
         "hooks.mjs",
         "images.mjs",

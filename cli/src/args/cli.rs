@@ -8,6 +8,7 @@ use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::channel::{ChannelCommand, PairCommand};
 use super::cron::CronCommand;
+use super::events::EventsCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
 use super::hook::HookCommand;
@@ -138,6 +139,9 @@ pub enum Command {
     /// Submit tasks to agents, and read the reports later
     #[command(subcommand)]
     Job(JobCommand),
+    /// Show the events of agents, and decide those that wait for your word
+    #[command(subcommand)]
+    Events(EventsCommand),
     /// List what you were told, and test where you are told
     Notifications(Notifications),
     /// List, create and import agents
@@ -247,7 +251,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 35);
+        assert_eq!(commands.len(), 36);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

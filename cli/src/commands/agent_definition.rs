@@ -186,6 +186,11 @@ pub fn fields(definition: &AgentDefinition) -> Vec<(&'static str, Option<String>
     fields.extend(traits.map(|(name, text)| ("trait", line(&format!("{name}: {text}")))));
     fields.push(("tools", Some(tools)));
     fields.push(("asks", asked.map(|tools| format!("each time: {}", tools.join(", ")))));
+    let emits = definition.events.as_ref().filter(|events| !events.emit.is_empty());
+    fields.push((
+        "events",
+        emits.map(|events| one_line(&events.emit.join(", "), TEXT_COLUMNS)),
+    ));
     fields.push(("memory", definition.memory_config.as_ref().map(memory)));
     fields.push(("limits", Some(limits(autonomy.as_ref()))));
     fields.push(("tier", definition.model_tier.map(|tier| tier.as_str().to_owned())));
@@ -256,6 +261,7 @@ mod tests {
             "tools": {"allowed": ["gsv__ReadFile", "laptop__*"]},
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
             "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
+            "events": {"emit": ["human_review", "refund_*"]},
             "model_tier": "sub",
         });
         let text = shown(full);
@@ -268,6 +274,7 @@ mod tests {
             "tools  gsv__ReadFile, laptop__*\n",
             "asks  each time: laptop__Bash\n",
             "limits  12 model calls, 1 min, $0.50 a run\n",
+            "events  human_review, refund_*\n",
             "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",
             "tier  sub\n",
         ] {

@@ -255,6 +255,7 @@ mod tests {
             "AgentTools",
             "AgentAutonomy",
             "AgentMemory",
+            "AgentEvents",
         ] {
             for field in schema["$defs"][name]["properties"].as_object().unwrap().keys() {
                 let has = text
@@ -264,7 +265,7 @@ mod tests {
                 count += 1;
             }
         }
-        assert_eq!(count, 23);
+        assert_eq!(count, 25);
         assert_eq!(without_head(&text), text, "no line of it is taken for one of GSV");
     }
 

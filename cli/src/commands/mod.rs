@@ -23,6 +23,7 @@ mod cron_view;
 pub mod doctor;
 mod doctor_machine;
 mod doctor_report;
+pub mod events;
 pub mod gateway;
 pub mod heartbeat;
 pub mod hook;

@@ -13,6 +13,9 @@ pub struct Bundled {
     objects: &'static str,
     /// The binding of the service to a folder of its own, for large values.
     folder: Option<&'static str>,
+    /// Further bindings of the service, and flags of its Worker.
+    more: &'static str,
+    flags: &'static str,
     /// The gateway's binding, without its name.
     pub binding: &'static str,
     pub bound_as: &'static str,
@@ -21,7 +24,7 @@ pub struct Bundled {
 /// The oldest date with all that these services use.
 const DATE: &str = "2026-01-01";
 
-pub const BUNDLED: [Bundled; 2] = [KV, D1];
+pub const BUNDLED: [Bundled; 3] = [KV, D1, QUEUES];
 
 const KV: Bundled = Bundled {
     name: "kv",
@@ -29,6 +32,8 @@ const KV: Bundled = Bundled {
     unique_key: "gsv-KVNamespace",
     objects: "SHARD",
     folder: Some("BLOBS"),
+    more: "",
+    flags: "",
     binding: r#"kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}"))"#,
     bound_as: "JOBS_INDEX",
 };
@@ -38,8 +43,22 @@ const D1: Bundled = Bundled {
     unique_key: "gsv-D1Database",
     objects: "DATABASE",
     folder: None,
+    more: "",
+    flags: "",
     binding: r#"wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = (name = "d1", props = (json = "{\"database\":\"gsv\"}")))])"#,
     bound_as: "DB",
+};
+/// The queue of domain events and its dead letters, as in `gateway/wrangler.jsonc`. The gateway is the consumer of both.
+const QUEUES: Bundled = Bundled {
+    name: "queues",
+    class: "QueueShard",
+    unique_key: "gsv-QueueShard",
+    objects: "SHARD",
+    folder: None,
+    more: r#", (name = "GSV", service = "gsv"), (name = "CONSUMERS", json = "{\"domain-events\":{\"consumer\":\"GSV\",\"maxBatchSize\":10,\"maxBatchTimeout\":1,\"maxRetries\":10,\"deadLetterQueue\":\"domain-events-dead-letter\"},\"domain-events-dead-letter\":{\"consumer\":\"GSV\",\"maxBatchSize\":10,\"maxBatchTimeout\":1,\"maxRetries\":100}}")"#,
+    flags: r#""service_binding_extra_handlers""#,
+    binding: r#"queue = (name = "queues", props = (json = "{\"queue\":\"domain-events\"}"))"#,
+    bound_as: "EVENTS",
 };
 
 /// The services in the list of the configuration. `folders`: the text literal of each service's folder.
@@ -76,6 +95,8 @@ pub fn workers() -> String {
             class,
             unique_key,
             objects,
+            more,
+            flags,
             ..
         } = bundled;
         let folder = bundled
@@ -88,9 +109,10 @@ pub fn workers() -> String {
 const {name} :Workerd.Worker = (
   modules = [ (name = "{name}.js", bundled = "/workerd/{name}.js") ],
   compatibilityDate = "{DATE}",
+  compatibilityFlags = [{flags}],
   durableObjectNamespaces = [ (className = "{class}", uniqueKey = "{unique_key}", enableSql = true) ],
   durableObjectStorage = (localDisk = "do-disk"),
-  bindings = [ (name = "{objects}", durableObjectNamespace = "{class}"){folder} ]
+  bindings = [ (name = "{objects}", durableObjectNamespace = "{class}"){folder}{more} ]
 );
 "#
         );
@@ -123,6 +145,28 @@ mod tests {
             r#"(name = "DATABASE", durableObjectNamespace = "D1Database") ]"#,
         ] {
             assert!(workers.contains(part), "{part} is not in\n{workers}");
+        }
+    }
+
+    #[test]
+    fn ev3_the_queue_of_events_is_a_service_of_workerd_and_the_gateway_is_its_consumer() {
+        assert!(bindings().contains(
+            r#"(name = "EVENTS", queue = (name = "queues", props = (json = "{\"queue\":\"domain-events\"}")))"#
+        ));
+        let workers = workers();
+        for part in [
+            r#"bundled = "/workerd/queues.js""#,
+            r#"(className = "QueueShard", uniqueKey = "gsv-QueueShard", enableSql = true)"#,
+            r#"compatibilityFlags = ["service_binding_extra_handlers"]"#,
+            r#"(name = "GSV", service = "gsv")"#,
+        ] {
+            assert!(workers.contains(part), "{part} is not in\n{workers}");
+        }
+        // One setting for both runtimes.
+        let deployed = include_str!("../../../gateway/wrangler.jsonc");
+        for name in ["domain-events", "domain-events-dead-letter"] {
+            assert!(workers.contains(&format!(r#"\"{name}\":{{"#)), "{name}");
+            assert!(deployed.contains(&format!(r#""queue": "{name}""#)), "{name}");
         }
     }
 

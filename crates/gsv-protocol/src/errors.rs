@@ -604,6 +604,66 @@ pub const EDIT_NO_MATCH: ErrorReason = ErrorReason {
     hint: "Read the file again and copy the text exactly.",
 };
 
+/// The payload does not fit the topic.
+pub const EVENT_INVALID: ErrorReason = ErrorReason {
+    reason: "event.invalid",
+    code: 595,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The payload does not fit the topic.",
+    hint: "Correct the payload and emit the event again.",
+};
+
+/// The agent's definition does not allow events of this topic.
+pub const EVENT_NOT_ALLOWED: ErrorReason = ErrorReason {
+    reason: "event.not_allowed",
+    code: 593,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The agent's definition does not allow events of this topic.",
+    hint: "Allow the topic in the definition: `gsv agent edit id`.",
+};
+
+/// There is no such event.
+pub const EVENT_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "event.not_found",
+    code: 596,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such event.",
+    hint: "List the events with `gsv events list`. An event is deleted a month after its end.",
+};
+
+/// There is no such topic.
+pub const EVENT_TOPIC_UNKNOWN: ErrorReason = ErrorReason {
+    reason: "event.topic_unknown",
+    code: 594,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such topic.",
+    hint: "Use one of the topics that the definition of the agent lists.",
+};
+
+/// The event is not in a state that allows this.
+pub const EVENT_WRONG_STATE: ErrorReason = ErrorReason {
+    reason: "event.wrong_state",
+    code: 597,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The event is not in a state that allows this.",
+    hint: "Look at the event with `gsv events show id`.",
+};
+
 /// The file is not text.
 pub const FILE_BINARY: ErrorReason = ErrorReason {
     reason: "file.binary",
@@ -782,6 +842,18 @@ pub const JOB_NOT_FOUND: ErrorReason = ErrorReason {
     exit: 1,
     text: "There is no such job.",
     hint: "List the jobs with `gsv job list`. A job is deleted a week after its end.",
+};
+
+/// As many events wait as may wait.
+pub const LIMIT_EVENTS: ErrorReason = ErrorReason {
+    reason: "limit.events",
+    code: 434,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "As many events wait as may wait.",
+    hint: "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
 };
 
 /// As many jobs wait as may wait.
@@ -1988,6 +2060,11 @@ pub const ERRORS: &[ErrorReason] = &[
     CRON_TOO_MANY,
     EDIT_AMBIGUOUS,
     EDIT_NO_MATCH,
+    EVENT_INVALID,
+    EVENT_NOT_ALLOWED,
+    EVENT_NOT_FOUND,
+    EVENT_TOPIC_UNKNOWN,
+    EVENT_WRONG_STATE,
     FILE_BINARY,
     FILE_EXISTS,
     FILE_TOO_LARGE,
@@ -2003,6 +2080,7 @@ pub const ERRORS: &[ErrorReason] = &[
     HOOK_TOO_MANY,
     INTERNAL,
     JOB_NOT_FOUND,
+    LIMIT_EVENTS,
     LIMIT_JOBS,
     LIMIT_RATE,
     LIMIT_SOCKETS,

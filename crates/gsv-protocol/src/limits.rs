@@ -92,11 +92,20 @@ pub const DOCUMENT_STEPS: u64 = 10_000_000;
 /// Text of a document that is kept, in UTF-16 units.
 pub const DOCUMENT_TEXT_CHARS: u64 = 1_000_000;
 
+/// Days for which an ended domain event is kept.
+pub const EVENT_DAYS: u64 = 30;
+
+/// Payload of one domain event, as JSON.
+pub const EVENT_PAYLOAD_BYTES: u64 = 65_536;
+
 /// Least number of events of a session that can be replayed.
 pub const EVENT_RING: u64 = 2_000;
 
 /// How long events of a session can be replayed.
 pub const EVENT_RING_MS: u64 = 86_400_000;
+
+/// Domain events that wait for their handler or for the owner; one more is refused.
+pub const EVENTS_OPEN: u64 = 10_000;
 
 /// Largest text frame, in UTF-8 bytes.
 pub const FRAME_BYTES: u64 = 1_048_576;

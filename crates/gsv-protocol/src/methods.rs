@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "952d9dae94e08061";
+pub const PROTOCOL_FINGERPRINT: &str = "a805f98fc8d09479";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +97,14 @@ pub enum Request {
     CronUpcoming(types::CronUpcomingParams),
     #[serde(rename = "cron.update")]
     CronUpdate(types::CronUpdateParams),
+    #[serde(rename = "events.list")]
+    EventsList(types::EventsListParams),
+    #[serde(rename = "events.replay")]
+    EventsReplay(types::EventsReplayParams),
+    #[serde(rename = "events.resolve")]
+    EventsResolve(types::EventsResolveParams),
+    #[serde(rename = "events.show")]
+    EventsShow(types::EventsShowParams),
     #[serde(rename = "gateway.resume")]
     GatewayResume(NoParams),
     #[serde(rename = "gateway.status")]
@@ -304,6 +312,10 @@ impl Request {
             Self::CronStatus(_) => "cron.status",
             Self::CronUpcoming(_) => "cron.upcoming",
             Self::CronUpdate(_) => "cron.update",
+            Self::EventsList(_) => "events.list",
+            Self::EventsReplay(_) => "events.replay",
+            Self::EventsResolve(_) => "events.resolve",
+            Self::EventsShow(_) => "events.show",
             Self::GatewayResume(_) => "gateway.resume",
             Self::GatewayStatus(_) => "gateway.status",
             Self::GatewayStop(_) => "gateway.stop",
@@ -971,6 +983,66 @@ impl Method for CronUpdate {
 
     fn request(params: Self::Params) -> Request {
         Request::CronUpdate(params)
+    }
+}
+
+/// Lists events, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsList;
+impl Method for EventsList {
+    const NAME: &'static str = "events.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::EventsListParams;
+    type Result = types::EventsListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::EventsList(params)
+    }
+}
+
+/// Sends a dead letter, or an event that waits, to its handler again. An event that was handled is not handled a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsReplay;
+impl Method for EventsReplay {
+    const NAME: &'static str = "events.replay";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::EventsReplayParams;
+    type Result = types::EventsReplayResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::EventsReplay(params)
+    }
+}
+
+/// Gives the owner's word on an event that waits for it. The first decision counts; the same one again changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsResolve;
+impl Method for EventsResolve {
+    const NAME: &'static str = "events.resolve";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::EventsResolveParams;
+    type Result = types::EventsResolveResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::EventsResolve(params)
+    }
+}
+
+/// Returns one event with its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsShow;
+impl Method for EventsShow {
+    const NAME: &'static str = "events.show";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::EventsShowParams;
+    type Result = types::EventsShowResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::EventsShow(params)
     }
 }
 

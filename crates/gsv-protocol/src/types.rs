@@ -135,6 +135,8 @@ pub struct AgentDefinition {
         skip_serializing_if = "Option::is_none"
     )]
     pub memory_config: Option<AgentMemory>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub events: Option<AgentEvents>,
     #[serde(
         rename = "model_tier",
         default,
@@ -160,6 +162,14 @@ pub struct AgentEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_active_at: Option<u64>,
+}
+
+/// The domain events of the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentEvents {
+    /// At most 64 items.
+    pub emit: Vec<String>,
 }
 
 /// A file of the agent's folder.
@@ -2668,6 +2678,46 @@ pub enum DmScope {
 }
 impl_string_enum!(DmScope { Main => "main", PerPeer => "per-peer", PerChannelPeer => "per-channel-peer", PerAccountChannelPeer => "per-account-channel-peer" });
 
+/// An event and what has become of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DomainEvent {
+    /// At most 32 characters.
+    pub id: String,
+    /// At most 64 characters.
+    pub topic: String,
+    pub status: EventStatus,
+    pub agent_id: AgentId,
+    /// Epoch ms.
+    pub emitted_at: u64,
+    pub attempts: u64,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub version: u64,
+    /// At most 1024 characters.
+    pub task_id: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    /// At most 131072 characters.
+    pub payload: String,
+    /// At most 16 characters.
+    pub label: String,
+    /// At most 512 characters.
+    pub label_source: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub decision: Option<EventDecision>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+}
+
 /// An error. Every error on the wire has this shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -2683,6 +2733,150 @@ pub struct ErrorShape {
     pub details: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
+}
+
+/// The owner's word on an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EventDecision {
+    #[serde(rename = "approve")]
+    Approve,
+    #[serde(rename = "reject")]
+    Reject,
+}
+impl_string_enum!(EventDecision { Approve => "approve", Reject => "reject" });
+
+/// An event as the queue `domain-events` carries it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventEnvelope {
+    /// At most 32 characters.
+    pub id: String,
+    /// At most 64 characters.
+    pub topic: String,
+    /// From 1.
+    pub version: u64,
+    /// At most 64 characters.
+    #[serde(rename = "tenant_id")]
+    pub tenant_id: String,
+    /// At most 64 characters.
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// At most 1024 characters.
+    #[serde(rename = "task_id")]
+    pub task_id: String,
+    /// Epoch ms.
+    #[serde(rename = "emitted_at")]
+    pub emitted_at: u64,
+    /// At most 64 characters.
+    #[serde(rename = "idempotency_key")]
+    pub idempotency_key: String,
+    pub payload: Value,
+}
+
+/// How an event stands. `queued`: it waits for its handler, also for a new attempt. `waiting_approval`: it waits for the owner's word. The last three are ends; `dead` is the dead letter, with a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EventStatus {
+    #[serde(rename = "queued")]
+    Queued,
+    #[serde(rename = "waiting_approval")]
+    WaitingApproval,
+    #[serde(rename = "done")]
+    Done,
+    #[serde(rename = "rejected")]
+    Rejected,
+    #[serde(rename = "dead")]
+    Dead,
+}
+impl_string_enum!(EventStatus { Queued => "queued", WaitingApproval => "waiting_approval", Done => "done", Rejected => "rejected", Dead => "dead" });
+
+/// An event, in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventSummary {
+    /// At most 32 characters.
+    pub id: String,
+    /// At most 64 characters.
+    pub topic: String,
+    pub status: EventStatus,
+    pub agent_id: AgentId,
+    /// Epoch ms.
+    pub emitted_at: u64,
+    pub attempts: u64,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Parameters of `events.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsListParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub status: Option<EventStatus>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// 1 to 100.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u8>,
+}
+
+/// Result of `events.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsListResult {
+    /// At most 100 items.
+    pub events: Vec<EventSummary>,
+    pub more: bool,
+}
+
+/// Parameters of `events.replay`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsReplayParams {
+    /// At most 32 characters.
+    pub id: String,
+}
+
+/// Result of `events.replay`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsReplayResult {
+    pub event: DomainEvent,
+}
+
+/// Parameters of `events.resolve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsResolveParams {
+    /// At most 32 characters.
+    pub id: String,
+    pub decision: EventDecision,
+}
+
+/// Result of `events.resolve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsResolveResult {
+    pub event: DomainEvent,
+}
+
+/// Parameters of `events.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsShowParams {
+    /// At most 32 characters.
+    pub id: String,
+}
+
+/// Result of `events.show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsShowResult {
+    pub event: DomainEvent,
 }
 
 /// A change in the state of a background process.
@@ -3362,6 +3556,19 @@ impl std::fmt::Debug for HookTestResult {
             .field("delivery_id", &self.delivery_id)
             .finish()
     }
+}
+
+/// The payload of the topic `human_review`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HumanReviewPayload {
+    /// At most 2000 characters.
+    pub question: String,
+    /// At most 2000 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
 }
 
 /// A message from a platform.

@@ -22,6 +22,8 @@ const SHOWN_CHARS = 64;
 /** The tools of long-term memory. */
 const REMEMBER = "remember";
 const RECALL = "recall_memory";
+const EMIT = "emit_event";
+const NEEDS_TOPICS = "Name topics in `events.emit` to give the agent this tool.";
 const NEEDS_LONG_TERM = "Set `memory_config.long_term_enabled: true` to give the agent this tool.";
 
 /** What a definition is compared with. */
@@ -29,6 +31,8 @@ export interface Known {
   /** The text of a file in the agent's folder; undefined: there is none. */
   readonly fileOf: (path: WorkspacePath) => string | undefined;
   readonly nativeTools: ReadonlySet<string>;
+  /** Of domain events. */
+  readonly topics: ReadonlySet<string>;
   /** The name of each agent: that of its definition in force, else its id. */
   readonly names: ReadonlyMap<string, string>;
   /** The `sub_agents` of each definition in force, by its name. */
@@ -159,14 +163,28 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
   ] as const;
   for (const [path, list] of lists)
     for (const [index, tool] of list.entries()) {
-      const problem =
-        tool === REMEMBER && !isAllowed(definition, tool) ? NEEDS_LONG_TERM : toolProblem(tool, nativeTools, definition.sub_agents);
+      const needed = isAllowed(definition, tool) ? undefined : NEEDED.get(tool);
+      const problem = needed ?? toolProblem(tool, nativeTools, definition.sub_agents);
       if (problem !== undefined) problems.push({ path: `${path}[${index}]`, problem });
     }
+  for (const [index, entry] of (definition.events?.emit ?? []).entries()) {
+    const problem = topicProblem(entry, known.topics);
+    if (problem !== undefined) problems.push({ path: `events.emit[${index}]`, problem });
+  }
   for (const [index, sub] of (definition.sub_agents ?? []).entries()) {
     const problem = subAgentProblem(sub, name, known);
     if (problem !== undefined) problems.push({ path: `sub_agents[${index}]`, problem });
   }
+}
+/** Tools that a field of the definition gives, and no list. */
+const NEEDED: ReadonlyMap<string, string> = new Map([
+  [REMEMBER, NEEDS_LONG_TERM],
+  [EMIT, NEEDS_TOPICS],
+]);
+function topicProblem(entry: string, topics: ReadonlySet<string>): string | undefined {
+  if ([...topics].some((topic) => allows(entry, topic))) return undefined;
+  const meant = nearest(entry, [...topics]);
+  return `There is no such topic.${meant === undefined ? ` Topics are ${[...topics].join(", ")}.` : ` Did you mean \`${meant}\`?`}`;
 }
 function toolProblem(tool: string, nativeTools: ReadonlySet<string>, subAgents: readonly string[] = []): string | undefined {
   if (!/^[A-Za-z0-9_.-]*\*?$/.test(tool))
@@ -202,11 +220,16 @@ function subAgentProblem(sub: string, own: string, { names, below }: Known): str
 export const allows = (entry: string, tool: string): boolean =>
   entry.endsWith("*") ? tool.startsWith(entry.slice(0, -1)) : tool === entry;
 export const isListed = (list: readonly string[] | undefined, tool: string): boolean => list?.some((entry) => allows(entry, tool)) === true;
-/** Without a definition, and without `tools` in it, every tool but the one that fills long-term memory. */
-export function isAllowed(definition: Pick<AgentDefinition, "tools" | "sub_agents" | "memory_config"> | undefined, tool: string): boolean {
+/** Without a definition, and without `tools` in it, every tool but those that a field of the definition gives. */
+export function isAllowed(
+  definition: Pick<AgentDefinition, "tools" | "sub_agents" | "memory_config" | "events"> | undefined,
+  tool: string,
+): boolean {
   const hasLongTerm = definition?.memory_config?.long_term_enabled === true;
   // The agent without a definition has MEMORY.md and its daily files instead (rule LM5).
   if (tool === REMEMBER) return hasLongTerm;
+  // Without a topic there is nothing to emit (rule EV1).
+  if (tool === EMIT) return (definition?.events?.emit ?? []).length > 0;
   if (tool === RECALL && hasLongTerm) return true;
   if (definition?.sub_agents?.some((name) => tool === delegationTool(name)) === true) return true;
   return definition?.tools === undefined || isListed(definition.tools.allowed, tool);

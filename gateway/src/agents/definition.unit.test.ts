@@ -19,6 +19,7 @@ model_tier: main
 const known = (more: Partial<Known> = {}): Known => ({
   fileOf: (path) => (path === "triage.prompt.md" ? "You sort orders." : undefined),
   nativeTools: new Set(["gsv__ReadFile", "gsv__WriteFile"]),
+  topics: new Set(["human_review"]),
   names: new Map(),
   below: new Map(),
   ...more,
@@ -45,6 +46,30 @@ test("[LM5] long-term memory is given by memory_config alone", () => {
   const [problem] = problemsOf(minimal("tools: { allowed: [remember] }"), { nativeTools: new Set(["remember"]) });
   assert.deepEqual([problem?.path, problem?.line], ["tools.allowed[0]", 3]);
   assert.match(problem?.problem ?? "", /Set `memory_config.long_term_enabled: true`/);
+});
+
+test("[EV1] emit_event is given by events.emit alone, and its topics exist", () => {
+  const nativeTools = new Set(["gsv__ReadFile", "emit_event"]);
+  const allowed = (text: string): boolean => {
+    const read = readDefinition(text, known({ nativeTools }));
+    assert.ok(read.ok, JSON.stringify(read));
+    return isAllowed(read.definition, "emit_event");
+  };
+  const found = (text: string) => problemsOf(text, { nativeTools }).map(({ path, line, problem }) => [path, line, problem]);
+  assert.equal(allowed(minimal("tools: { allowed: [] }\nevents: { emit: [human_review] }")), true);
+  assert.equal(allowed(minimal('tools: { allowed: [emit_event] }\nevents: { emit: ["human_*"] }')), true);
+  assert.equal(allowed(minimal("events: { emit: [] }")), false);
+  assert.equal(allowed(minimal("")), false);
+  assert.equal(isAllowed(undefined, "emit_event"), false);
+  assert.deepEqual(found(minimal("tools: { allowed: [emit_event] }")), [
+    ["tools.allowed[0]", 3, "Name topics in `events.emit` to give the agent this tool."],
+  ]);
+  assert.deepEqual(found(minimal("events: { emit: [human_revew] }")), [
+    ["events.emit[0]", 3, "There is no such topic. Did you mean `human_review`?"],
+  ]);
+  assert.deepEqual(found(minimal('events: { emit: ["refund_*"] }')), [
+    ["events.emit[0]", 3, "There is no such topic. Topics are human_review."],
+  ]);
 });
 
 describe("an agent.yaml", () => {
@@ -169,6 +194,7 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     sub_agents: [],
     autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, max_delegation_depth: 2, requires_approval: [] },
     memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
+    events: { emit: ["human_review"] },
     model_tier: "main",
   });
 });

@@ -4,7 +4,8 @@
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
-import type { FeatureList } from "../kernel/feature.ts";
+import { TopicList, type Topics } from "../events/topics.ts";
+import type { FeatureList, FeatureTables } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
 import { KERNEL_TABLES } from "../kernel/tables.ts";
@@ -23,6 +24,7 @@ import {
 import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
+import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
@@ -44,6 +46,8 @@ export interface Parts {
   /** The object of a job. */
   job(env: Env, id: string): JobPort;
   jobsIndex(env: Env): IndexSpace;
+  /** The queue of domain events. */
+  eventQueue(env: Env): EventQueue | undefined;
   model(env: Env): ModelClient;
   nativeTools(env: Env, log: Logger): NativeTools;
   /** As `WebPort.web`. */
@@ -58,11 +62,19 @@ export const parts: Parts = {
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   job: (env, id) => env.JOB.getByName(id),
   jobsIndex: (env) => env.JOBS_INDEX,
+  eventQueue: (env) => env.EVENTS,
   model: (env) => createModelClient({ ai: env.AI }),
   nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
 };
+
+/** Throws when two features register one topic. */
+function topicsOf(features: readonly FeatureTables[]): Topics {
+  const list = new TopicList();
+  for (const { name, topics } of features) list.add(name, topics ?? []);
+  return list.close();
+}
 
 /** The kernel with every feature, and the ports that the features offer. Migrates the tables first. */
 export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: GatewayPort, list: FeatureList<BasePorts, Ports>) {
@@ -94,6 +106,8 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     searchIndex: (agentId) => parts.search(env, agentId),
     job: (id) => parts.job(env, id),
     jobsIndex: () => parts.jobsIndex(env),
+    eventQueue: () => parts.eventQueue(env),
+    topics: topicsOf(list.definitions),
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
     model: parts.model(env),

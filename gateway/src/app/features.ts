@@ -9,6 +9,7 @@ import { auditFeature } from "../features/audit/index.ts";
 import { changesFeature } from "../features/changes/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
+import { eventsFeature } from "../features/events/index.ts";
 import { hooksFeature } from "../features/hooks/index.ts";
 import { jobsFeature } from "../features/jobs/index.ts";
 import { longTermMemoryFeature } from "../features/memory/index.ts";
@@ -25,9 +26,11 @@ import { spendFeature } from "../features/spend/index.ts";
 import { tokensFeature } from "../features/tokens/index.ts";
 import { undoFeature } from "../features/undo/index.ts";
 import { workspaceFeature } from "../features/workspace/index.ts";
+import type { Topics } from "../events/topics.ts";
 import type { Admission } from "../kernel/admission.ts";
 import { FeatureList } from "../kernel/feature.ts";
 import type { KernelPorts } from "../kernel/ports.ts";
+import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
@@ -51,6 +54,10 @@ export interface BasePorts extends KernelPorts {
   /** The object of a job, by its id. */
   readonly job: (id: string) => JobPort;
   readonly jobsIndex: () => IndexSpace;
+  /** Undefined: the deployment has no queue for events. */
+  readonly eventQueue: () => EventQueue | undefined;
+  /** Of all features and packs. */
+  readonly topics: Topics;
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
   readonly channelNames: () => readonly string[];
@@ -81,6 +88,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(hooksFeature)
   .add(agentsFeature)
   .add(longTermMemoryFeature)
+  .add(eventsFeature)
   .add(runsFeature)
   .add(jobsFeature)
   .add(tokensFeature)

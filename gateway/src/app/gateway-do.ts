@@ -30,6 +30,7 @@ import type {
 } from "../ports/channels.ts";
 import type { DelegationAsk, DelegationStand } from "../ports/delegation.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
+import type { Emission, Emitted, EventConsumerPort, Settled } from "../ports/events.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
 import type { JobHostPort, JobPlace, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
@@ -51,7 +52,10 @@ import { problemResponse } from "./http/problem.ts";
 
 type FeaturePorts = ReturnType<typeof FEATURES.create>["ports"];
 
-export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelPort, HttpPort, JobsHttpPort, JobHostPort {
+export class Gateway
+  extends DurableObject<Env>
+  implements GatewayPort, ChannelPort, HttpPort, JobsHttpPort, JobHostPort, EventConsumerPort
+{
   readonly #kernel: Kernel;
   readonly #ports: FeaturePorts;
 
@@ -121,6 +125,12 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
   async restarted(): Promise<void> {
     await this.#kernel.restarted();
+  }
+
+  // ------------------------------------------------------------ for the queue (EventConsumerPort)
+
+  async consumeEvent(text: string, isDead: boolean): Promise<Settled> {
+    return this.#ports.eventsRpc.consumeEvent(text, isDead);
   }
 
   // ------------------------------------------------------------ for jobs (JobHostPort)
@@ -256,6 +266,9 @@ export class Gateway extends DurableObject<Env> implements GatewayPort, ChannelP
   }
   async recall(input: RecallInput): Promise<Result<Recalled>> {
     return this.#ports.memoryRpc.recall(input);
+  }
+  async emitEvent(emission: Emission): Promise<Result<Emitted>> {
+    return this.#ports.eventsRpc.emitEvent(emission);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);

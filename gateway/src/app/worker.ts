@@ -30,6 +30,9 @@ export { Session } from "./session-do.ts";
 
 /** Whether this instance of the runtime has told the gateway about its restart. */
 let resumed = false;
+/** How the name of the dead-letter queue ends. */
+const DEAD_LETTERS = "-dead-letter";
+const EVENT_RETRY_SECONDS = 30;
 const hooks = new HookDoor();
 const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
@@ -45,6 +48,22 @@ export default {
       const { reason, message } = storageFault(error);
       return problemResponse(reason, message);
     }
+  },
+  /** Domain events (gateway rule EV3). The gateway keeps the log; a message that it does not settle comes again. */
+  async queue(batch, env, ctx): Promise<void> {
+    const log = askingLog("worker", env, ctx);
+    const isDead = batch.queue.endsWith(DEAD_LETTERS);
+    const settle = async (message: Message): Promise<void> => {
+      try {
+        const settled = await gatewayStub(env).consumeEvent(JSON.stringify(message.body) ?? "", isDead);
+        if (settled.kind === "ack") message.ack();
+        else message.retry({ delaySeconds: settled.delaySeconds });
+      } catch (error) {
+        log.error("event_not_consumed", { error });
+        message.retry({ delaySeconds: EVENT_RETRY_SECONDS });
+      }
+    };
+    await Promise.all(batch.messages.map(settle));
   },
 } satisfies ExportedHandler<Env>;
 

@@ -3,6 +3,7 @@
  */
 import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/methods.ts";
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
+import type { Topic } from "../events/topics.ts";
 import type { Migration } from "../platform/sql.ts";
 import type { Result } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
@@ -96,10 +97,12 @@ export interface FeatureDefinition<in Needs, out Offer extends object> {
   readonly migrations?: readonly Migration[];
   /** Native tools. They run in the session that calls them. */
   readonly tools?: readonly Tool[];
+  /** Topics of domain events. */
+  readonly topics?: readonly Topic[];
   readonly create: (ports: Needs) => Feature<Offer>;
 }
 /** The parts of a definition that do not depend on its ports. */
-export type FeatureTables = Pick<FeatureDefinition<never, object>, "name" | "history" | "migrations" | "tools">;
+export type FeatureTables = Pick<FeatureDefinition<never, object>, "name" | "history" | "migrations" | "tools" | "topics">;
 
 /**
  * Features in order. `Base` are the ports that exist before any feature; a feature may need those, and what earlier ones offer: the

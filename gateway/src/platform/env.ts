@@ -5,6 +5,7 @@
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { type ReadKeys, readSealingKeys } from "../../../protocol/runtime/sealing.ts";
 import type { ChannelPort, WebhookChannel } from "../ports/channels.ts";
+import type { EventConsumerPort, EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { HttpPort } from "../ports/http.ts";
 import type { SpeechAi } from "../ports/media.ts";
@@ -17,7 +18,7 @@ import type { PublicRequest } from "../ports/web.ts";
 
 /** A Durable Object with the port that it serves. */
 type ObjectOf<Port> = Rpc.DurableObjectBranded & Port;
-export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort & JobsHttpPort & JobHostPort>;
+export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort & JobsHttpPort & JobHostPort & EventConsumerPort>;
 
 export interface Env {
   readonly GATEWAY: DurableObjectNamespace<GatewayObject>;
@@ -29,6 +30,8 @@ export interface Env {
   readonly STORAGE: R2Bucket;
   /** Rows of long-term memory. A deployment without it has none. */
   readonly DB?: D1Database;
+  /** Domain events. A deployment without it has none. */
+  readonly EVENTS?: EventQueue;
   /** Workers AI, for models and speech to text. Only on Cloudflare. */
   readonly AI?: SpeechAi & ModelAi;
   /** Readers in isolates of their own: on the owner's machine only. Elsewhere they are imported. */

@@ -117,6 +117,7 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__ListFiles",
   "gsv__Remember",
   "remember",
+  "emit_event",
   "gsv__Attach",
   "gsv__Message",
   "gsv__ConfigGet",

@@ -10,6 +10,7 @@ import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ModelAccess, RunContext } from "./run-context.ts";
 import type { CronPort } from "./schedule.ts";
+import type { EventPort } from "./events.ts";
 import type { MemoryPort } from "./long-term-memory.ts";
 import type { SearchAnswer, SearchInput, SearchableSessions } from "./search.ts";
 import type { SessionToSession, SessionToSessionSent } from "./session-to-session.ts";
@@ -26,7 +27,7 @@ export type SessionNews =
 export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("sessionSeq" in payload ? payload.sessionSeq : undefined);
 
 /** Public methods of the Gateway Durable Object for sessions. */
-export interface GatewayPort extends CronPort, MemoryPort, DelegationPort {
+export interface GatewayPort extends CronPort, MemoryPort, EventPort, DelegationPort {
   /** Null when `knownVersion` still holds. */
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
   /** Sets money and tokens aside for the next model calls, and settles those before them. */

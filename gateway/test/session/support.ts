@@ -217,6 +217,7 @@ export class Stage {
         this.remembered.push(input);
         return Promise.resolve({ ok: true, value: { id: "m", isNew: true, superseded: false } });
       },
+      emitEvent: () => Promise.resolve({ ok: true, value: { id: "e", needsApproval: false } }),
       recall: () => Promise.resolve({ ok: true, value: { hits: this.hits.map((hit) => ({ kind: "text", hit })), notes: [] } }),
       search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve({ sessions: [], more: false }),

@@ -235,6 +235,7 @@ describe("[TA4] every native tool", () => {
       ]),
     );
     expect(labels).toEqual({
+      emit_event: "self",
       gsv__Attach: "self",
       gsv__Channels: "world",
       gsv__ConfigGet: "self",

@@ -389,6 +389,7 @@ export class World {
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
       remember: () => remote(() => ({ ok: true as const, value: { id: "m", isNew: true, superseded: false } })),
+      emitEvent: () => remote(() => ({ ok: true as const, value: { id: "e", needsApproval: false } })),
       recall: () => remote(() => ({ ok: true as const, value: { hits: [], notes: [] } })),
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => ({ sessions: [], more: false })),

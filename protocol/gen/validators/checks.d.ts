@@ -6,6 +6,7 @@ import type {
   AgentCoreContext,
   AgentDefinition,
   AgentEntry,
+  AgentEvents,
   AgentFile,
   AgentId,
   AgentJob,
@@ -164,7 +165,20 @@ import type {
   Directives,
   DmPolicy,
   DmScope,
+  DomainEvent,
   ErrorShape,
+  EventDecision,
+  EventEnvelope,
+  EventStatus,
+  EventSummary,
+  EventsListParams,
+  EventsListResult,
+  EventsReplayParams,
+  EventsReplayResult,
+  EventsResolveParams,
+  EventsResolveResult,
+  EventsShowParams,
+  EventsShowResult,
   ExecEventKind,
   Features,
   FoundMemory,
@@ -209,6 +223,7 @@ import type {
   HookTarget,
   HookTestParams,
   HookTestResult,
+  HumanReviewPayload,
   InboundMessage,
   InboundOutcome,
   JobCancelParams,
@@ -483,6 +498,7 @@ export function checkAgentConfig(value: unknown): value is AgentConfig;
 export function checkAgentCoreContext(value: unknown): value is AgentCoreContext;
 export function checkAgentDefinition(value: unknown): value is AgentDefinition;
 export function checkAgentEntry(value: unknown): value is AgentEntry;
+export function checkAgentEvents(value: unknown): value is AgentEvents;
 export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
 export function checkAgentJob(value: unknown): value is AgentJob;
@@ -641,7 +657,20 @@ export function checkDeliveryState(value: unknown): value is DeliveryState;
 export function checkDirectives(value: unknown): value is Directives;
 export function checkDmPolicy(value: unknown): value is DmPolicy;
 export function checkDmScope(value: unknown): value is DmScope;
+export function checkDomainEvent(value: unknown): value is DomainEvent;
 export function checkErrorShape(value: unknown): value is ErrorShape;
+export function checkEventDecision(value: unknown): value is EventDecision;
+export function checkEventEnvelope(value: unknown): value is EventEnvelope;
+export function checkEventStatus(value: unknown): value is EventStatus;
+export function checkEventSummary(value: unknown): value is EventSummary;
+export function checkEventsListParams(value: unknown): value is EventsListParams;
+export function checkEventsListResult(value: unknown): value is EventsListResult;
+export function checkEventsReplayParams(value: unknown): value is EventsReplayParams;
+export function checkEventsReplayResult(value: unknown): value is EventsReplayResult;
+export function checkEventsResolveParams(value: unknown): value is EventsResolveParams;
+export function checkEventsResolveResult(value: unknown): value is EventsResolveResult;
+export function checkEventsShowParams(value: unknown): value is EventsShowParams;
+export function checkEventsShowResult(value: unknown): value is EventsShowResult;
 export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
 export function checkFoundMemory(value: unknown): value is FoundMemory;
@@ -686,6 +715,7 @@ export function checkHookTakenStatus(value: unknown): value is HookTakenStatus;
 export function checkHookTarget(value: unknown): value is HookTarget;
 export function checkHookTestParams(value: unknown): value is HookTestParams;
 export function checkHookTestResult(value: unknown): value is HookTestResult;
+export function checkHumanReviewPayload(value: unknown): value is HumanReviewPayload;
 export function checkInboundMessage(value: unknown): value is InboundMessage;
 export function checkInboundOutcome(value: unknown): value is InboundOutcome;
 export function checkJobCancelParams(value: unknown): value is JobCancelParams;

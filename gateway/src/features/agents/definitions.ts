@@ -19,6 +19,8 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
+  /** Of domain events. */
+  readonly topics: ReadonlyMap<string, unknown>;
   /** All agents, also those without a definition. */
   readonly agentIds: () => readonly string[];
   /** Makes the agent when there is none with this id. True: it was made. */
@@ -143,6 +145,7 @@ export class Definitions {
     const known: Known = {
       fileOf: (path) => texts.get(path),
       nativeTools: nativeTools(),
+      topics: new Set(this.#ports.topics.keys()),
       // Tasks call an agent without a definition by its id.
       names: new Map(agentIds().map((agentId) => [agentId, store.find(agentId)?.definition.metadata.name ?? agentId])),
       below: new Map([...store.all().values()].map(({ definition }) => [definition.metadata.name, definition.sub_agents ?? []])),

@@ -22,6 +22,7 @@ export interface AgentPorts
     Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
   readonly native: Pick<NativeTools, "entries">;
+  readonly topics: ReadonlyMap<string, unknown>;
 }
 
 export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort & AgentNamesPort> = {

@@ -68,6 +68,7 @@ describe("DispatchTool", () => {
       search: none,
       remember: none,
       recall: none,
+      emitEvent: none,
       searchableSessions: none,
       delegate: none,
       sendToSession: none,

@@ -1,0 +1,37 @@
+/** Reads what the queue delivers (rule EV4): anything may stand there, also what an older or a newer version has sent. PURE. */
+import type { EventEnvelope } from "../../../protocol/gen/types.ts";
+import { checkEventEnvelope } from "../../../protocol/gen/validators/checks.js";
+import { explainText } from "../../../protocol/runtime/explain.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import type { Topic, Topics } from "./topics.ts";
+
+export type ReadEnvelope =
+  | { readonly ok: true; readonly envelope: EventEnvelope; readonly topic: Topic }
+  /** `id`: where the message says which event it is. */
+  | { readonly ok: false; readonly reason: string; readonly id?: string };
+const ID = /^[0-9a-f]{32}$/;
+
+export function readEnvelope(text: string, topics: Topics, tenantId: string): ReadEnvelope {
+  const value = parsed(text);
+  const id = isJsonObject(value) && typeof value["id"] === "string" && ID.test(value["id"]) ? { id: value["id"] } : {};
+  if (!checkEventEnvelope(value)) return { ok: false, reason: `The message is no event: ${explainText("EventEnvelope", value)}.`, ...id };
+  if (value.tenant_id !== tenantId) return { ok: false, reason: "The message is of another tenant." };
+  const topic = topics.get(value.topic);
+  const reason = topic === undefined ? `There is no topic ${value.topic}.` : problemOf(topic, value.version, value.payload);
+  return topic === undefined || reason !== undefined
+    ? { ok: false, reason: reason ?? "There is no such topic.", ...id }
+    : { ok: true, envelope: value, topic };
+}
+/** Why this version of the gateway cannot handle a payload. */
+export function problemOf(topic: Topic, version: number, payload: unknown): string | undefined {
+  if (version !== topic.version)
+    return `The event has version ${version} of the topic ${topic.name}; this gateway knows version ${topic.version}.`;
+  return topic.problem(payload);
+}
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * The log of events in D1 (rules EV2 to EV6): how each event stands. Each change names the state that it leaves, so that the same
+ * change made twice happens once. Decides nothing.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { EventDecision, EventEnvelope, EventStatus } from "../../../../protocol/gen/types.ts";
+import { fail } from "../../kernel/outcome.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { SOURCE_CHARS, type Taint, TAINT_LABELS } from "../../ports/taint.ts";
+import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
+import { EVENT_ROWS } from "./migrations.ts";
+
+export interface EventRow {
+  readonly envelope: EventEnvelope;
+  readonly sessionKey: string;
+  readonly taint: Taint;
+  readonly status: EventStatus;
+  readonly attempts: number;
+  readonly replays: number;
+  readonly reason?: string;
+  readonly decision?: EventDecision;
+  readonly decidedBy?: string;
+  readonly decidedAt?: number;
+  readonly endedAt?: number;
+}
+export type NewEvent = Pick<EventRow, "envelope" | "sessionKey" | "taint">;
+export interface EventsAsked {
+  readonly status?: EventStatus;
+  readonly topic?: string;
+  readonly before?: string;
+  readonly limit: number;
+}
+type Row = {
+  id: string;
+  tenant_id: string;
+  agent_id: string;
+  task_id: string;
+  session_key: string;
+  topic: string;
+  version: number;
+  payload: string;
+  taint: string;
+  taint_source: string;
+  emitted_at: number;
+  status: string;
+  attempts: number;
+  replays: number;
+  reason: string | null;
+  decision: string | null;
+  decided_by: string | null;
+  decided_at: number | null;
+  ended_at: number | null;
+};
+const REASON_CHARS = 1000;
+const DAY_MS = 86_400_000;
+const PRUNED = 100;
+const short = (reason: string): string => reason.toWellFormed().slice(0, REASON_CHARS);
+
+export class EventLog {
+  readonly #db: RowDatabase;
+  readonly #now: () => number;
+  readonly #tenantId: string;
+  #ready: Promise<void> | undefined;
+
+  constructor(db: RowDatabase, tenantId: string, now: () => number) {
+    this.#db = db;
+    this.#tenantId = tenantId;
+    this.#now = now;
+  }
+
+  /** Once for an id. Removes what ended long ago. */
+  add(event: NewEvent): Promise<Result<EventRow>> {
+    return this.#guarded("store the event", async () => {
+      await this.#db.batch([
+        this.#db
+          .prepare(
+            "DELETE FROM event_log WHERE id IN (SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?)",
+          )
+          .bind(this.#now() - LIMITS.eventDays * DAY_MS, PRUNED),
+        this.#insert(event, "queued", undefined),
+      ]);
+      const kept = await this.#find(event.envelope.id);
+      return kept === undefined
+        ? fail("limit.events", `${LIMITS.eventsOpen.toLocaleString("en-US")} events wait, which is the limit.`)
+        : succeed(kept);
+    });
+  }
+  /** A message that is no event of this log: its text is kept as it came. */
+  addBroken(id: string, text: string, reason: string): Promise<Result<void>> {
+    return this.#guarded("store the event", async () => {
+      const now = this.#now();
+      const envelope = { id, topic: "", version: 0, tenant_id: this.#tenantId, agent_id: "", task_id: "", emitted_at: now };
+      const event = { envelope: { ...envelope, idempotency_key: id, payload: text }, sessionKey: "", taint: UNKNOWN };
+      await this.#insert(event, "dead", reason).run();
+      return succeed(undefined);
+    });
+  }
+  #insert({ envelope, sessionKey, taint }: NewEvent, status: EventStatus, reason: string | undefined) {
+    const { id, agent_id, task_id, topic, version, payload, emitted_at } = envelope;
+    return this.#db
+      .prepare(
+        `INSERT INTO event_log(id, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, reason, ended_at)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+         WHERE ?14 IS NOT NULL OR (SELECT count(*) FROM event_log WHERE tenant_id = ?2 AND status IN ('queued', 'waiting_approval')) < ?15
+         ON CONFLICT(id) DO NOTHING`,
+      )
+      .bind(
+        id,
+        this.#tenantId,
+        agent_id,
+        task_id,
+        sessionKey,
+        topic,
+        version,
+        JSON.stringify(payload),
+        taint.label,
+        taint.source.slice(0, SOURCE_CHARS),
+        emitted_at,
+        status,
+        reason === undefined ? null : short(reason),
+        reason === undefined ? null : this.#now(),
+        LIMITS.eventsOpen,
+      );
+  }
+  get(id: string): Promise<Result<EventRow | undefined>> {
+    return this.#guarded("read the event", async () => succeed(await this.#find(id)));
+  }
+  async #find(id: string): Promise<EventRow | undefined> {
+    const row = await this.#db.prepare("SELECT * FROM event_log WHERE id = ? AND tenant_id = ?").bind(id, this.#tenantId).first<Row>();
+    return row === null ? undefined : eventOf(row);
+  }
+
+  /** The newest first. */
+  list({ status, topic, before, limit }: EventsAsked): Promise<Result<{ readonly events: readonly EventRow[]; readonly more: boolean }>> {
+    return this.#guarded("list the events", async () => {
+      const { results } = await this.#db
+        .prepare(
+          `SELECT * FROM event_log WHERE tenant_id = ?1 AND (?2 = '' OR status = ?2) AND (?3 = '' OR topic = ?3)
+           AND (?4 = '' OR (emitted_at, id) < (SELECT emitted_at, id FROM event_log WHERE id = ?4))
+           ORDER BY emitted_at DESC, id DESC LIMIT ?5`,
+        )
+        .bind(this.#tenantId, status ?? "", topic ?? "", before ?? "", limit + 1)
+        .all<Row>();
+      return succeed({ events: results.slice(0, limit).map(eventOf), more: results.length > limit });
+    });
+  }
+
+  /** It waits for the owner. */
+  wait(id: string): Promise<Result<void>> {
+    return this.#change("UPDATE event_log SET status = 'waiting_approval' WHERE id = ? AND status = 'queued' AND decision IS NULL", id);
+  }
+  done(id: string): Promise<Result<void>> {
+    return this.#change(
+      "UPDATE event_log SET status = 'done', reason = NULL, ended_at = ?2 WHERE id = ?1 AND status = 'queued'",
+      id,
+      this.#now(),
+    );
+  }
+  failed(id: string, attempts: number, reason: string): Promise<Result<void>> {
+    return this.#change("UPDATE event_log SET attempts = ?, reason = ? WHERE id = ? AND status = 'queued'", attempts, short(reason), id);
+  }
+  /** Dead letter. */
+  bury(id: string, reason: string): Promise<Result<void>> {
+    return this.#change(
+      "UPDATE event_log SET status = 'dead', reason = ?, ended_at = ? WHERE id = ? AND status = 'queued'",
+      short(reason),
+      this.#now(),
+      id,
+    );
+  }
+  /** The first decision counts. */
+  decide(id: string, decision: EventDecision, by: string): Promise<Result<void>> {
+    const now = this.#now();
+    const isApproved = decision === "approve";
+    return this.#change(
+      `UPDATE event_log SET status = ?, decision = ?, decided_by = ?, decided_at = ?, ended_at = ?
+       WHERE id = ? AND status = 'waiting_approval' AND decision IS NULL`,
+      isApproved ? "queued" : "rejected",
+      decision,
+      by,
+      now,
+      isApproved ? null : now,
+      id,
+    );
+  }
+  replay(id: string): Promise<Result<void>> {
+    return this.#change(
+      `UPDATE event_log SET status = 'queued', attempts = 0, reason = NULL, ended_at = NULL, replays = replays + 1
+       WHERE id = ? AND status IN ('dead', 'queued')`,
+      id,
+    );
+  }
+
+  #change(sql: string, ...values: readonly (string | number | null)[]): Promise<Result<void>> {
+    return this.#guarded("change the event", async () => {
+      await this.#db
+        .prepare(sql)
+        .bind(...values)
+        .run();
+      return succeed(undefined);
+    });
+  }
+  #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
+    return guardedRows(what, async () => {
+      this.#ready ??= migrateRows(this.#db, "events", EVENT_ROWS, this.#now());
+      // Tried again with the next call.
+      this.#ready.catch(() => {
+        this.#ready = undefined;
+      });
+      await this.#ready;
+      return work();
+    });
+  }
+}
+const UNKNOWN: Taint = { label: "world", source: "a message of the queue" };
+/** The gateway wrote the row. A label that this version does not know counts as the highest one. */
+const eventOf = (row: Row): EventRow => ({
+  envelope: {
+    id: row.id,
+    topic: row.topic,
+    version: row.version,
+    tenant_id: row.tenant_id,
+    agent_id: row.agent_id,
+    task_id: row.task_id,
+    emitted_at: row.emitted_at,
+    idempotency_key: row.id,
+    payload: JSON.parse(row.payload),
+  },
+  sessionKey: row.session_key,
+  taint: { label: TAINT_LABELS.find((label) => label === row.taint) ?? "world", source: row.taint_source },
+  status: row.status as EventStatus,
+  attempts: row.attempts,
+  replays: row.replays,
+  ...(row.reason === null ? {} : { reason: row.reason }),
+  ...(row.decision === null ? {} : { decision: row.decision as EventDecision }),
+  ...(row.decided_by === null ? {} : { decidedBy: row.decided_by }),
+  ...(row.decided_at === null ? {} : { decidedAt: row.decided_at }),
+  ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+});

@@ -1,0 +1,3 @@
+/** The part of domain events that is loaded with the first event. */
+export { EventLog } from "./d1-store.ts";
+export { EventKeeper } from "./keeper.ts";

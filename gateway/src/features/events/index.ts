@@ -1,0 +1,161 @@
+/** Domain events: agents emit them, a queue carries them, handlers get each once (gateway/spec/events.md). */
+import { asAgentId, asSessionKey, type DomainEvent, type EventSummary } from "../../../../protocol/gen/types.ts";
+import type { Topics } from "../../events/topics.ts";
+import { actorOf } from "../../kernel/authorise.ts";
+import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { AgentDefinitionsPort } from "../../ports/agents.ts";
+import type { EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
+import { TENANT_ID } from "../../ports/long-term-memory.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import type { RowDatabase } from "../../storage/rows.ts";
+import type { EventLog, EventRow } from "./d1-store.ts";
+import type { EventKeeper } from "./keeper.ts";
+import { EVENT_MIGRATIONS } from "./migrations.ts";
+import { OutboxStore } from "./outbox-store.ts";
+import { EVENT_TOOLS } from "./tools.ts";
+import { CORE_TOPICS, HUMAN_REVIEW } from "./topics.ts";
+
+export interface EventPorts
+  extends AgentDefinitionsPort,
+    NotifyPort,
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
+  /** Undefined: the deployment has none. */
+  readonly rowDatabase: RowDatabase | undefined;
+  readonly eventQueue: () => EventQueue | undefined;
+  readonly topics: Topics;
+}
+interface Loaded {
+  readonly events: EventLog;
+  readonly keeper: EventKeeper;
+}
+const DEFAULT_LISTED = 50;
+/** The consumer of the queue asks again when the part that handles events can't be loaded. */
+const RETRY_SECONDS = 30;
+const NOT_BOUND = fail(
+  "storage.failed",
+  "This deployment has no queue or no database for events.",
+  "Bind a D1 database as DB and the queue domain-events as EVENTS in the deployment's configuration.",
+);
+
+export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { readonly eventsRpc: EventPort & EventConsumerPort }> = {
+  name: "events",
+  migrations: EVENT_MIGRATIONS,
+  tools: EVENT_TOOLS,
+  topics: CORE_TOPICS,
+  create(ports) {
+    const { rowDatabase, eventQueue, now, topics } = ports;
+    const outbox = new OutboxStore(ports.database);
+    const handlers = new Map<string, EventHandler>();
+    const add = (topic: string, handler: EventHandler): void => {
+      if (!topics.has(topic)) throw new Error(`There is no topic ${topic} to handle.`);
+      if (handlers.has(topic)) throw new Error(`The topic ${topic} has a handler already.`);
+      handlers.set(topic, handler);
+    };
+    // The owner's decision is all that this topic is for.
+    add(HUMAN_REVIEW, async () => succeed(undefined));
+    let loaded: Promise<Loaded> | undefined;
+    const load = async (): Promise<Result<Loaded>> => {
+      const queue = eventQueue();
+      if (rowDatabase === undefined || queue === undefined) return NOT_BOUND;
+      loaded ??= import("./events.lazy.ts").then(({ EventLog, EventKeeper }) => {
+        const events = new EventLog(rowDatabase, TENANT_ID, now);
+        return { events, keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue }) };
+      });
+      // A part that could not be loaded is tried again with the next call.
+      loaded.catch(() => {
+        loaded = undefined;
+      });
+      return succeed(await loaded);
+    };
+    return {
+      offers: {
+        eventHandlers: { add },
+        eventsRpc: {
+          emitEvent: async (emission) => {
+            const parts = await load();
+            return parts.ok ? parts.value.keeper.emit(emission) : parts;
+          },
+          consumeEvent: async (text, isDead) => {
+            const parts = await load();
+            return parts.ok ? parts.value.keeper.consume(text, isDead) : { kind: "retry", delaySeconds: RETRY_SECONDS };
+          },
+        },
+      },
+      methods: eventMethods(ports, load),
+      alarms: [
+        {
+          name: "events",
+          next: () => outbox.next(),
+          run: async () => {
+            if ((outbox.next() ?? Number.MAX_SAFE_INTEGER) > now()) return;
+            const parts = await load();
+            if (parts.ok) await parts.value.keeper.sweep();
+          },
+        },
+      ],
+    };
+  },
+};
+
+function eventMethods({ audit, background, config, scrub }: EventPorts, load: () => Promise<Result<Loaded>>): Handlers {
+  const summaryOf = ({ envelope, status, attempts, reason }: EventRow): EventSummary => ({
+    id: envelope.id,
+    topic: envelope.topic,
+    status,
+    // A message that could not be read names no agent.
+    agentId: asAgentId(envelope.agent_id === "" ? config.defaultAgentId() : envelope.agent_id),
+    emittedAt: envelope.emitted_at,
+    attempts,
+    ...(reason === undefined ? {} : { reason: scrub(reason).slice(0, 1024) }),
+  });
+  const shown = (row: EventRow): DomainEvent => {
+    const { envelope, sessionKey, taint, decision, decidedBy, decidedAt, endedAt } = row;
+    return {
+      ...summaryOf(row),
+      version: envelope.version,
+      taskId: envelope.task_id,
+      ...(sessionKey === "" ? {} : { sessionKey: asSessionKey(sessionKey) }),
+      payload: scrub(JSON.stringify(envelope.payload)).slice(0, 131_072),
+      label: taint.label,
+      labelSource: scrub(taint.source),
+      ...(decision === undefined ? {} : { decision }),
+      ...(decidedBy === undefined ? {} : { decidedBy }),
+      ...(decidedAt === undefined ? {} : { decidedAt }),
+      ...(endedAt === undefined ? {} : { endedAt }),
+    };
+  };
+  return {
+    "events.list": async (_caller, { limit = DEFAULT_LISTED, ...asked }) => {
+      const parts = await load();
+      if (!parts.ok) return parts;
+      const page = await parts.value.events.list({ ...asked, limit });
+      return page.ok ? succeed({ events: page.value.events.map(summaryOf), more: page.value.more }) : page;
+    },
+    "events.show": async (_caller, { id }) => {
+      const parts = await load();
+      if (!parts.ok) return parts;
+      const found = await parts.value.keeper.find(id);
+      return found.ok ? succeed({ event: shown(found.value) }) : found;
+    },
+    "events.resolve": async ({ connection }, { id, decision }) => {
+      const parts = await load();
+      if (!parts.ok) return parts;
+      const actor = actorOf(connection.principal);
+      const done = await parts.value.keeper.resolve(id, decision, actor);
+      const entry = { actor, action: "events.resolve", target: id, detail: decision } as const;
+      background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+      return done.ok ? succeed({ event: shown(done.value) }) : done;
+    },
+    "events.replay": async ({ connection }, { id }) => {
+      const parts = await load();
+      if (!parts.ok) return parts;
+      const done = await parts.value.keeper.replay(id);
+      const entry = { actor: actorOf(connection.principal), action: "events.replay", target: id } as const;
+      background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+      return done.ok ? succeed({ event: shown(done.value) }) : done;
+    },
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * Emits, handles, decides and replays events (rules EV2 to EV8). The log is changed before anything else happens, and everything here can
+ * be repeated: what is killed in between goes on with the next delivery, or with the outbox.
+ */
+import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { EventDecision, EventEnvelope } from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { isListed } from "../../agents/definition.ts";
+import { problemOf, readEnvelope } from "../../events/envelope.ts";
+import type { Topic, Topics } from "../../events/topics.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { AgentDefinitionsPort } from "../../ports/agents.ts";
+import type { Emission, Emitted, EventHandler, EventQueue, Settled } from "../../ports/events.ts";
+import { TENANT_ID } from "../../ports/long-term-memory.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
+import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
+import { taintMark } from "../../ports/taint.ts";
+import type { EventLog, EventRow } from "./d1-store.ts";
+import type { OutboxStore } from "./outbox-store.ts";
+
+export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
+  readonly events: EventLog;
+  readonly outbox: Pick<OutboxStore, "put" | "again" | "remove" | "due">;
+  readonly topics: Topics;
+  readonly handlers: ReadonlyMap<string, EventHandler>;
+  readonly queue: EventQueue;
+}
+/** Pauses before the second, third and fourth attempt. */
+export const RETRY_SECONDS = [10, 60, 300] as const;
+/** The log did not answer: this is no attempt of the handler. */
+const LOG_RETRY_SECONDS = 30;
+const OUTBOX_MS = 30_000;
+const OUTBOX_MAX_MS = 600_000;
+const ID_CHARS = 32;
+const TEXT_CHARS = 2000;
+const ACK: Settled = { kind: "ack" };
+const AGAIN: Settled = { kind: "retry", delaySeconds: LOG_RETRY_SECONDS };
+
+export class EventKeeper {
+  readonly #ports: KeeperPorts;
+  /** Deliveries of one event wait for each other, so that copies are handled once. After a kill there are none. */
+  readonly #handling = new Map<string, Promise<Settled>>();
+
+  constructor(ports: KeeperPorts) {
+    this.#ports = ports;
+  }
+
+  async emit({ agentId, topic: name, payload, sessionKey, runId, callId, taint, now }: Emission): Promise<Result<Emitted>> {
+    const { definitionOf, topics, ids, events, outbox } = this.#ports;
+    const allowed = definitionOf(agentId)?.events?.emit;
+    const topic = topics.get(name);
+    const offered = [...topics.keys()].filter((known) => isListed(allowed, known));
+    if (topic === undefined) return fail("event.topic_unknown", `There is no topic ${JSON.stringify(name.slice(0, 64))}.`, listed(offered));
+    if (!isListed(allowed, name)) return fail("event.not_allowed", `The agent may not emit events of the topic ${name}.`, listed(offered));
+    const problem = topic.problem(payload);
+    if (problem !== undefined) return fail("event.invalid", problem, topic.doc);
+    if (utf8Bytes(JSON.stringify(payload)) > LIMITS.eventPayloadBytes)
+      return fail("event.invalid", `The payload has more than ${LIMITS.eventPayloadBytes.toLocaleString("en-US")} bytes.`);
+    const taskId = runId ?? sessionKey;
+    const id = (await ids.sha256(JSON.stringify([TENANT_ID, sessionKey, taskId, callId]))).slice(0, ID_CHARS);
+    const envelope: EventEnvelope = {
+      id,
+      topic: name,
+      version: topic.version,
+      tenant_id: TENANT_ID,
+      agent_id: agentId,
+      task_id: taskId,
+      emitted_at: now,
+      idempotency_key: id,
+      payload,
+    };
+    this.#expect(id);
+    const kept = await events.add({ envelope, sessionKey, taint });
+    if (!kept.ok) {
+      outbox.remove(id);
+      return kept;
+    }
+    await this.#send(kept.value, 0);
+    return succeed({ id, needsApproval: topic.needsApproval });
+  }
+  /** Before the log is changed: the alarm sends what a kill leaves unsent. */
+  #expect(id: string): void {
+    const { outbox, now, arm } = this.#ports;
+    outbox.put(id, now() + OUTBOX_MS);
+    arm();
+  }
+  async #send({ envelope, status }: EventRow, tries: number): Promise<void> {
+    const { queue, outbox, now, log, arm } = this.#ports;
+    try {
+      if (status === "queued") await queue.send(envelope, { contentType: "json" });
+      outbox.remove(envelope.id);
+    } catch (error) {
+      log.warn("event_not_sent", { id: envelope.id, error });
+      outbox.again(envelope.id, now() + backoffMs(tries + 1, OUTBOX_MS, OUTBOX_MAX_MS));
+      arm();
+    }
+  }
+  /** Sends what a kill, or a queue that did not answer, has left. */
+  async sweep(): Promise<void> {
+    const { outbox, events, now } = this.#ports;
+    for (const { id, tries } of outbox.due(now())) {
+      const row = await events.get(id);
+      if (!row.ok) outbox.again(id, now() + backoffMs(tries + 1, OUTBOX_MS, OUTBOX_MAX_MS));
+      else if (row.value === undefined) outbox.remove(id);
+      else await this.#send(row.value, tries);
+    }
+  }
+
+  async consume(text: string, isDead: boolean): Promise<Settled> {
+    const read = readEnvelope(text, this.#ports.topics, TENANT_ID);
+    if (!read.ok) return this.#broken(text, read.reason, read.id);
+    const { envelope, topic } = read;
+    const before = this.#handling.get(envelope.id) ?? Promise.resolve(ACK);
+    const handling = before.then(() => this.#deliver(envelope, topic, isDead));
+    this.#handling.set(envelope.id, handling);
+    try {
+      return await handling;
+    } finally {
+      if (this.#handling.get(envelope.id) === handling) this.#handling.delete(envelope.id);
+    }
+  }
+  async #deliver(envelope: EventEnvelope, topic: Topic, isDead: boolean): Promise<Settled> {
+    const { events } = this.#ports;
+    const { id } = envelope;
+    const found = await events.get(id);
+    if (!found.ok) return AGAIN;
+    const row = found.value;
+    if (row === undefined) return this.#broken(JSON.stringify(envelope), "The log of events does not have this event.", id);
+    if (row.status === "dead") return this.#tellDead(row);
+    if (row.status === "waiting_approval") return this.#ask(row, topic);
+    if (row.status !== "queued") return ACK;
+    if (isDead) return this.#bury(row, row.reason ?? "It was delivered as often as the queue allows, and nothing answered.");
+    if (topic.needsApproval && row.decision === undefined) {
+      const waits = await events.wait(id);
+      return waits.ok ? this.#ask(row, topic) : AGAIN;
+    }
+    return this.#handle(row, topic);
+  }
+  async #handle(row: EventRow, topic: Topic): Promise<Settled> {
+    const { events } = this.#ports;
+    const { id } = row.envelope;
+    const problem = await this.#problemOf(row, topic);
+    if (problem === undefined) return (await events.done(id)).ok ? ACK : AGAIN;
+    const delaySeconds = RETRY_SECONDS[row.attempts];
+    const noted = await events.failed(id, row.attempts + 1, problem);
+    if (!noted.ok) return AGAIN;
+    return delaySeconds === undefined ? this.#bury({ ...row, attempts: row.attempts + 1 }, problem) : { kind: "retry", delaySeconds };
+  }
+  /** Why the handler failed. */
+  async #problemOf({ envelope }: EventRow, topic: Topic): Promise<string | undefined> {
+    const { handlers, log } = this.#ports;
+    const handler = handlers.get(topic.name);
+    if (handler === undefined) return `Nothing handles the topic ${topic.name}.`;
+    try {
+      const handled = await handler(envelope);
+      return handled.ok ? undefined : sentence(handled.error);
+    } catch (error) {
+      log.error("event_handler_failed", { id: envelope.id, topic: topic.name, error });
+      return "The handler failed inside GSV.";
+    }
+  }
+  /** The owner sees the question once, also when this is repeated. */
+  #ask({ envelope, taint }: EventRow, topic: Topic): Settled {
+    const { id, agent_id: agentId, payload } = envelope;
+    const key = askKey(id);
+    const text = `${topic.text(payload).slice(0, TEXT_CHARS)}\n\nAn event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word: gsv events resolve ${id} approve, or reject.`;
+    this.#ports.notify.tell({ kind: "approval", key, cause: key, text, agentId });
+    return ACK;
+  }
+
+  async #bury(row: EventRow, reason: string): Promise<Settled> {
+    const buried = await this.#ports.events.bury(row.envelope.id, reason);
+    return buried.ok ? this.#tellDead({ ...row, status: "dead", reason }) : AGAIN;
+  }
+  #tellDead({ envelope, replays, reason = "" }: EventRow): Settled {
+    const { id, topic, agent_id: agentId } = envelope;
+    const what = topic === "" ? "A message of the event queue" : `An event of the agent ${agentId} (${topic})`;
+    const text = `${what} could not be handled: ${reason}\n\nLook at it: gsv events show ${id}. Send it again: gsv events replay ${id}.`;
+    const cause = `event:${topic}`;
+    this.#ports.notify.tell({ kind: "job", key: `event:${id}:dead:${replays}`, cause, text, ...(agentId === "" ? {} : { agentId }) });
+    return ACK;
+  }
+  /** Never delivered again: no later attempt could read it. */
+  async #broken(text: string, reason: string, known: string | undefined): Promise<Settled> {
+    const { events, ids } = this.#ports;
+    const id = known ?? (await ids.sha256(text)).slice(0, ID_CHARS);
+    const found = await events.get(id);
+    if (!found.ok) return AGAIN;
+    if (found.value === undefined) {
+      const added = await events.addBroken(id, text.toWellFormed().slice(0, LIMITS.eventPayloadBytes), reason);
+      if (!added.ok) return AGAIN;
+    } else if (found.value.status === "queued") return this.#bury(found.value, reason);
+    const row = await events.get(id);
+    if (!row.ok || row.value === undefined) return AGAIN;
+    return row.value.status === "dead" ? this.#tellDead(row.value) : ACK;
+  }
+
+  async resolve(id: string, decision: EventDecision, by: string): Promise<Result<EventRow>> {
+    const { events, notify } = this.#ports;
+    const found = await this.find(id);
+    if (!found.ok) return found;
+    if (found.value.status !== "waiting_approval" && found.value.decision !== decision)
+      return fail("event.wrong_state", `The event does not wait for your word: it is ${standing(found.value)}.`);
+    const known = found.value.envelope.id;
+    this.#expect(known);
+    const decided = await events.decide(known, decision, by);
+    if (!decided.ok) return decided;
+    const row = await this.find(known);
+    if (!row.ok) return row;
+    if (row.value.decision !== decision)
+      return fail("event.wrong_state", `Another decision came first: the event is ${standing(row.value)}.`);
+    notify.over(askKey(known));
+    await this.#send(row.value, 0);
+    return row;
+  }
+  async replay(id: string): Promise<Result<EventRow>> {
+    const { events, topics } = this.#ports;
+    const found = await this.find(id);
+    if (!found.ok) return found;
+    const { envelope, status } = found.value;
+    if (status !== "dead" && status !== "queued")
+      return fail(
+        "event.wrong_state",
+        `Only a dead letter or an event that waits for its handler can be sent again: this one is ${standing(found.value)}.`,
+      );
+    const topic = topics.get(envelope.topic);
+    const problem = topic === undefined ? "It names no topic of this gateway." : problemOf(topic, envelope.version, envelope.payload);
+    if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
+    this.#expect(envelope.id);
+    const again = await events.replay(envelope.id);
+    if (!again.ok) return again;
+    const row = await this.find(envelope.id);
+    if (row.ok) await this.#send(row.value, 0);
+    return row;
+  }
+  async find(id: string): Promise<Result<EventRow>> {
+    const found = await this.#ports.events.get(id.trim().toLowerCase());
+    if (!found.ok) return found;
+    return found.value === undefined
+      ? failure("event.not_found", `There is no event ${JSON.stringify(id.slice(0, 32))}.`)
+      : succeed(found.value);
+  }
+}
+const askKey = (id: string): string => `event:${id}:asks`;
+const listed = (topics: readonly string[]): string =>
+  topics.length === 0 ? "The agent may emit no events." : `Topics of this agent: ${topics.join(", ")}.`;
+const standing = ({ status }: EventRow): string => status.replace("_", " ");

@@ -1,0 +1,331 @@
+/** The life of domain events, with a log in SQLite and a queue that the test delivers. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { describe, test } from "node:test";
+import type { AgentDefinition, EventEnvelope } from "../../../../protocol/gen/types.ts";
+import { sqliteRows } from "../../../test/support/rows.ts";
+import { TopicList, type Topic } from "../../events/topics.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { Emission } from "../../ports/events.ts";
+import type { Tell } from "../../ports/notify.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { EventLog } from "./d1-store.ts";
+import { EventKeeper } from "./keeper.ts";
+import { CORE_TOPICS } from "./topics.ts";
+
+const TOPIC: Topic = {
+  name: "parcel",
+  version: 1,
+  doc: "parcel: {to}.",
+  needsApproval: false,
+  problem: (payload) => (JSON.stringify(payload).includes('"to"') ? undefined : "The payload does not fit: to is missing."),
+  text: () => "A parcel.",
+};
+class Stage {
+  now = 1_000_000;
+  /** What the log does before each statement. */
+  before: (sql: string) => void = () => undefined;
+  sending: () => Promise<void> = () => Promise.resolve();
+  handler: (event: EventEnvelope) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
+  readonly sent: string[] = [];
+  readonly handled: string[] = [];
+  readonly told = new Map<string, Tell>();
+  readonly unsent = new Map<string, { dueAt: number; tries: number }>();
+  readonly #db = sqliteRows((sql) => this.before(sql));
+  keeper = this.#start();
+
+  #start(): EventKeeper {
+    const handle = (event: EventEnvelope): Promise<Result<void>> => {
+      this.handled.push(event.idempotency_key);
+      return this.handler(event);
+    };
+    const definition = { events: { emit: ["parcel", "human_*"] } } as AgentDefinition;
+    const log = { warn: () => undefined, error: () => undefined };
+    return new EventKeeper({
+      definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
+      notify: {
+        tell: (tell) => (this.told.has(tell.key) ? undefined : this.told.set(tell.key, tell).size),
+        over: () => undefined,
+        bounced: () => false,
+      },
+      arm: () => undefined,
+      ids: { name: () => "", bytes: () => new Uint8Array(), sha256: async (text) => createHash("sha256").update(text).digest("hex") },
+      log: log as never,
+      now: () => this.now,
+      events: new EventLog(this.#db, "default", () => this.now),
+      outbox: {
+        put: (id, dueAt) => void (this.unsent.has(id) || this.unsent.set(id, { dueAt, tries: 0 })),
+        again: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: (this.unsent.get(id)?.tries ?? 0) + 1 }),
+        remove: (id) => void this.unsent.delete(id),
+        due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries }] : [])),
+      },
+      topics: new TopicList().add("events", CORE_TOPICS).add("test", [TOPIC]).close(),
+      handlers: new Map([
+        ["parcel", handle],
+        ["human_review", handle],
+      ]),
+      queue: {
+        send: async (envelope) => {
+          await this.sending();
+          this.sent.push(JSON.stringify(envelope));
+        },
+      },
+    });
+  }
+  /** What is in memory is lost. */
+  kill(): void {
+    this.keeper = this.#start();
+  }
+  async emit(more: Partial<Emission> = {}): Promise<string> {
+    const emitted = await this.tryEmit(more);
+    assert.ok(emitted.ok, JSON.stringify(emitted));
+    return emitted.value.id;
+  }
+  tryEmit(more: Partial<Emission> = {}) {
+    const taint = { label: "self", source: "the agent's own words" } as const;
+    const given = { agentId: "mail", topic: "parcel", payload: { to: "Anna" }, sessionKey: "agent:mail:main", runId: "r1", callId: "c1" };
+    return this.keeper.emit({ ...given, taint, now: this.now, ...more });
+  }
+  review = (callId = "c1"): Promise<string> =>
+    this.emit({ topic: "human_review", payload: { question: "Refund 49 SEK?", reason: "Above my limit." }, callId });
+  async status(id: string) {
+    const found = await this.keeper.find(id);
+    assert.ok(found.ok);
+    const { status, attempts, reason } = found.value;
+    return [status, attempts, reason];
+  }
+  deliver = (text = this.sent.at(-1) ?? "", isDead = false) => this.keeper.consume(text, isDead);
+}
+const ACK = { kind: "ack" };
+const broken = (): Promise<Result<void>> => Promise.resolve(fail("storage.failed", "The depot is closed.", "Wait."));
+
+describe("emit_event", () => {
+  test("[EV2] a call that is made again emits the same event, which is handled once", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    stage.kill();
+    assert.equal(await stage.emit(), id);
+    assert.notEqual(await stage.emit({ callId: "c2" }), id);
+    assert.notEqual(await stage.emit({ runId: "r2" }), id);
+    assert.equal(stage.sent.length, 4);
+    const envelope = JSON.parse(stage.sent[0] ?? "") as EventEnvelope;
+    assert.deepEqual(envelope, {
+      ...{ id, topic: "parcel", version: 1, tenant_id: "default", agent_id: "mail", task_id: "r1" },
+      ...{ emitted_at: 1_000_000, idempotency_key: id, payload: { to: "Anna" } },
+    });
+    for (const text of stage.sent.slice(0, 2)) assert.deepEqual(await stage.deliver(text), ACK);
+    assert.deepEqual(stage.handled, [id]);
+    assert.deepEqual(await stage.status(id), ["done", 0, undefined]);
+  });
+  test("[EV2] what is not allowed or does not fit is an error that says what is wrong, and leaves nothing", async () => {
+    const stage = new Stage();
+    const refused = async (more: Partial<Emission>) => {
+      const emitted = await stage.tryEmit(more);
+      assert.ok(!emitted.ok);
+      return [emitted.error.reason, emitted.error.message, emitted.error.hint];
+    };
+    const topics = "Topics of this agent: human_review, parcel.";
+    assert.deepEqual(await refused({ topic: "parcels" }), ["event.topic_unknown", 'There is no topic "parcels".', topics]);
+    assert.deepEqual(await refused({ agentId: "main" }), [
+      "event.not_allowed",
+      "The agent may not emit events of the topic parcel.",
+      "The agent may emit no events.",
+    ]);
+    assert.deepEqual(await refused({ payload: {} }), ["event.invalid", "The payload does not fit: to is missing.", "parcel: {to}."]);
+    const [reason, message] = await refused({ topic: "human_review", payload: { reason: "x" } });
+    assert.equal(reason, "event.invalid");
+    assert.match(message ?? "", /question/);
+    assert.match((await refused({ payload: { to: "x".repeat(65_536) } }))[1] ?? "", /more than 65,536 bytes/);
+    assert.deepEqual([stage.sent, stage.unsent.size], [[], 0]);
+  });
+  test("[EV3] what a kill or a queue that does not answer leaves unsent is sent later", async () => {
+    const stage = new Stage();
+    stage.sending = () => Promise.reject(new Error("down"));
+    const id = await stage.emit();
+    assert.deepEqual([stage.sent.length, stage.unsent.size], [0, 1], "it is taken all the same: it is durable");
+    await stage.keeper.sweep();
+    assert.equal(stage.sent.length, 0, "not before its time");
+    stage.sending = () => Promise.resolve();
+    stage.kill();
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    assert.deepEqual([stage.sent.length, stage.unsent.size], [1, 0]);
+    await stage.deliver();
+    assert.deepEqual(stage.handled, [id]);
+  });
+  test("[EV2] a log that fails is the call's error, and nothing is sent later", async () => {
+    const stage = new Stage();
+    await stage.emit();
+    stage.before = () => {
+      throw new Error("down");
+    };
+    const emitted = await stage.tryEmit({ callId: "c2" });
+    assert.deepEqual([emitted.ok, stage.unsent.size, stage.sent.length], [false, 0, 1]);
+  });
+});
+
+describe("the consumer", () => {
+  test("[EV6] copies that come at the same time are handled once, and one that comes later is not handled again", async () => {
+    const stage = new Stage();
+    await stage.emit();
+    assert.deepEqual(await Promise.all([stage.deliver(), stage.deliver(), stage.deliver()]), [ACK, ACK, ACK]);
+    stage.kill();
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.equal(stage.handled.length, 1);
+  });
+  test("[EV6] a kill between the handler and the log calls the handler again, with the same key", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    stage.before = (sql) => {
+      if (sql.includes("'done'")) throw new Error("killed");
+    };
+    assert.equal((await stage.deliver()).kind, "retry");
+    stage.before = () => undefined;
+    stage.kill();
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual(stage.handled, [id, id]);
+    assert.deepEqual(await stage.status(id), ["done", 0, undefined]);
+  });
+  test("[EV5] a handler that fails is called after 10, 60 and 300 seconds; then the owner is told, once", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    stage.handler = broken;
+    const pauses = [await stage.deliver(), await stage.deliver(), await stage.deliver()];
+    assert.deepEqual(
+      pauses.map((settled) => settled.kind === "retry" && settled.delaySeconds),
+      [10, 60, 300],
+    );
+    assert.deepEqual(await stage.status(id), ["queued", 3, "The depot is closed. Wait."]);
+    assert.equal(stage.told.size, 0);
+    stage.handler = () => Promise.reject(new Error("a bug"));
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual(await stage.status(id), ["dead", 4, "The handler failed inside GSV."]);
+    assert.deepEqual(await stage.deliver(), ACK);
+    const [tell, ...others] = [...stage.told.values()];
+    assert.deepEqual([tell?.kind, tell?.agentId, others.length], ["job", "mail", 0]);
+    assert.match(tell?.text ?? "", new RegExp(`The handler failed inside GSV\\..*gsv events replay ${id}`, "s"));
+    assert.equal(stage.handled.length, 4);
+  });
+  test("[EV5] a log that does not answer is no attempt; what the queue gives up is a dead letter with the last reason", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    stage.before = () => {
+      throw new Error("down");
+    };
+    assert.deepEqual(await stage.deliver(), { kind: "retry", delaySeconds: 30 });
+    assert.deepEqual(await stage.deliver(undefined, true), { kind: "retry", delaySeconds: 30 });
+    stage.before = () => undefined;
+    assert.deepEqual(await stage.status(id), ["queued", 0, undefined]);
+    assert.deepEqual(await stage.deliver(undefined, true), ACK);
+    const [status, attempts, reason] = await stage.status(id);
+    assert.deepEqual([status, attempts], ["dead", 0]);
+    assert.match(String(reason), /as often as the queue allows/);
+    assert.deepEqual([stage.handled.length, stage.told.size], [0, 1]);
+  });
+  test("[EV4] a broken message is a dead letter at once, with the reason, also when nothing of it can be read", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    const sent = JSON.parse(stage.sent[0] ?? "") as EventEnvelope;
+    const bad = async (message: unknown): Promise<void> => assert.deepEqual(await stage.deliver(JSON.stringify(message)), ACK);
+    await bad({ ...sent, topic: "nothing" });
+    assert.deepEqual(await stage.status(id), ["dead", 0, "There is no topic nothing."]);
+    await bad("nonsense");
+    await bad("nonsense");
+    assert.deepEqual(await stage.deliver("{not json"), ACK);
+    await bad({ ...sent, tenant_id: "other" });
+    await bad({ ...sent, id: "0".repeat(32) });
+    const second = await stage.emit({ callId: "c2" });
+    await bad({ ...(JSON.parse(stage.sent[1] ?? "") as EventEnvelope), version: 2 });
+    assert.match(String((await stage.status(second))[2]), /version 2 of the topic parcel; this gateway knows version 1/);
+    const third = await stage.emit({ callId: "c3" });
+    await bad({ ...(JSON.parse(stage.sent[2] ?? "") as EventEnvelope), payload: {} });
+    assert.match(String((await stage.status(third))[2]), /does not fit/);
+    assert.deepEqual([stage.handled, stage.told.size], [[], 7]);
+    const replayed = await stage.keeper.replay("0".repeat(32));
+    assert.equal(replayed.ok ? "" : replayed.error.reason, "event.wrong_state");
+  });
+});
+
+describe("the owner", () => {
+  test("[EV7] is asked once, and the first decision counts", async () => {
+    const stage = new Stage();
+    const id = await stage.review();
+    assert.deepEqual(await stage.deliver(), ACK);
+    stage.kill();
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual((await stage.status(id))[0], "waiting_approval");
+    const [asked, ...others] = [...stage.told.values()];
+    assert.deepEqual([asked?.kind, others.length, stage.handled], ["approval", 0, []]);
+    assert.match(asked?.text ?? "", new RegExp(`^Refund 49 SEK\\? Why: Above my limit\\..*gsv events resolve ${id} approve`, "s"));
+    const decide = async (decision: "approve" | "reject") => {
+      const decided = await stage.keeper.resolve(id, decision, "owner");
+      return decided.ok ? decided.value.status : decided.error.reason;
+    };
+    assert.equal(await decide("approve"), "queued");
+    assert.equal(await decide("approve"), "queued", "a repeated decision changes nothing");
+    assert.equal(await decide("reject"), "event.wrong_state");
+    for (const text of stage.sent) await stage.deliver(text);
+    assert.deepEqual([stage.handled, (await stage.status(id))[0]], [[id], "done"]);
+    const found = await stage.keeper.find(` ${id.toUpperCase()}`);
+    assert.deepEqual(found.ok && [found.value.decision, found.value.decidedBy, found.value.decidedAt], ["approve", "owner", 1_000_000]);
+  });
+  test("[EV7] a rejected event is never handled, also when it is delivered or replayed", async () => {
+    const stage = new Stage();
+    const id = await stage.review();
+    await stage.deliver();
+    const sent = stage.sent.length;
+    assert.ok((await stage.keeper.resolve(id, "reject", "owner")).ok);
+    await stage.deliver();
+    assert.equal((await stage.keeper.replay(id)).ok, false);
+    assert.deepEqual([stage.sent.length, stage.handled, (await stage.status(id))[0]], [sent, [], "rejected"]);
+    assert.equal((await stage.keeper.resolve("0".repeat(32), "approve", "owner")).ok, false);
+  });
+  test("[EV7] a decision that a kill cuts before the queue has the event is sent by the alarm", async () => {
+    const stage = new Stage();
+    const id = await stage.review();
+    await stage.deliver();
+    stage.sending = () => Promise.reject(new Error("killed"));
+    assert.ok((await stage.keeper.resolve(id, "approve", "owner")).ok);
+    stage.sending = () => Promise.resolve();
+    stage.kill();
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    await stage.deliver();
+    assert.deepEqual(stage.handled, [id]);
+  });
+  test("[EV8] a dead letter is replayed with new attempts, and told again when it dies again; a handled one is not", async () => {
+    const stage = new Stage();
+    const id = await stage.emit();
+    stage.handler = broken;
+    for (const _ of [1, 2, 3, 4]) await stage.deliver();
+    assert.ok((await stage.keeper.replay(id)).ok);
+    assert.deepEqual(await stage.status(id), ["queued", 0, undefined]);
+    for (const _ of [1, 2, 3, 4]) await stage.deliver();
+    assert.deepEqual([(await stage.status(id))[0], stage.told.size], ["dead", 2]);
+    stage.handler = () => Promise.resolve(succeed(undefined));
+    assert.ok((await stage.keeper.replay(id)).ok);
+    await stage.deliver();
+    assert.deepEqual((await stage.status(id))[0], "done");
+    const again = await stage.keeper.replay(id);
+    assert.equal(again.ok ? "" : again.error.reason, "event.wrong_state");
+    assert.equal(stage.handled.length, 9);
+  });
+  test("[EV9] an ended event is removed 30 days after its end; an open one stays", async () => {
+    const stage = new Stage();
+    const old = await stage.emit();
+    await stage.deliver();
+    const open = await stage.emit({ callId: "c2" });
+    stage.now += 30 * 86_400_000 + 1;
+    await stage.emit({ callId: "c3" });
+    assert.equal((await stage.keeper.find(old)).ok, false);
+    assert.equal((await stage.keeper.find(open)).ok, true);
+  });
+});
+
+test("[EV1] a topic has one owner and a plain name, and a closed list takes no more", () => {
+  const list = new TopicList().add("events", CORE_TOPICS);
+  assert.throws(() => list.add("pack", CORE_TOPICS), /human_review is registered twice, the second time by pack/);
+  assert.throws(() => list.add("pack", [{ ...TOPIC, name: "A-b" }]), /only a-z/);
+  list.close();
+  assert.throws(() => list.add("pack", [TOPIC]), /closed/);
+});

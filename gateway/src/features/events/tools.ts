@@ -1,0 +1,38 @@
+/** `emit_event` (gateway/spec/events.md). Whose event it is follows from the identity of the session, never from an argument. */
+import type { Taint } from "../../ports/taint.ts";
+import { type Field, text } from "../../tools/arguments.ts";
+import { outcome, type Tool, tool } from "../../tools/tool.ts";
+
+const TOPIC_CHARS = 64;
+const OWN_WORDS: Taint = { label: "self", source: "the agent's own words" };
+/** Any JSON: the schema of the topic says what fits. */
+const data: Field<unknown> = (_name, value) => ({ ok: true, value });
+
+export const EVENT_TOOLS: readonly Tool[] = [
+  tool(
+    {
+      name: "emit_event",
+      description:
+        "Hands an event to what handles its topic; returns at once. human_review asks your human for a decision: {question, reason?, details?}.",
+      policyClass: "write_workspace",
+      properties: { topic: { type: "string" }, payload: { type: "object", description: "As the topic's schema has it." } },
+    },
+    { topic: text(TOPIC_CHARS), payload: data },
+    async ({ topic, payload }, { identity, callId, runId, taint, now, gateway }) => {
+      const emitted = await gateway.emitEvent({
+        agentId: identity.agentId,
+        topic,
+        payload,
+        sessionKey: identity.key,
+        callId,
+        taint: taint ?? OWN_WORDS,
+        now,
+        ...(runId === undefined ? {} : { runId }),
+      });
+      return outcome(emitted, ({ id, needsApproval }) => ({
+        id,
+        status: needsApproval ? "It waits for your human's word." : "It is queued.",
+      }));
+    },
+  ),
+];
