@@ -43,7 +43,7 @@ import type { RowDatabase } from "../storage/rows.ts";
 
 /** The ports that exist before any feature: the kernel's, and those to other objects and services. */
 export interface BasePorts extends KernelPorts {
-  readonly admission: Pick<Admission, "grant">;
+  readonly admission: Pick<Admission, "grant" | "grantTask">;
   readonly bucket: Bucket;
   /** Undefined: the deployment has no database for rows. */
   readonly rowDatabase: RowDatabase | undefined;

@@ -80,7 +80,7 @@ export class Admission {
     const grant = await this.grant(caller);
     if (!grant.ok) return grant;
     const { kind } = grant.value;
-    return { ok: true, value: { scopes: scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }) } };
+    return { ok: true, value: { scopes: httpScopes(kind) } };
   }
 
   /** The record of the caller's token. Counts a failure of its address. */
@@ -93,6 +93,14 @@ export class Admission {
     return this.failed(address) ? fail("limit.rate", TOO_MANY_ATTEMPTS) : fail("auth.required");
   }
 
+  /** The record of a token that may submit tasks: who may chat may do so. */
+  async grantTask(caller: HttpCaller): Promise<Result<TokenGrant>> {
+    const grant = await this.grant(caller);
+    if (!grant.ok) return grant;
+    if (httpScopes(grant.value.kind).includes("chat")) return grant;
+    return fail("auth.forbidden", "This needs a client or admin token.");
+  }
+
   /** Counts a failed attempt. True: the address has had too many. */
   failed(address: string): boolean {
     return this.#failures.failed(addressGroup(address), this.#ports.now());
@@ -100,6 +108,9 @@ export class Admission {
 }
 
 export const TOO_MANY_ATTEMPTS = "Too many failed attempts. Wait a minute.";
+
+const httpScopes = (kind: TokenGrant["kind"]): readonly string[] =>
+  scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" });
 
 /** Programs send no Origin. A browser always does, and only listed origins may connect; compared whole, never by suffix. */
 export function originAllowed(origin: string | null, allowed: readonly string[]): boolean {

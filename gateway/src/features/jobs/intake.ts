@@ -2,7 +2,6 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentJob, JobListParams, JobListResult, JobTaken, RunRequest } from "../../../../protocol/gen/types.ts";
 import type { Admission } from "../../kernel/admission.ts";
-import { scopesOf } from "../../kernel/authorise.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { HttpCaller, TaskRequest } from "../../ports/http.ts";
@@ -14,7 +13,7 @@ import { type JobQueue, STORE_MS } from "./queue.ts";
 import type { QueueStore } from "./queue-store.ts";
 
 export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
-  readonly admission: Pick<Admission, "grant">;
+  readonly admission: Pick<Admission, "grantTask">;
   readonly queue: QueueStore;
   readonly turns: JobQueue;
   readonly job: (id: string) => JobPort;
@@ -32,12 +31,8 @@ export class JobIntake {
   }
 
   async submitOver(caller: HttpCaller, request: TaskRequest): Promise<Result<JobTaken>> {
-    const granted = await this.#ports.admission.grant(caller);
-    if (!granted.ok) return granted;
-    const { kind, tokenId } = granted.value;
-    if (!scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }).includes("chat"))
-      return fail("auth.forbidden", "This needs a client or admin token.");
-    return this.submit(tokenId, request);
+    const granted = await this.#ports.admission.grantTask(caller);
+    return granted.ok ? this.submit(granted.value.tokenId, request) : granted;
   }
 
   async submit(tokenId: string, { task, key }: TaskRequest): Promise<Result<JobTaken>> {
@@ -57,7 +52,7 @@ export class JobIntake {
     const known = keySha256 === undefined ? undefined : queue.byKey(keySha256, createdAt - LIMITS.jobKeyMs);
     if (known !== undefined && known.bodySha256 !== checked.value.bodySha256) return fail("task.key_reused");
     if (known === undefined && queue.waiting() >= LIMITS.jobsWaiting)
-      return fail("limit.jobs", `${LIMITS.jobsWaiting} jobs wait, which is the limit.`);
+      return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
     const turn: JobTurn = known ?? { ...checked.value, id: ids.name(NAME_CHARS), tenantId: TENANT_ID, createdAt };
     if (known === undefined) {
       queue.take(turn, keySha256, createdAt + STORE_MS);

@@ -5,7 +5,6 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
 import type { Admission } from "../../kernel/admission.ts";
-import { scopesOf } from "../../kernel/authorise.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { HttpCaller, TaskRequest } from "../../ports/http.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -14,7 +13,7 @@ import type { NamedTask } from "../../ports/tasks.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 
 export interface TaskPorts extends StopPort, DeletionPort, Pick<TaskRunPorts, "ids" | "now" | "sessions" | "store"> {
-  readonly admission: Pick<Admission, "grant">;
+  readonly admission: Pick<Admission, "grantTask">;
   readonly runs: TaskRuns;
 }
 const NAME_CHARS = 26;
@@ -30,16 +29,13 @@ export class Tasks {
 
   async run(caller: HttpCaller, request: TaskRequest): Promise<Result<AgentReport>> {
     const { admission, stopped, runs } = this.#ports;
-    const granted = await admission.grant(caller);
+    const granted = await admission.grantTask(caller);
     if (!granted.ok) return granted;
-    const { kind, tokenId } = granted.value;
-    if (!scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" }).includes("chat"))
-      return fail("auth.forbidden", "This needs a client or admin token.");
     if (stopped() !== undefined) return fail("gateway.stopped");
     if (this.#open >= LIMITS.tasksAtOnce) return fail("limit.rate", `${LIMITS.tasksAtOnce} tasks are open at once, which is the limit.`);
     this.#open++;
     try {
-      const task = await this.#taken(tokenId, request);
+      const task = await this.#taken(granted.value.tokenId, request);
       if (!task.ok) return task;
       const begun = await runs.begin(task.value, request.task);
       return begun.ok ? await runs.report(task.value, request.key === undefined ? "none" : "key") : begun;
