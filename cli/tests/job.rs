@@ -158,6 +158,36 @@ fn jb13_list_reads_page_after_page() {
 }
 
 #[test]
+fn jb13_a_list_that_ends_before_the_oldest_job_says_how_many_were_searched() {
+    let run = played(&["job", "list", "--status", "queued"], |connection| {
+        for page in 0..50 {
+            let mut params = json!({"status": "queued", "limit": 20});
+            if page > 0 {
+                params["cursor"] = json!("c");
+            }
+            serve(
+                connection,
+                "job.list",
+                &params,
+                &json!({"jobs": [], "cursor": "c", "searched": 20_000}),
+            );
+        }
+    })
+    .ok();
+    assert!(run.stderr.contains("Only the newest 1000000 jobs were searched"), "{}", run.stderr);
+    assert!(!run.stderr.contains("no such jobs"), "{}", run.stderr);
+}
+
+#[test]
+fn jb4_show_has_the_reason_for_which_a_step_is_tried_again() {
+    let mut waits = job("running");
+    waits["error"] = json!({"reason": "node.offline", "message": "The gateway is away."});
+    let run = asked(&["job", "show", "abc"], "job.get", &json!({"job_id": "abc"}), &waits).ok();
+    assert!(run.stdout.contains("retries after"), "{}", run.stdout);
+    assert!(run.stdout.contains("The gateway is away."), "{}", run.stdout);
+}
+
+#[test]
 fn jb13_show_and_cancel() {
     let done = reported("succeeded", "completed", "Three words.");
     let run = asked(&["job", "show", "abc"], "job.get", &json!({"job_id": "abc"}), &done).ok();
@@ -168,7 +198,7 @@ fn jb13_show_and_cancel() {
     stopping["cancelling"] = json!(true);
     for (answer, says) in [
         (job("cancelled"), "The job is cancelled."),
-        (stopping, "The job was told to end."),
+        (stopping, "Cancellation requested. The job stops at its next step."),
         (done, "The job has ended already: succeeded."),
     ] {
         let run = asked(

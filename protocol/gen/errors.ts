@@ -661,8 +661,8 @@ export const ERRORS = {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "As many jobs wait as may wait.",
-    hint: "Submit the job again when some have ended: `gsv job list --status queued`.",
+    text: "The job queue is full.",
+    hint: "Try again later. See the queue: `gsv job list --status queued`.",
   },
   "limit.rate": {
     code: 429,

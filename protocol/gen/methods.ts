@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a805f98fc8d09479";
+export const PROTOCOL_FINGERPRINT = "a42d7be82f1905b7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

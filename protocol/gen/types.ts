@@ -2405,6 +2405,7 @@ export type JobListResult = {
   jobs: JobSummary[];
   /** At most 2048 characters. */
   cursor?: string;
+  searched?: number;
 };
 
 /** How a job stands. `awaiting_approval`: its run waits for the owner's word. The last four are ends. */

@@ -121,8 +121,8 @@ row(
 row(
   "limit.jobs",
   { code: 433, blame: "caller", http: 429, exit: 4, retryable: true },
-  "As many jobs wait as may wait.",
-  "Submit the job again when some have ended: `gsv job list --status queued`.",
+  "The job queue is full.",
+  "Try again later. See the queue: `gsv job list --status queued`.",
 );
 row(
   "limit.sockets",

@@ -30,7 +30,7 @@ const AgentJob = struct("AgentJob", "A job.", {
   session_key: o(SessionKey),
   /** What became of it. Absent: it has not ended and does not wait for the owner, or it was cancelled before it began. */
   report: o(ref("AgentReport")),
-  /** Why it failed before its run began. */
+  /** Why it failed before its run began; of a job that has not ended: why its present step is tried again. */
   error: o(ref("ReportError")),
 });
 const JobSummary = struct("JobSummary", "A job, as the index has it. It may be a minute behind.", {
@@ -68,6 +68,8 @@ method("job.list", {
     jobs: t.array(JobSummary, 200),
     /** Absent: there are no more. */
     cursor: o(t.string(2048)),
+    /** Jobs that were looked at for this page. */
+    searched: o(t.int(0)),
   },
   callers: ["client"],
   scope: "read",

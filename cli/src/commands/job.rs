@@ -50,10 +50,14 @@ pub async fn run(context: &Context, command: JobCommand) -> Outcome {
         JobCommand::List { status, agent, limit } => {
             let result = list(context, status, agent, usize::from(limit)).await?;
             out.show(result, |result| {
-                if result.jobs.is_empty() {
-                    out.aside("There are no such jobs. Submit one: `gsv job submit AGENT INSTRUCTIONS`.");
-                } else {
+                let is_short = result.cursor.is_some() && result.jobs.len() < usize::from(limit);
+                if !result.jobs.is_empty() {
                     out.table(&table(&result.jobs, now_ms()));
+                } else if !is_short {
+                    out.aside("There are no such jobs. Submit one: `gsv job submit AGENT INSTRUCTIONS`.");
+                }
+                if is_short {
+                    out.aside(&searched_only(&result));
                 }
             });
             Ok(())
@@ -72,7 +76,7 @@ pub async fn run(context: &Context, command: JobCommand) -> Outcome {
         JobCommand::Cancel { id } => {
             let params = JobCancelParams { job_id: id };
             let cancelled = context.change::<JobCancel>(params, |job| match (job.ended_at, job.status) {
-                (None, _) => "The job was told to end. It ends at the next step of its run.".to_owned(),
+                (None, _) => "Cancellation requested. The job stops at its next step.".to_owned(),
                 (Some(_), JobStatus::Cancelled) => "The job is cancelled.".to_owned(),
                 (Some(_), status) => format!("The job has ended already: {}.", standing(status)),
             });
@@ -139,6 +143,7 @@ async fn list(
     let client = context.connect().await?;
     let mut jobs = Vec::new();
     let mut cursor = None;
+    let mut searched = 0;
     for _ in 0..MAX_PAGES {
         let left = u8::try_from(limit - jobs.len()).unwrap_or(PAGE).min(PAGE);
         let params = JobListParams {
@@ -149,13 +154,26 @@ async fn list(
         };
         let page = client.call::<List>(params).await?;
         jobs.extend(page.jobs);
+        searched += page.searched.unwrap_or(0);
         cursor = page.cursor;
         if cursor.is_none() || jobs.len() >= limit {
             break;
         }
     }
     client.close().await;
-    Ok(JobListResult { jobs, cursor })
+    Ok(JobListResult {
+        jobs,
+        cursor,
+        searched: Some(searched),
+    })
+}
+
+fn searched_only(result: &JobListResult) -> String {
+    format!(
+        "Only the newest {} jobs were searched; {} of them match. Older jobs may match too. Search for a job by its id: `gsv job show ID`.",
+        result.searched.unwrap_or_default(),
+        result.jobs.len()
+    )
 }
 
 /// What is new goes to stderr. The connection may be lost meanwhile: the job goes on, and can be watched again.

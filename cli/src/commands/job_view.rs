@@ -62,7 +62,10 @@ pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> 
             "conversation",
             job.session_key.as_ref().map(|key| one_line(key.as_ref(), 400)),
         ),
-        ("error", job.error.as_ref().map(|error| one_line(&error.message, 1_000))),
+        (
+            if job.ended_at.is_some() { "error" } else { "retries after" },
+            job.error.as_ref().map(|error| one_line(&error.message, 1_000)),
+        ),
     ]
 }
 

@@ -856,7 +856,7 @@ pub const LIMIT_EVENTS: ErrorReason = ErrorReason {
     hint: "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
 };
 
-/// As many jobs wait as may wait.
+/// The job queue is full.
 pub const LIMIT_JOBS: ErrorReason = ErrorReason {
     reason: "limit.jobs",
     code: 433,
@@ -864,8 +864,8 @@ pub const LIMIT_JOBS: ErrorReason = ErrorReason {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "As many jobs wait as may wait.",
-    hint: "Submit the job again when some have ended: `gsv job list --status queued`.",
+    text: "The job queue is full.",
+    hint: "Try again later. See the queue: `gsv job list --status queued`.",
 };
 
 /// Too many requests.

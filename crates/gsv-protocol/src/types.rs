@@ -3672,6 +3672,8 @@ pub struct JobListResult {
     /// At most 2048 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub searched: Option<u64>,
 }
 
 /// How a job stands. `awaiting_approval`: its run waits for the owner's word. The last four are ends.

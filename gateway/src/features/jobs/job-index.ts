@@ -55,27 +55,42 @@ function beginning(text: string): string {
 }
 const jsonBytes = (text: string): number => utf8Bytes(JSON.stringify(text)) - 2;
 
-/** A page. Keys that are not of a job are left out. */
+/**
+ * A page. Keys that are not of a job are left out. A filtered list always asks for full pages of keys, so its page may end within one of
+ * them: its cursor has the last key that was looked at, and the cursor of the page of keys.
+ */
 export async function listJobs(space: IndexSpace, { status, agent, limit = LIMIT, cursor }: JobListParams): Promise<JobListResult> {
   const jobs: JobSummary[] = [];
   const isFiltered = status !== undefined || agent !== undefined;
-  let at = cursor;
+  let { after, at } = readCursor(cursor);
+  let searched = 0;
   for (let call = 0; call < CALLS; call++) {
     const page = await space.list({
       prefix: PREFIX,
-      limit: Math.min(KEYS, limit - jobs.length),
+      limit: isFiltered || after !== "" ? KEYS : Math.min(KEYS, limit),
       ...(at === undefined ? {} : { cursor: at }),
     });
-    for (const { metadata } of page.keys) {
+    for (const [index, { name, metadata }] of page.keys.entries()) {
+      if (name <= after) continue;
+      searched++;
       if (!checkJobSummary(metadata)) continue;
       const isWanted =
         (status === undefined || metadata.status === status) &&
         (agent === undefined || metadata.agent_name === agent || metadata.agent_id === agent);
       if (isWanted) jobs.push(metadata);
+      if (jobs.length === limit && index < page.keys.length - 1) return { jobs, searched, cursor: `${name}${BETWEEN}${at ?? ""}` };
     }
-    if (page.list_complete || page.cursor === undefined) return { jobs };
+    if (page.list_complete || page.cursor === undefined) return { jobs, searched };
     at = page.cursor;
+    after = "";
     if (jobs.length >= limit || !isFiltered) break;
   }
-  return { jobs, ...(at === undefined ? {} : { cursor: at }) };
+  return { jobs, searched, ...(at === undefined ? {} : { cursor: at }) };
+}
+const BETWEEN = "~";
+function readCursor(cursor: string | undefined): { readonly after: string; readonly at: string | undefined } {
+  const end = cursor?.startsWith(PREFIX) === true ? cursor.indexOf(BETWEEN) : -1;
+  if (cursor === undefined || end < 0) return { after: "", at: cursor };
+  const at = cursor.slice(end + BETWEEN.length);
+  return { after: cursor.slice(0, end), at: at === "" ? undefined : at };
 }
