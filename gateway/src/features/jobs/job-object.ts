@@ -7,7 +7,7 @@ import type { AgentJob, AgentReport } from "../../../../protocol/gen/types.ts";
 import type { IndexSpace, JobHostPort, JobPort, NewJob } from "../../ports/jobs.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { indexKey, summaryOf } from "./job-index.ts";
-import { applied, hasEnded, type JobResult, type JobState, NEW_STATE, nextStep, type Pass, RETRY_MS, shown } from "./machine.ts";
+import { applied, hasEnded, type JobResult, type JobState, NEW_STATE, nextStep, type Pass, retryMs, shown } from "./machine.ts";
 
 /** The synchronous storage of the object: what is put between two waits is stored together. */
 export interface JobStorage {
@@ -25,8 +25,25 @@ export interface JobObjectPorts {
   readonly erase: () => Promise<void>;
   readonly log: { error(event: string, fields: Readonly<Record<string, unknown>>): void };
 }
+interface JobError {
+  readonly reason: string;
+  readonly message: string;
+}
 /** A failed step that may be made again. */
-class Later extends Error {}
+class Later extends Error {
+  readonly failure: JobError;
+
+  constructor(failure: JobError) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+/** Of the step that the job could not make yet. `count`: passes that failed one after another. */
+interface Retry {
+  readonly count: number;
+  readonly error: JobError;
+}
+const LOGGED_EACH = 10;
 
 export class JobObject implements JobPort {
   readonly #ports: JobObjectPorts;
@@ -51,7 +68,7 @@ export class JobObject implements JobPort {
   async get(): Promise<AgentJob | null> {
     const { storage } = this.#ports;
     const [job, state] = [storage.get<NewJob>("job"), storage.get<JobState>("state")];
-    return job === undefined || state === undefined ? null : shown(job, state, storage.get<AgentReport>("report"));
+    return job === undefined || state === undefined ? null : shown(job, state, storage.get<AgentReport>("report"), storage.get<Retry>("retry")?.error);
   }
   async cancel(): Promise<AgentJob | null> {
     const { storage, setAlarm, now, host, log } = this.#ports;
@@ -80,8 +97,13 @@ export class JobObject implements JobPort {
     try {
       await this.#pass(job);
     } catch (error) {
-      if (!(error instanceof Later)) log.error("job_step_failed", { job: job.id, error });
-      setAlarm(now() + RETRY_MS);
+      // It was erased, and nothing may be stored again.
+      if (storage.get("job") === undefined) return;
+      const count = (storage.get<Retry>("retry")?.count ?? 0) + 1;
+      if (count % LOGGED_EACH === 1) log.error("job_step_failed", { job: job.id, count, error });
+      const failure: JobError = error instanceof Later ? error.failure : { reason: "internal", message: "A step of the job failed." };
+      storage.put("retry", { count, error: failure } satisfies Retry);
+      setAlarm(now() + retryMs(count));
     }
   }
 
@@ -120,34 +142,37 @@ export class JobObject implements JobPort {
           await host.placeJob(job.id, "gone");
           return erase();
         case "rest":
+          if (storage.get("retry") !== undefined) storage.delete("retry");
           if (step.at !== undefined) setAlarm(step.at);
           return;
       }
     }
   }
   async #begin(job: NewJob): Promise<void> {
-    const { host, now } = this.#ports;
+    const { host } = this.#ports;
     const begun = await host.beginJob(turnOf(job), job.request);
     if (begun.ok) this.#apply({ result: "begun", sessionKey: begun.value });
-    else this.#apply({ result: "refused", now: now(), error: finalError(begun.error) });
+    else this.#refused(begun.error);
   }
   /** A run that can't be told to end, such as one whose conversation was deleted, is looked at. */
   async #stop(job: NewJob): Promise<void> {
     const stopped = await this.#ports.host.stopJob(job);
-    if (!stopped.ok) finalError(stopped.error);
+    if (!stopped.ok) throwIfRetryable(stopped.error);
     this.#apply({ result: "stopped" });
   }
   async #look(job: NewJob, { approvals = [] }: JobState): Promise<void> {
     const { storage, host, now } = this.#ports;
     const looked = await host.lookAtJob(job, approvals);
-    if (!looked.ok) {
-      this.#apply({ result: "refused", now: now(), error: finalError(looked.error) });
-      return;
-    }
+    if (!looked.ok) return this.#refused(looked.error);
     const { value: stand } = looked;
     if (stand.state === "running") storage.delete("report");
     else storage.put("report", stand.report);
     this.#apply({ result: "stood", now: now(), stand });
+  }
+  /** The error ends the job, unless the step may be made again. */
+  #refused(error: GsvError): void {
+    throwIfRetryable(error);
+    this.#apply({ result: "refused", now: this.#ports.now(), error: { reason: error.reason, message: error.message } });
   }
   async #index(job: NewJob, state: JobState): Promise<boolean> {
     const { storage, index, log } = this.#ports;
@@ -169,8 +194,6 @@ export class JobObject implements JobPort {
   }
 }
 const turnOf = ({ request: _, ...turn }: NewJob): Omit<NewJob, "request"> => turn;
-/** The error that ends the job. One that passes does not: the step is made again. */
-function finalError(error: GsvError): { readonly reason: string; readonly message: string } {
-  if (ERRORS[error.reason].retryable) throw new Later(error.reason);
-  return { reason: error.reason, message: error.message };
+function throwIfRetryable({ reason, message }: GsvError): void {
+  if (ERRORS[reason].retryable) throw new Later({ reason, message });
 }

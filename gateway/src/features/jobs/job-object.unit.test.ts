@@ -33,7 +33,8 @@ class Stage {
   calls = 0;
   killAt = -1;
   killsBefore = false;
-  beginFails: "passes" | "stays" | undefined;
+  beginFails: "passes" | "stays" | "throws" | undefined;
+  logged = 0;
   object = this.life();
 
   /** Another instance of the object, with what is stored. */
@@ -60,7 +61,7 @@ class Stage {
           this.alarmAt = undefined;
           this.erased = true;
         }),
-      log: { error: () => undefined },
+      log: { error: () => void this.logged++ },
     });
   }
   async #call<T>(effect: () => T): Promise<T> {
@@ -83,6 +84,7 @@ class Stage {
         }),
       beginJob: ({ id }) =>
         this.#call(() => {
+          if (this.beginFails === "throws") throw new Error("cut");
           if (this.beginFails === "passes") return failure("node.offline", "Away.");
           if (this.beginFails === "stays") return failure("agent.unknown", "There is no agent main.");
           this.begins++;
@@ -192,4 +194,30 @@ test("[JB3] what passes is tried again, and what stays ends the job with its rea
   await stage.run(() => hasEnded(stage));
   const shown = await stage.object.get();
   assert.deepEqual([shown?.status, shown?.error?.reason, shown?.session_key], ["failed", "agent.unknown", undefined]);
+});
+
+test("[JB4] a step that fails again and again has growing pauses up to a minute, few lines in the log, and its reason in the job", async () => {
+  for (const [fails, reason] of [
+    ["passes", "node.offline"],
+    ["throws", "internal"],
+  ] as const) {
+    const stage = new Stage();
+    stage.beginFails = fails;
+    await stage.object.accept(JOB);
+    const pauses: number[] = [];
+    for (let pass = 0; pass < 21; pass++) {
+      stage.now = Math.max(stage.now, stage.alarmAt ?? 0);
+      // What counts is stored.
+      stage.object = stage.life();
+      await stage.object.alarm();
+      pauses.push((stage.alarmAt ?? 0) - stage.now);
+    }
+    assert.deepEqual(pauses.slice(0, 7), [2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    assert.deepEqual([pauses.at(-1), stage.logged], [60_000, 3]);
+    assert.deepEqual([(await stage.object.get())?.status, (await stage.object.get())?.error?.reason], ["running", reason]);
+    stage.beginFails = undefined;
+    await stage.run(() => hasEnded(stage));
+    await stage.run(() => (stage.alarmAt ?? 0) > WEEK_MS);
+    assert.deepEqual([(await stage.object.get())?.status, (await stage.object.get())?.error], ["succeeded", undefined]);
+  }
 });

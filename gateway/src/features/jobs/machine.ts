@@ -52,7 +52,10 @@ export type JobResult =
 
 const DAY_MS = 86_400_000;
 /** After a failure of the index or of the gateway. */
-export const RETRY_MS = 2_000;
+const RETRY_MS = 2_000;
+const LAST_RETRY_MS = 60_000;
+/** The pause after so many failures one after another. */
+export const retryMs = (count: number): number => Math.min(LAST_RETRY_MS, RETRY_MS * 2 ** Math.min(count - 1, 10));
 const ENDS: ReadonlySet<JobStatus> = new Set<JobStatus>(["succeeded", "failed", "cancelled", "budget_exceeded"]);
 export const hasEnded = ({ status }: Pick<JobState, "status">): boolean => ENDS.has(status);
 const placeOf = (state: JobState): JobState["place"] =>
@@ -120,9 +123,15 @@ const END_OF: Readonly<Record<ReportStatus, JobStatus>> = {
   awaiting_approval: "failed",
 };
 
-/** A job as its readers see it. */
-export function shown({ id, agentId, createdAt, request }: NewJob, state: JobState, report: AgentReport | undefined): AgentJob {
-  const { status, startedAt, endedAt, sessionKey, cancelling, error } = state;
+/** A job as its readers see it. `retried`: why its present step is made again. */
+export function shown(
+  { id, agentId, createdAt, request }: NewJob,
+  state: JobState,
+  report: AgentReport | undefined,
+  retried: JobState["error"],
+): AgentJob {
+  const { status, startedAt, endedAt, sessionKey, cancelling } = state;
+  const error = state.error ?? (hasEnded(state) ? undefined : retried);
   return {
     job_id: id,
     status,

@@ -18,7 +18,6 @@ const random = (seed: number): (() => number) => {
 /** What the world outside of the object has. */
 class World {
   place = "queued";
-  slots = 0;
   begun = 0;
   stopped = false;
   looks = 0;
