@@ -174,7 +174,11 @@ fn jb13_a_list_that_ends_before_the_oldest_job_says_how_many_were_searched() {
         }
     })
     .ok();
-    assert!(run.stderr.contains("Only the newest 1000000 jobs were searched"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("Only the newest 1000000 jobs were searched"),
+        "{}",
+        run.stderr
+    );
     assert!(!run.stderr.contains("no such jobs"), "{}", run.stderr);
 }
 

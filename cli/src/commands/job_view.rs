@@ -63,7 +63,11 @@ pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> 
             job.session_key.as_ref().map(|key| one_line(key.as_ref(), 400)),
         ),
         (
-            if job.ended_at.is_some() { "error" } else { "retries after" },
+            if job.ended_at.is_some() {
+                "error"
+            } else {
+                "retries after"
+            },
             job.error.as_ref().map(|error| one_line(&error.message, 1_000)),
         ),
     ]

@@ -68,7 +68,9 @@ export class JobObject implements JobPort {
   async get(): Promise<AgentJob | null> {
     const { storage } = this.#ports;
     const [job, state] = [storage.get<NewJob>("job"), storage.get<JobState>("state")];
-    return job === undefined || state === undefined ? null : shown(job, state, storage.get<AgentReport>("report"), storage.get<Retry>("retry")?.error);
+    return job === undefined || state === undefined
+      ? null
+      : shown(job, state, storage.get<AgentReport>("report"), storage.get<Retry>("retry")?.error);
   }
   async cancel(): Promise<AgentJob | null> {
     const { storage, setAlarm, now, host, log } = this.#ports;
