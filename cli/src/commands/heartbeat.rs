@@ -111,8 +111,8 @@ pub async fn check(report: &mut Report, client: &Client) {
 
 /// Heartbeats that look at nothing, and conditions that fail. Empty when the gateway is older.
 async fn all_troubles(client: &Client) -> Vec<String> {
-    let status = client.call::<Status>(NoParams {}).await;
-    let states = status.map(|result| result.states).unwrap_or_default();
+    let asked = client.call::<Status>(NoParams {}).await;
+    let states = asked.map(|result| result.states).unwrap_or_default();
     states
         .iter()
         .flat_map(|(agent, state)| troubles(agent, state))

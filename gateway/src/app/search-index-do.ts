@@ -7,7 +7,8 @@ import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { gatewayPort, sessionPort } from "../platform/stubs.ts";
-import { type LongTermMemory, TENANT_ID } from "../ports/long-term-memory.ts";
+import type { LongTermMemory } from "../ports/long-term-memory.ts";
+import { TENANT_ID } from "../ports/tenant.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
 import type { CatchUpPorts } from "../features/search/catch-up.ts";
 import type { Embedder } from "../features/search/static-embeddings.ts";
@@ -16,12 +17,12 @@ import { SearchService } from "../features/search/service.ts";
 import { askingLog } from "./asking-log.ts";
 
 /** The rows of long-term memory. What reads them is loaded with the first search. */
-function memoriesOf({ DB }: Env, agentId: () => string): Pick<CatchUpPorts, "memories"> {
+function memoriesOf({ DB }: Env, agentId: () => string, failed: (what: string, error: unknown) => void): Pick<CatchUpPorts, "memories"> {
   if (DB === undefined) return {};
   let rows: LongTermMemory | undefined;
   return {
     memories: async (afterSeq, limit) => {
-      rows ??= new (await import("../features/memory/memory.lazy.ts")).D1Memory(DB, systemClock.now);
+      rows ??= new (await import("../features/memory/memory.lazy.ts")).D1Memory(DB, systemClock.now, failed);
       return rows.changes({ tenantId: TENANT_ID, agentId: agentId() }, afterSeq, limit);
     },
   };
@@ -61,7 +62,11 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
       bucket: env.STORAGE,
       sessions: (afterKey) => gateway.searchableSessions(store.agent() ?? "", afterKey),
       rows: (key, afterSeq, limit) => sessionPort(env, key).searchRows(afterSeq, limit),
-      ...memoriesOf(env, () => store.agent() ?? ""),
+      ...memoriesOf(
+        env,
+        () => store.agent() ?? "",
+        (what, error) => log.error("memory_rows_failed", { what, error }),
+      ),
       now: systemClock.now,
       wakeIn: (ms) => {
         ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));

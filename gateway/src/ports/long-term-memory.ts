@@ -8,8 +8,6 @@ export interface MemoryScope {
   readonly tenantId: string;
   readonly agentId: string;
 }
-/** The only tenant of a gateway that serves one person. */
-export const TENANT_ID = "default";
 
 export interface NewMemory {
   /** A ULID. */

@@ -43,11 +43,16 @@ async function applyMissing(db: RowDatabase, owner: string, migrations: readonly
   }
 }
 
-/** Runs one operation on the database. An exception becomes `storage.failed`; its text is not shown to people. */
-export async function guardedRows<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
+/** Runs one operation on the database. An exception becomes `storage.failed`; its text is for `failed` alone, never for people. */
+export async function guardedRows<T>(
+  what: string,
+  work: () => Promise<Result<T>>,
+  failed: (what: string, error: unknown) => void,
+): Promise<Result<T>> {
   try {
     return await work();
   } catch (error) {
+    failed(what, error);
     return failure("storage.failed", newerStateText(error) ?? `The database could not ${what}. Try again.`);
   }
 }

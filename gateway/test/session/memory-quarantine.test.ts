@@ -165,7 +165,7 @@ describe("[TA13] memory/quarantine/", () => {
       expect(await store.delete("main", path)).toMatchObject({ ok: false });
     }
     expect(await store.write("main", "memory/quarantine/AAAAAAAA.json", "{}")).toMatchObject({
-      error: { reason: "workspace.protected", message: expect.stringContaining("gsv memory review") },
+      error: { reason: "workspace.protected", hint: expect.stringContaining("gsv memory review") },
     });
   });
 });

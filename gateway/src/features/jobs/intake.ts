@@ -10,6 +10,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { TaskRunsPort } from "../../ports/tasks.ts";
 import { listJobs } from "./job-index.ts";
 import { type JobQueue, STORE_MS } from "./queue.ts";
+import { TENANT_ID } from "../../ports/tenant.ts";
 import type { QueueStore } from "./queue-store.ts";
 
 export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
@@ -20,8 +21,6 @@ export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "id
   readonly jobsIndex: () => IndexSpace;
 }
 const NAME_CHARS = 26;
-/** There is one so far. */
-const TENANT_ID = "main";
 
 export class JobIntake {
   readonly #ports: IntakePorts;
@@ -72,8 +71,13 @@ export class JobIntake {
     try {
       return succeed(await listJobs(this.#ports.jobsIndex(), params));
     } catch (error) {
-      if (params.cursor !== undefined) return fail("protocol.invalid_params", "`cursor` is not one of a page of jobs.");
       this.#ports.log.error("jobs_not_listed", { error });
+      if (params.cursor !== undefined)
+        return fail(
+          "protocol.invalid_params",
+          "The page could not be read. `cursor` must be the one of the page before.",
+          "List the jobs again from the first page.",
+        );
       return fail("storage.failed", "The index of jobs could not be read.");
     }
   }

@@ -41,11 +41,14 @@ const scoped = ({ tenantId, agentId }: MemoryScope): readonly [string, string] =
 export class D1Memory implements LongTermMemory {
   readonly #db: RowDatabase;
   readonly #now: () => number;
+  readonly #failed: (what: string, error: unknown) => void;
   #ready: Promise<void> | undefined;
 
-  constructor(db: RowDatabase, now: () => number) {
+  /** `failed` gets the exceptions of the database. */
+  constructor(db: RowDatabase, now: () => number, failed: (what: string, error: unknown) => void) {
     this.#db = db;
     this.#now = now;
+    this.#failed = failed;
   }
 
   store(scope: MemoryScope, memory: NewMemory): Promise<Result<MemoryStored>> {
@@ -179,7 +182,7 @@ export class D1Memory implements LongTermMemory {
   }
 
   #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
-    return guardedRows(what, async () => {
+    const ready = async (): Promise<Result<T>> => {
       this.#ready ??= migrateRows(this.#db, "memory", MEMORY_MIGRATIONS, this.#now());
       // Tried again with the next call.
       this.#ready.catch(() => {
@@ -187,7 +190,8 @@ export class D1Memory implements LongTermMemory {
       });
       await this.#ready;
       return work();
-    });
+    };
+    return guardedRows(what, ready, this.#failed);
   }
 }
 

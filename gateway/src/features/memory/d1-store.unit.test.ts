@@ -12,9 +12,10 @@ import { MEMORY_MIGRATIONS } from "./migrations.ts";
 import { readUlid, ulid } from "./ulid.ts";
 
 const now = (): number => 1;
+const unexpected = (what: string, error: unknown): void => assert.fail(`${what}: ${String(error)}`);
 
 describe("the rows of long-term memory, on SQLite", () => {
-  const rows = new D1Memory(sqliteRows(), now);
+  const rows = new D1Memory(sqliteRows(), now, unexpected);
   for (const [index, { name, run }] of rowsCases.entries()) it(name, () => run(rows, { tenantId: "default", agentId: `agent-${index}` }));
 });
 
@@ -22,7 +23,7 @@ describe("scopes", () => {
   it("[LM3] 10,000 random requests of other tenants and agents see, change and remove nothing", async () => {
     const random = seeded(7);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-    const rows = new D1Memory(sqliteRows(), now);
+    const rows = new D1Memory(sqliteRows(), now, unexpected);
     const names = ["a", "b", "c", "A", "a ", "", "a%", "a_", "*", "' OR 1=1 --"];
     const scopes: MemoryScope[] = names.flatMap((tenantId) => names.map((agentId) => ({ tenantId, agentId })));
     const owner = new Map<string, MemoryScope>();
@@ -71,9 +72,14 @@ describe("migrations", () => {
         ["other", 1, "its own"],
       ],
     );
-    const refused = await new D1Memory(db, now).list({ tenantId: "t", agentId: "a" }, { superseded: false, limit: 1 });
+    const noted: unknown[] = [];
+    const refused = await new D1Memory(db, now, (what) => noted.push(what)).list(
+      { tenantId: "t", agentId: "a" },
+      { superseded: false, limit: 1 },
+    );
     assert.ok(!refused.ok);
     assert.match(refused.error.message, /newer version of GSV.*Nothing was changed/);
+    assert.deepEqual(noted, ["list the memories"], "what the database said is logged, not shown");
   });
   it("[LM4] a migration that is cut anywhere leaves nothing behind and is applied by the next call", async () => {
     const statements = MEMORY_MIGRATIONS.flatMap((migration) => migration.statements).length + 4;
@@ -82,7 +88,7 @@ describe("migrations", () => {
       const db = sqliteRows(() => {
         if (--left === 0) throw new Error("cut");
       });
-      const rows = new D1Memory(db, now);
+      const rows = new D1Memory(db, now, () => undefined);
       const scope = { tenantId: "t", agentId: "a" };
       let stored = await rows.store(scope, memory("kept", { callId: "one" }));
       while (!stored.ok) stored = await rows.store(scope, memory("kept", { callId: "one" }));

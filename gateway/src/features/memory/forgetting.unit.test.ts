@@ -11,12 +11,13 @@ import { parseQuery } from "../search/query.ts";
 import { SearchService } from "../search/service.ts";
 import { D1Memory } from "./d1-store.ts";
 
+const unexpected = (what: string, error: unknown): void => assert.fail(`${what}: ${String(error)}`);
 const SCOPE = { tenantId: "default", agentId: "main" };
 const empty = { objects: [], delimitedPrefixes: [], truncated: false };
 
 function world(seed: number) {
   const random = seeded(seed);
-  const rows = new D1Memory(sqliteRows(), () => 1);
+  const rows = new D1Memory(sqliteRows(), () => 1, unexpected);
   const db = database();
   const store = new IndexStore(db);
   /** Takes some turns of the event loop, so that others come in between. */

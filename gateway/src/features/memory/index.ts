@@ -12,10 +12,13 @@ import type { RowDatabase } from "../../storage/rows.ts";
 import type { MemoryKeeper } from "./keeper.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
 
+/** Ids in one entry of the audit, whose detail has at most 256 characters. */
+const IDS_OF_ENTRY = 9;
+
 export interface LongTermMemoryPorts
   extends MemorySearchPort,
     AgentDefinitionsPort,
-    Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "now" | "scrub"> {
+    Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "log" | "now" | "scrub"> {
   readonly searchIndex: (agentId: string) => SearchPort;
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
@@ -32,12 +35,13 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
   name: "memory",
   tools: MEMORY_TOOLS,
   create(ports) {
-    const { rowDatabase, now } = ports;
+    const { rowDatabase, now, log } = ports;
+    const failed = (what: string, error: unknown): void => log.error("memory_rows_failed", { what, error });
     let loaded: Promise<MemoryKeeper> | undefined;
     const load = async (): Promise<Result<MemoryKeeper>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
       loaded ??= import("./memory.lazy.ts").then(
-        ({ D1Memory, MemoryKeeper }) => new MemoryKeeper({ ...ports, rows: new D1Memory(rowDatabase, now) }),
+        ({ D1Memory, MemoryKeeper }) => new MemoryKeeper({ ...ports, rows: new D1Memory(rowDatabase, now, failed) }),
       );
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -115,9 +119,12 @@ function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load:
       const agent = of(agentId);
       const forgotten = await keeper.value.forget(agent, ids);
       const actor = actorOf(connection.principal);
-      const detail = ids.join(" ").slice(0, 256);
       const decision = forgotten.ok ? "allowed" : "failed";
-      background("audit", audit.append({ actor, action: "memory.forget", target: agent, decision, detail }));
+      // Each id stands in the audit: an entry has room for some of them.
+      for (let from = 0; from < ids.length; from += IDS_OF_ENTRY) {
+        const detail = ids.slice(from, from + IDS_OF_ENTRY).join(" ");
+        background("audit", audit.append({ actor, action: "memory.forget", target: agent, decision, detail }));
+      }
       return forgotten.ok ? succeed({ ok: true as const, forgotten: forgotten.value }) : forgotten;
     },
   };

@@ -8,25 +8,25 @@ import { asSessionKey } from "../../../../protocol/gen/types.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
-import {
-  type LongTermMemory,
-  type MemoryPage,
-  type MemoryScope,
-  type NewMemory,
-  type Recalled,
-  type RecallHit,
-  type RecallInput,
-  type Remembered,
-  type Remembering,
-  type StoredMemory,
-  TENANT_ID,
+import type {
+  LongTermMemory,
+  MemoryPage,
+  MemoryScope,
+  NewMemory,
+  Recalled,
+  RecallHit,
+  RecallInput,
+  Remembered,
+  Remembering,
+  StoredMemory,
 } from "../../ports/long-term-memory.ts";
+import { TENANT_ID } from "../../ports/tenant.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
 import { OWNER } from "../../ports/taint.ts";
 import { readUlid, ULID_BYTES, ulid } from "./ulid.ts";
 
-export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pick<KernelPorts, "ids" | "now" | "scrub"> {
+export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pick<KernelPorts, "ids" | "log" | "now" | "scrub"> {
   readonly rows: LongTermMemory;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
@@ -159,6 +159,7 @@ export class MemoryKeeper {
   async forget(agentId: string, given: readonly string[]): Promise<Result<number>> {
     const ids = given.flatMap((id) => readUlid(id) ?? []);
     if (ids.length === 0) return succeed(0);
+    const { log } = this.#ports;
     const index = this.#ports.searchIndex(agentId);
     try {
       await index.memoriesWillChange();
@@ -166,8 +167,13 @@ export class MemoryKeeper {
       if (!removed.ok) return removed;
       await index.memoriesChanged();
       return removed;
-    } catch {
-      return fail("storage.failed", "The memories were not forgotten whole: the search index did not answer.", "Forget them again.");
+    } catch (error) {
+      log.error("memories_not_forgotten", { agent: agentId, error });
+      return fail(
+        "storage.failed",
+        "The memories were only partly removed: the search index did not answer.",
+        "Run the same `gsv memory forget` again.",
+      );
     }
   }
 
