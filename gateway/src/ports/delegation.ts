@@ -1,5 +1,5 @@
 /** A task that the run of one agent hands to another agent. */
-import type { AgentReport } from "../../../protocol/gen/types.ts";
+import type { AgentReport, PolicyMode } from "../../../protocol/gen/types.ts";
 import type { OthersUse } from "./others-use.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
@@ -17,10 +17,10 @@ export interface DelegationAsk {
   readonly to: string;
   readonly instructions: string;
   readonly payload?: unknown;
-  /** What the conversation has read that hands the task on. Absent: nothing of others. */
+  /** What the conversation has read that hands the task on. Absent: nothing but the owner's words and the agent's own. */
   readonly taint?: Taint;
   readonly budget: DelegatedBudget;
-  readonly mode?: "plan" | "ask";
+  readonly mode?: Exclude<PolicyMode, "full">;
 }
 export type DelegationStand =
   /** It goes on: ask again. */

@@ -1,4 +1,5 @@
 /** The tools that run inside GSV. */
+import type { PolicyMode } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";
 import type { DelegatedBudget, Origin } from "./origin.ts";
@@ -15,7 +16,7 @@ export interface NativeToolContext {
   readonly runId?: string;
   /** Who caused the run; absent when a client called the tool itself. */
   readonly origin?: Origin;
-  /** What the conversation has read. Absent: nothing of others. */
+  /** What the conversation has read. Absent: nothing but the owner's words and the agent's own. */
   readonly taint?: Taint;
   /** The state of the file that the owner has seen when they allowed the call: an etag, or `absent`. */
   readonly expect?: string;
@@ -33,8 +34,8 @@ export interface Delegating {
   readonly tool: string;
   /** What the run has left for this call. */
   readonly budget: DelegatedBudget;
-  /** The mode of the run, when it allows less than the usual one. */
-  readonly mode?: "plan" | "ask";
+  /** The mode that was chosen for the run or its conversation. `full` holds for these alone. */
+  readonly mode?: Exclude<PolicyMode, "full">;
   /** Fires when the run waits no more. */
   readonly signal: AbortSignal;
 }

@@ -172,7 +172,7 @@ export interface AwayCall {
 }
 export type RunEnd =
   /**
-   * `taint`: what the conversation has read by now. Absent: nothing of others. `away`: calls that waited in vain for their machines.
+   * `taint`: what the conversation has read by now. Absent: nothing but the owner's words and the agent's own. `away`: calls that waited in vain for their machines.
    * `unknown`: tools of calls of which it is not known whether they took effect.
    */
   | {

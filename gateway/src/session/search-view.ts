@@ -3,7 +3,7 @@ import { textOf } from "../ports/messages.ts";
 import { searchable } from "../storage/searchable.ts";
 import type { SearchRows } from "../ports/search.ts";
 import type { AwayCall, RunEnd } from "../ports/session.ts";
-import { isForeign } from "../ports/taint.ts";
+import { isUnsure } from "../ports/taint.ts";
 import { isMessageRow, type LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
 import type { SessionStore } from "./store/session-store.ts";
@@ -59,7 +59,7 @@ export function runEnd(state: State, store: SessionStore, runId: string, wall: n
       if (row.kind === "user" && row.steered?.runId === runId) return runEnd(state, store, row.runId, wall);
       const end = row.runId === runId ? endOf(row) : undefined;
       if (end === undefined) continue;
-      const labelled = { ...end, ...(isForeign(state.taint) ? { taint: state.taint } : {}) };
+      const labelled = { ...end, ...(isUnsure(state.taint) ? { taint: state.taint } : {}) };
       return end.state === "final" ? { ...labelled, ...undoneCalls(store, runId, row.seq, oldest) } : labelled;
     }
   }

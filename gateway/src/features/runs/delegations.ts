@@ -5,6 +5,7 @@
 import { DEFAULT_DEPTH } from "../../agents/delegation.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { askedText } from "../../notify/asked-text.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { DelegationAsk, DelegationStand } from "../../ports/delegation.ts";
@@ -19,7 +20,7 @@ export interface DelegationPorts
   extends StopPort,
     NotifyPort,
     AgentDefinitionsPort,
-    Pick<TaskRunPorts, "approvals" | "ask" | "ids" | "sessions">,
+    Pick<TaskRunPorts, "approvals" | "ask" | "config" | "ids" | "sessions">,
     Pick<KernelPorts, "arm" | "log"> {
   readonly runs: TaskRuns;
   readonly delegations: DelegationStore;
@@ -85,6 +86,13 @@ export class Delegations {
     const definition = this.#ports.definitionOf(from.agentId);
     if (definition?.sub_agents?.includes(to) !== true)
       return fail("autonomy.boundary", `The definition of ${from.agentId} does not let it delegate tasks to ${to}.`, NOT_DELEGATED);
+    // Such a run does not know what stands above it.
+    if (origin.kind === "session" || (origin.kind === "node_event" && this.#isOfTask(from.key)))
+      return fail(
+        "autonomy.boundary",
+        "A run that another conversation or the end of a task's command has caused cannot delegate.",
+        NOT_DELEGATED,
+      );
     const above = origin.kind === "task" ? origin.delegation : undefined;
     const agents = [...(above?.agents ?? []), from.agentId];
     if (agents.includes(agentId))
@@ -101,6 +109,10 @@ export class Delegations {
     return succeed({ sessionKey: from.key, runId, depth, maxDepth, agents, budget });
   }
 
+  #isOfTask(sessionKey: string): boolean {
+    const named = canonicalKey(sessionKey, this.#ports.config.mainKey());
+    return named.ok && named.address.form === "task";
+  }
   async #stand(task: DelegatedTask): Promise<Result<DelegationStand>> {
     const { runs, delegations, ask } = this.#ports;
     this.#tellQuestions(task);

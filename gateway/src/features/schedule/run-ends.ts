@@ -49,16 +49,19 @@ export class RunEnds {
       return this.end(run, "error", { error }, end.state === "aborted");
     }
     const summary = end.text.trim().slice(0, SUMMARY_CHARS);
-    const label = isForeign(end.taint) ? { taint: end.taint } : {};
+    // Files that the owner keeps do not label what a job tells them.
+    const { taint, ...own } = end;
+    const label = isForeign(taint) ? { taint } : {};
+    const told: Final = { ...own, ...label };
     // What its machines did not do, or may not have done, is not done, whatever the model says about it.
     const undone = undoneText(end);
     if (job !== undefined && undone !== undefined) this.#missing.inVain(job, run, undone);
     const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };
-    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, end, { ...label, ...cost }, undone);
+    if (job?.body.beat !== undefined) return this.#finishBeat(job, job.body.beat.settings.target, run, told, { ...label, ...cost }, undone);
     const spec = job?.body.spec;
     if (job === undefined || spec?.mode !== "task" || spec.deliver === false || end.text.trim() === "")
       return this.#endAs(run, undone, { summary, ...label });
-    const delivered = await this.#delivery.sendAnswer(job, run, spec.to, end);
+    const delivered = await this.#delivery.sendAnswer(job, run, spec.to, told);
     if (delivered.ok || spec.bestEffortDeliver === true)
       return this.#endAs(run, undone, {
         summary,

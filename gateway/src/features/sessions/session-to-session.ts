@@ -39,6 +39,8 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
   if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
   if (address.agentId !== from.agentId && ports.sessions.find(key) === undefined)
     return fail("session.not_found", `There is no session ${key}. gsv__SessionsList lists the sessions.`);
+  if (input.origin?.kind === "task" && input.origin.delegation !== undefined)
+    return fail("auth.forbidden", "A delegated task writes to no other conversation: put it into your report.");
   const hops = hopsOf(input.origin) + 1;
   if (hops > MAX_HOPS)
     return fail(

@@ -12,7 +12,7 @@ import type { LogRow } from "../machine/log.ts";
 import { shareOf } from "../machine/phase/share.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
-import { isForeign, taintMark } from "../../ports/taint.ts";
+import { isUnsure, taintMark } from "../../ports/taint.ts";
 import { withoutWait } from "../../calls/wait.ts";
 import { DELEGATE } from "../../agents/delegation.ts";
 import { mayUse } from "../../tools/registry.ts";
@@ -45,7 +45,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   const { target, callId, tool, timeoutMs } = effect;
   const origin = {
     ...(state.run.phase === "acting" ? { origin: state.run.origin, runId: state.run.runId } : {}),
-    ...(isForeign(state.taint) ? { taint: state.taint } : {}),
+    ...(isUnsure(state.taint) ? { taint: state.taint } : {}),
   };
   if (target.kind === "native") {
     // Asked for before the call: without it the result could not be kept.
@@ -118,7 +118,7 @@ function delegatingIn(
   if (call === undefined) return {};
   const budget = shareOf(run, clock.now + Math.max(0, wall - clock.wall));
   const mode = runModeAt(run.directives, settings, wall);
-  return { delegating: { tool: call.name, budget, ...(mode === "plan" || mode === "ask" ? { mode } : {}), signal } };
+  return { delegating: { tool: call.name, budget, ...(mode === undefined || mode === "full" ? {} : { mode }), signal } };
 }
 /** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
 async function record(

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
-import { ADMIN, client, eventually, fetchWorker } from "../../support/gateway.ts";
+import { ADMIN, client, eventually, fetchWorker, node } from "../../support/gateway.ts";
 import { alarm, jobStage, pass } from "../schedule/support.ts";
 
 const stage = jobStage();
@@ -310,4 +310,80 @@ describe("[DG7] what was read", () => {
     await asks();
     expect(await going).toMatchObject({ status: "awaiting_approval" });
   });
+  test("[TA9] files of a machine label the run above, the task, and what is remembered", async () => {
+    const lap = await node("lap");
+    const reads: Call = ["lap__Read", { path: "README.md" }];
+    const answered = async (times: number): Promise<void> => {
+      await eventually(() => expect(lap.events("tool.invoke")).toHaveLength(times));
+      const { callId } = lap.events("tool.invoke")[times - 1]?.payload as { callId: string };
+      await lap.ok("tool.result", { callId, outcome: "ok", result: { content: "read me" } });
+    };
+    const asksFor = async (rule: RegExp): Promise<void> => {
+      let code = "";
+      await eventually(async () => {
+        const { approvals } = await stage.peer.ok<{ approvals: { code: string; why: string }[] }>("approval.list", {});
+        expect(approvals.map(({ why }) => why).join()).toMatch(rule);
+        code = approvals[0]?.code ?? "";
+      });
+      await stage.peer.ok("approval.resolve", { code, decision: "deny" });
+    };
+    await define("letter", "memory_config: { long_term_enabled: true }");
+    act({
+      triage: (request) => {
+        const told = results(request).length;
+        if (told === 0) return uses(hands("refund", "Read."));
+        if (told === 1) return uses(hands("letter", "Remember it."));
+        return told === 2 ? uses(soul) : says("denied");
+      },
+      refund: then(uses(reads), ([text]) => text ?? ""),
+      letter: then(uses(["remember", { text: "The readme says: read me." }]), () => "remembered"),
+    });
+    // The owner's own conversation, which may change SOUL.md without a question until it has read files.
+    await stage.peer.ok("chat.send", { sessionKey: "agent:triage:cli:dm:main", message: "Begin.", messageId: "m1", runId: "r1" });
+    await answered(1);
+    await asksFor(/files|No one knows who wrote/);
+    const { memories } = await stage.peer.ok<{ memories: { label: string }[] }>("memory.list", { agentId: "letter" });
+    expect(memories).toMatchObject([{ label: "files" }]);
+  });
+  test("[PO8] the mode that was chosen for the run holds for the task; `full` does not", async () => {
+    await stage.peer.ok("config.set", { path: "toolApproval", value: { defaultDecision: "allow" } });
+    act({ triage: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "tried") });
+    await stage.peer.ok("chat.send", {
+      sessionKey: "agent:triage:cli:dm:main",
+      message: "Begin.",
+      messageId: "m1",
+      runId: "r1",
+      directives: { mode: "auto" },
+    });
+    await eventually(async () => {
+      const { approvals } = await stage.peer.ok<{ approvals: { tool: string }[] }>("approval.list", {});
+      expect(approvals).toHaveLength(1);
+    });
+  });
+});
+
+test("[DG3] no chain begins anew: a delegated run writes to no other conversation, and a message of one delegates nothing", async () => {
+  await stage.peer.ok("config.set", { path: "toolApproval", value: { defaultDecision: "allow" } });
+  await stage.peer.ok("chat.send", { sessionKey: "agent:refund:cli:dm:main", message: "hello", messageId: "m0", runId: "r0" });
+  await stage.peer.ok("chat.send", { sessionKey: "agent:triage:cli:dm:main", message: "hello", messageId: "m0", runId: "r00" });
+  await eventually(() => expect(calledAs("triage")).toHaveLength(1));
+  const sends = (to: string): Call => ["gsv__SessionSend", { sessionKey: to, message: "Go on." }];
+  act({
+    triage: (request) => {
+      const told = results(request).at(-1);
+      if (JSON.stringify(request.messages.at(-1)).includes("Message from another conversation")) return uses(hands("refund", "Again."));
+      return told === undefined ? uses(hands("refund", "Decide.")) : says(told);
+    },
+    refund: then(uses(sends("agent:triage:cli:dm:main")), ([told]) => told ?? ""),
+  });
+  await define("triage", "sub_agents: [refund, letter]");
+  expect((await run("triage")).summary).toContain("A delegated task writes to no other conversation");
+  act({
+    triage: (request) => (results(request).length === 0 ? uses(hands("refund", "Again.")) : says(results(request)[0] ?? "")),
+    letter: then(
+      uses(["gsv__SessionSend", { sessionKey: "agent:triage:cli:dm:main", message: "Go on.", waitSeconds: 10 }]),
+      ([told]) => told ?? "",
+    ),
+  });
+  expect((await run("letter", "l")).summary).toContain("cannot delegate");
 });

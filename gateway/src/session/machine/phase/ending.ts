@@ -19,8 +19,21 @@ export function rest(d: Draft, name?: TransitionName): void {
   d.state.run = { phase: "idle" };
 }
 
+/** A delegated task has ended whole with its report: no background command of it goes on, or wakes its conversation again (rule DG5). */
+function endDelegated(d: Draft, { origin }: Pick<ActiveRun, "origin">): void {
+  const { processes = [] } = d.state;
+  if (origin.kind !== "task" || origin.delegation === undefined || processes.length === 0) return;
+  cancelOnNodes(
+    d,
+    processes.map(({ callId, nodeId }) => ({ callId, target: { kind: "node", nodeId } })),
+    "The task has ended.",
+  );
+  d.state.processes = [];
+}
+
 /** The final answer is in the log already, as the row `seq`. */
 export function endWithAnswer(d: Draft, run: ActiveRun, seq: number): void {
+  endDelegated(d, run);
   rest(d, "answered");
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
@@ -38,6 +51,7 @@ export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: n
 export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, error: GsvError): void {
   rest(d, name);
   closeEffects(d, run, "The run ended.");
+  endDelegated(d, run);
   const { seq } = appendNotice(d, {
     notice: "error",
     runId: run.runId,
@@ -55,6 +69,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   rest(d);
   if (run.phase === "paused") endQuestion(d, asked(run), { ended: "withdrawn" });
   const count = closeEffects(d, run, why);
+  endDelegated(d, run);
   const { seq } = appendNotice(d, {
     notice: "aborted",
     runId: run.runId,
