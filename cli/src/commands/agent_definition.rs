@@ -185,6 +185,8 @@ pub fn fields(definition: &AgentDefinition) -> Vec<(&'static str, Option<String>
     fields.extend(rules.map(|rule| ("rule", line(rule))));
     fields.extend(traits.map(|(name, text)| ("trait", line(&format!("{name}: {text}")))));
     fields.push(("tools", Some(tools)));
+    let others = definition.sub_agents.as_ref().filter(|names| !names.is_empty());
+    fields.push(("delegates", others.map(|names| format!("to {}", names.join(", ")))));
     fields.push(("asks", asked.map(|tools| format!("each time: {}", tools.join(", ")))));
     let emits = definition.events.as_ref().filter(|events| !events.emit.is_empty());
     fields.push((
@@ -262,6 +264,7 @@ mod tests {
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
             "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
             "events": {"emit": ["human_review", "refund_*"]},
+            "sub_agents": ["refund", "letter"],
             "model_tier": "sub",
         });
         let text = shown(full);
@@ -273,6 +276,7 @@ mod tests {
             "trait  tone: warm\n",
             "tools  gsv__ReadFile, laptop__*\n",
             "asks  each time: laptop__Bash\n",
+            "delegates  to refund, letter\n",
             "limits  12 model calls, 1 min, $0.50 a run\n",
             "events  human_review, refund_*\n",
             "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",

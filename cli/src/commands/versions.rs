@@ -34,12 +34,13 @@ fn log_params(file: WorkspaceFile) -> WorkspaceLogParams {
 
 pub async fn log(context: &Context, file: WorkspaceFile) -> Outcome {
     let out = context.out;
+    let agent = file.of.agent.clone();
     context
-        .show::<WorkspaceLog>(log_params(file), |log| print(out, &log))
+        .show::<WorkspaceLog>(log_params(file), |log| print(out, &log, agent.as_ref()))
         .await
 }
 
-fn print(out: Output, log: &WorkspaceLogResult) {
+fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
     let now = now_ms();
     let row = |number: String, version: &WorkspaceVersion| {
         [
@@ -62,12 +63,22 @@ fn print(out: Output, log: &WorkspaceLogResult) {
     ));
     let path = one_line(&log.path, 200);
     if log.current.is_none() {
-        out.aside(&format!(
-            "{path} is deleted; `gsv workspace restore {path}` undoes this"
-        ));
+        let of = of_agent(agent);
+        // A definition comes into force only when it was checked.
+        out.aside(&if path == "agent.yaml" {
+            let id = agent.map_or("AGENT", AgentId::as_str);
+            format!("{path} is deleted; `gsv workspace cat {path}{of} --version 1 | gsv agent edit {id}` puts its last text in force again")
+        } else {
+            format!("{path} is deleted; `gsv workspace restore {path}{of}` undoes this")
+        });
     } else if log.versions.is_empty() {
         out.aside(&format!("{path} has no earlier versions"));
     }
+}
+
+/// What a command needs to mean the same agent.
+pub fn of_agent(agent: Option<&AgentId>) -> String {
+    agent.map(|id| format!(" --agent {}", id.as_str())).unwrap_or_default()
 }
 
 /// The version that an argument names; `None` is the present file.

@@ -53,13 +53,14 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
         WorkspaceCommand::Put(args) => put(context, args).await,
         WorkspaceCommand::Edit(file) => edit(context, file).await,
         WorkspaceCommand::Rm(WorkspaceFile { path, of }) => {
+            let agent = versions::of_agent(of.agent.as_ref());
             let params = WorkspaceDeleteParams {
                 path,
                 agent_id: of.agent,
             };
             let deleted = context.change::<WorkspaceDelete>(params, |result| {
                 let path = one_line(&result.path, 200);
-                format!("{path} deleted; `gsv workspace restore {path}` undoes this")
+                format!("{path} deleted; `gsv workspace restore {path}{agent}` undoes this")
             });
             deleted.await
         }

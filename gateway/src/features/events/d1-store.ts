@@ -59,13 +59,16 @@ const short = (reason: string): string => reason.toWellFormed().slice(0, REASON_
 export class EventLog {
   readonly #db: RowDatabase;
   readonly #now: () => number;
+  readonly #failed: (what: string, error: unknown) => void;
   readonly #tenantId: string;
   #ready: Promise<void> | undefined;
 
-  constructor(db: RowDatabase, tenantId: string, now: () => number) {
+  /** `failed` gets the exceptions of the database. */
+  constructor(db: RowDatabase, tenantId: string, now: () => number, failed: (what: string, error: unknown) => void) {
     this.#db = db;
     this.#tenantId = tenantId;
     this.#now = now;
+    this.#failed = failed;
   }
 
   /** Once for an id. Removes what ended long ago. */
@@ -201,7 +204,7 @@ export class EventLog {
     });
   }
   #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
-    return guardedRows(what, async () => {
+    const ready = async (): Promise<Result<T>> => {
       this.#ready ??= migrateRows(this.#db, "events", EVENT_ROWS, this.#now());
       // Tried again with the next call.
       this.#ready.catch(() => {
@@ -209,7 +212,8 @@ export class EventLog {
       });
       await this.#ready;
       return work();
-    });
+    };
+    return guardedRows(what, ready, this.#failed);
   }
 }
 const UNKNOWN: Taint = { label: "world", source: "a message of the queue" };

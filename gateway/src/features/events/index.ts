@@ -7,7 +7,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
-import { TENANT_ID } from "../../ports/long-term-memory.ts";
+import { TENANT_ID } from "../../ports/tenant.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
@@ -61,7 +61,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
       const queue = eventQueue();
       if (rowDatabase === undefined || queue === undefined) return NOT_BOUND;
       loaded ??= import("./events.lazy.ts").then(({ EventLog, EventKeeper }) => {
-        const events = new EventLog(rowDatabase, TENANT_ID, now);
+        const events = new EventLog(rowDatabase, TENANT_ID, now, (what, error) => ports.log.error("event_rows_failed", { what, error }));
         return { events, keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue }) };
       });
       // A part that could not be loaded is tried again with the next call.

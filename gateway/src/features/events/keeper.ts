@@ -13,7 +13,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { Emission, Emitted, EventHandler, EventQueue, Settled } from "../../ports/events.ts";
-import { TENANT_ID } from "../../ports/long-term-memory.ts";
+import { TENANT_ID } from "../../ports/tenant.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import { taintMark } from "../../ports/taint.ts";

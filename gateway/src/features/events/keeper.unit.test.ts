@@ -52,7 +52,12 @@ class Stage {
       ids: { name: () => "", bytes: () => new Uint8Array(), sha256: async (text) => createHash("sha256").update(text).digest("hex") },
       log: log as never,
       now: () => this.now,
-      events: new EventLog(this.#db, "default", () => this.now),
+      events: new EventLog(
+        this.#db,
+        "default",
+        () => this.now,
+        () => undefined,
+      ),
       outbox: {
         put: (id, dueAt) => void (this.unsent.has(id) || this.unsent.set(id, { dueAt, tries: 0 })),
         again: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: (this.unsent.get(id)?.tries ?? 0) + 1 }),
