@@ -41,18 +41,30 @@ export class JobIntake {
       instructions: task.instructions,
       ...(task.payload === undefined ? {} : { payload: task.payload }),
     };
-    const checked = await taskRuns.check(request);
-    if (!checked.ok) return checked;
     // Of the token too: no one meets another's job by its key.
     const keySha256 = key === undefined ? undefined : await ids.sha256(JSON.stringify([tokenId, key]));
+    const sha256 = await ids.sha256(JSON.stringify(request));
+    const byKey = () => (keySha256 === undefined ? undefined : queue.byKey(keySha256, now() - LIMITS.jobKeyMs));
+    // The job of a repeated request is found also when its agent is gone.
+    const first = byKey();
+    const checked = first === undefined ? await taskRuns.check(request) : succeed(first);
+    if (!checked.ok) return checked;
     // No wait between here and the row, so that two equal requests make one job.
     const createdAt = now();
     queue.dropKeys(createdAt - LIMITS.jobKeyMs);
-    const known = keySha256 === undefined ? undefined : queue.byKey(keySha256, createdAt - LIMITS.jobKeyMs);
-    if (known !== undefined && known.bodySha256 !== checked.value.bodySha256) return fail("task.key_reused");
+    const known = byKey();
+    if (known !== undefined && known.bodySha256 !== sha256) return fail("task.key_reused");
+    // Its object gets the job again, so the row stays until then.
+    if (known?.state === "storing") queue.lookAgain(known.id, createdAt + STORE_MS);
     if (known === undefined && queue.waiting() >= LIMITS.jobsWaiting)
       return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
-    const turn: JobTurn = known ?? { ...checked.value, id: ids.name(NAME_CHARS), tenantId: TENANT_ID, createdAt };
+    const turn: JobTurn = known ?? {
+      agentId: checked.value.agentId,
+      bodySha256: sha256,
+      id: ids.name(NAME_CHARS),
+      tenantId: TENANT_ID,
+      createdAt,
+    };
     if (known === undefined) {
       queue.take(turn, keySha256, createdAt + STORE_MS);
       arm();

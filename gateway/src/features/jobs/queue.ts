@@ -101,10 +101,13 @@ export class JobQueue {
   }
   async #look({ id, state }: Place): Promise<void> {
     const { queue, now, job } = this.#ports;
-    queue.lookAgain(id, now() + (state === "granted" ? GRANT_MS : RUN_MS));
+    const lookAt = now() + (state === "granted" ? GRANT_MS : RUN_MS);
+    queue.lookAgain(id, lookAt);
     const isThere = await job(id).wake();
-    if (!isThere) queue.remove(id);
-    else if (state === "storing") this.stored(id);
+    if (isThere) return this.stored(id);
+    // Meanwhile a repeated request may have stored the job, or be storing it.
+    const place = queue.find(id);
+    if (place?.state === state && place.lookAt === lookAt) queue.remove(id);
   }
   async #wake(id: string): Promise<void> {
     await this.#ports.job(id).wake();

@@ -189,6 +189,42 @@ describe("[JB2] the same key", () => {
     await stands(ids[0], "succeeded");
     expect(stage.calls).toHaveLength(1);
   });
+  test("finds its job also when the agent is gone, with the present status", async () => {
+    await stage.peer.ok("agents.define", { text: "metadata: { id: one, name: sorter }\ncore_context: { system_prompt: You sort. }\n" });
+    const sort = { ...TASK, agent_name: "sorter" };
+    await stage.peer.ok("gateway.stop", {});
+    const id = await submit(sort, "k");
+    await cancel(id);
+    await stage.peer.ok("agents.delete", { agentId: "one" });
+    const again = await send("POST", "/jobs", { body: sort, key: "k" });
+    expect([again.status, await again.json()]).toEqual([202, { job_id: id, status: "cancelled" }]);
+    expect(await refused(await send("POST", "/jobs", { body: sort, key: "other" }))).toEqual([404, "agent.unknown"]);
+  });
+  test("that comes while the gateway looks whether the first request was cut keeps the job", async () => {
+    await submitCut("k");
+    pass(stage, 2 * 60_000);
+    const real = parts.job;
+    let again: string | undefined;
+    const spy = vi.spyOn(parts, "job").mockImplementation((...given) => {
+      const job = real(...given);
+      return new Proxy(job, {
+        get: (target, member) =>
+          member === "wake"
+            ? async () => {
+                const isThere = await target.wake();
+                again ??= await submit(TASK, "k");
+                return isThere;
+              }
+            : Reflect.get(target, member, target),
+      });
+    });
+    await alarm();
+    spy.mockRestore();
+    expect(again).toBeDefined();
+    expect(await submit(TASK, "k")).toBe(again);
+    await stands(again ?? "", "succeeded");
+    expect(stage.calls).toHaveLength(1);
+  });
   test("of a request that was cut before its object had it stores the job", async () => {
     await submitCut("k");
     await evictDurableObject(gateway());
@@ -205,7 +241,7 @@ describe("[JB4] a job is run once, whatever is evicted or killed", () => {
     expect(alarmAt).toBeGreaterThanOrEqual(stage.now);
     expect(alarmAt).toBeLessThanOrEqual(stage.now + 1_000);
   });
-  test("between all steps of the job", async () => {
+  test("when all objects are killed before each of its alarms", async () => {
     const ids = [await submit(), await submit(), await submit()];
     for (let round = 0; round < 12; round++) {
       await abortAllDurableObjects();
@@ -276,6 +312,28 @@ test("[JB6] agents take turns, also when one has submitted all of its jobs befor
     await stands(id, "succeeded");
   }
   expect(order).toEqual(["two 1", "main 1", "two 2", "main 2", "two 3"]);
+});
+
+test("[JB5] while as many jobs wait for the owner as may wait, none begins", async () => {
+  await inQueue((queue) => {
+    for (let number = 0; number < LIMITS.jobsAwaiting; number++)
+      queue.add(
+        { id: `x${number}`, tenantId: "main", agentId: "main", bodySha256: "x", createdAt: stage.now },
+        "awaiting_approval",
+        undefined,
+      );
+  });
+  const id = await submit();
+  await jobAlarm(id);
+  await alarm();
+  await jobAlarm(id);
+  expect(await show(id)).toMatchObject({ status: "queued" });
+  expect(stage.calls).toHaveLength(0);
+  await inQueue((queue) => queue.remove("x0"));
+  // A change of the setting is a reason to look at the queue.
+  await stage.peer.ok("config.set", { path: "jobs.maxConcurrent", value: 5 });
+  await alarm();
+  await stands(id, "succeeded");
 });
 
 test("[JB7] one job more than may wait is refused, and says when to come again", async () => {
@@ -384,6 +442,33 @@ test("[JB12] a week after its end a job is gone, with its report, its entry in t
   await eventually(async () =>
     expect((await stage.peer.refused("session.get", { sessionKey: session_key })).reason).toBe("session.not_found"),
   );
+});
+
+test("[JB12] the task and its conversation go a week after the task began, the job a week after it ended", async () => {
+  const release = hold(stage, "held");
+  const id = await submit();
+  push(id);
+  await eventually(() => expect(stage.calls).toHaveLength(1));
+  const session_key = (await show(id)).session_key;
+  pass(stage, DAY);
+  release();
+  await stands(id, "succeeded");
+  await jobAlarm(id);
+  const hasConversation = async () => {
+    const found = await stage.peer.call("session.get", { sessionKey: session_key });
+    return found.ok;
+  };
+  expect(await hasConversation()).toBe(true);
+  pass(stage, (LIMITS.jobDays - 1) * DAY + HOUR);
+  await eventually(async () => {
+    await alarm();
+    expect(await hasConversation()).toBe(false);
+  });
+  await jobAlarm(id);
+  expect(await show(id)).toMatchObject({ status: "succeeded", report: { summary: "held" } });
+  pass(stage, DAY);
+  await jobAlarm(id);
+  expect(await refused(await send("GET", `/jobs/${id}`))).toEqual([404, "job.not_found"]);
 });
 
 test("[JB1] an admin's Authorization is needed for the list too", async () => {
