@@ -95,17 +95,23 @@ export class Missing {
   }
 }
 const waitKey = (jobId: string, { id }: JobRun): string => `cron/${jobId}/${id}/waits`;
-/** Calls that waited in vain, as the end of their run. */
-/** Undefined: the run has left nothing undone. */
+/** Calls that were not run, or may not have been, as the end of their run. Undefined: the run has left nothing undone. */
 export function undoneText({ away = [], unknown = [] }: Pick<Final, "away" | "unknown">): string | undefined {
-  const said = [
-    ...away.map(
+  if (away.length + unknown.length === 0) return undefined;
+  // What may have happened matters more than what did not.
+  const toldUnknown = unknown.slice(0, MAX_NAMED);
+  const toldAway = away.slice(0, MAX_NAMED - toldUnknown.length);
+  const [moreAway, moreUnknown] = [away.length - toldAway.length, unknown.length - toldUnknown.length];
+  return [
+    ...toldUnknown.map((tool) => `${tool} gave no result, so it is not known whether it took effect.`),
+    ...(moreUnknown === 0 ? [] : [`And ${calls(moreUnknown)} gave no result.`]),
+    ...toldAway.map(
       ({ nodeId, tool, waitedMs }) => `The machine ${nodeId} did not connect within ${durationText(waitedMs)}, so ${tool} was not run.`,
     ),
-    ...unknown.map((tool) => `${tool} gave no result, so it is not known whether it took effect.`),
-  ];
-  return said.length === 0 ? undefined : said.slice(0, MAX_NAMED).join(" ");
+    ...(moreAway === 0 ? [] : [`And ${calls(moreAway)} ${moreAway === 1 ? "was" : "were"} not run.`]),
+  ].join(" ");
 }
+const calls = (count: number): string => `${count} more ${count === 1 ? "call" : "calls"}`;
 const MAX_NAMED = 4;
 function timeText(at: number, zone: string): string {
   const { today, timeZone } = localDay(at, zone);
