@@ -321,12 +321,12 @@ mod tests {
     fn hb12_a_dry_run_shows_each_condition_with_its_reason() {
         let conditions: Vec<HeartbeatChecked> = serde_json::from_value(json!([
             {"condition": "evry: 2h", "state": "wrong", "why": "Line 2: it is not a condition."},
-            {"condition": "exec: lap\ntrue", "state": "true", "why": "The command ended with 0."}
+            {"condition": "exec: lap\ntrue", "state": "true", "why": "The command exited with 0."}
         ]))
         .unwrap();
         assert_eq!(
             checked(&conditions).lines(None).join("\n"),
-            "NOW    CONDITION       WHY\nwrong  evry: 2h        Line 2: it is not a condition.\ntrue   exec: lap true  The command ended with 0."
+            "NOW    CONDITION       WHY\nwrong  evry: 2h        Line 2: it is not a condition.\ntrue   exec: lap true  The command exited with 0."
         );
     }
 

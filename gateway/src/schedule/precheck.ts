@@ -176,7 +176,7 @@ export function standing(condition: Condition, marks: Marks, { now, tz, states, 
       const state = states.get(condition.path) ?? "absent";
       // What the file was before it was first looked at is no change.
       if (mark === undefined) return { isTrue: false, why: BEGINNING, mark: state };
-      const why = mark !== state ? "The file is another one than at the last look." : "The file is as it was at the last look.";
+      const why = mark !== state ? "The file has changed since the last check." : "The file has not changed since the last check.";
       return { isTrue: mark !== state, why: state === "absent" ? `${why} There is no such file.` : why, mark: state };
     }
     case "unread": {
@@ -187,7 +187,7 @@ export function standing(condition: Condition, marks: Marks, { now, tz, states, 
     }
     case "exec": {
       const isTrue = answerIsTrue(answers, text);
-      const why = isTrue ? "The command ended with 0." : "The command ended with another exit code than 0.";
+      const why = isTrue ? "The command exited with 0." : "The command exited with a nonzero code.";
       return { isTrue, why, ...(mark === undefined ? {} : { mark }) };
     }
     case "http_changed": {
@@ -195,11 +195,11 @@ export function standing(condition: Condition, marks: Marks, { now, tz, states, 
       const print = answer?.kind === "print" ? answer.print : undefined;
       // As for a file, the first look is no change. What could not be looked at keeps its mark.
       const isTrue = print !== undefined && mark !== undefined && mark !== print;
-      const same = mark === undefined ? BEGINNING : "The page is as it was at the last look.";
+      const same = mark === undefined ? BEGINNING : "The page has not changed since the last check.";
       const seen = print ?? mark;
       return {
         isTrue,
-        why: isTrue ? "The page is another one than at the last look." : same,
+        why: isTrue ? "The page has changed since the last check." : same,
         ...(seen === undefined ? {} : { mark: seen }),
       };
     }
@@ -214,7 +214,7 @@ const answerIsTrue = (answers: Answers, text: string): boolean => {
 function everyStanding({ ms, at }: Extract<Condition, { kind: "every" }>, since: number | undefined, now: number, tz: string): Standing {
   const isTrue = at === undefined ? since === undefined || now - since >= ms : isSlotDue(ms, at, since, now, tz);
   const first = at === undefined ? "It was never true before." : BEGINNING;
-  const why = isTrue ? "Its time has come since it was true the last time." : "Its time has not come since the last one.";
+  const why = isTrue ? "The interval has passed since it was last true." : "The interval has not passed since it was last true.";
   return { isTrue, why: since === undefined ? first : why, mark: isTrue || since === undefined ? now : since };
 }
 /** Enough days lie between the last time of the day and the one at or before the mark. The first look is a mark: it makes nothing due. */

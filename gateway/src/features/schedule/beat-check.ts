@@ -31,8 +31,10 @@ export async function checkBeat(ports: CheckPorts, agentId: string, sessionKey: 
     conditions: conditions.slice(0, MAX_CHECKED),
   });
   if (instructions.kind === "empty") return said(false, "HEARTBEAT.md has no task, so a heartbeat asks no model.");
+  const editIt = (what: string): string => `Edit ${what}: \`gsv workspace edit HEARTBEAT.md --agent ${agentId}\`.`;
   const lines = instructions.kind === "wrong" ? instructions.lines : [];
-  if (instructions.kind === "wrong" && lines.length === 0) return said(false, `${STANDS} ${instructions.problem}`);
+  if (instructions.kind === "wrong" && lines.length === 0)
+    return said(false, `The heartbeat is paused until HEARTBEAT.md is fixed: ${instructions.problem} ${editIt("it")}`);
   const { conditions } = instructions;
   const asked = conditions.filter(isAsked);
   const answers = await answersTo(ports, { agentId, asked, ...(taint === undefined ? {} : { taint }) });
@@ -49,13 +51,13 @@ export async function checkBeat(ports: CheckPorts, agentId: string, sessionKey: 
       return { condition: text, state: isTrue ? "true" : "false", why };
     }),
   ];
-  if (checked.some(({ state }) => state === "wrong")) return said(false, `${STANDS} \`gsv workspace edit HEARTBEAT.md\`.`, checked);
+  if (checked.some(({ state }) => state === "wrong"))
+    return said(false, `The heartbeat is paused until the wrong lines are fixed. ${editIt("them")}`, checked);
   const reason = wakeReason(checked, failingAfter(beat?.failing ?? {}, facts.answers, facts.now).tell.length > 0);
   if (reason === undefined) return said(false, "No condition is true, so a heartbeat asks no model.", checked);
   const not = await notNow(ports, agentId, sessionKey, beat);
   return said(not === undefined, not === undefined ? reason : `${reason} ${not}`, checked);
 }
-const STANDS = "The heartbeat stands still until this is repaired:";
 function wakeReason(checked: readonly HeartbeatChecked[], tells: boolean): string | undefined {
   if (checked.length === 0) return "HEARTBEAT.md has no condition, so each heartbeat asks the model.";
   if (checked.some(({ state }) => state === "true")) return "A condition is true, so a heartbeat asks the model.";

@@ -407,9 +407,9 @@ describe("[HB12] a dry run of the conditions", () => {
         wakes: true,
         message: "A condition is true, so a heartbeat asks the model.",
         conditions: [
-          { condition: `http_changed: ${URL}`, state: "true", why: "The page is another one than at the last look." },
-          { condition: "file_changed: in.md", state: "true", why: "The file is another one than at the last look." },
-          { condition: "every: 1d at 09:00", state: "false", why: "Its time has not come since the last one." },
+          { condition: `http_changed: ${URL}`, state: "true", why: "The page has changed since the last check." },
+          { condition: "file_changed: in.md", state: "true", why: "The file has changed since the last check." },
+          { condition: "every: 1d at 09:00", state: "false", why: "The interval has not passed since it was last true." },
         ],
       });
     page = () => new Response("no", { status: 503 });
@@ -432,7 +432,15 @@ describe("[HB12] a dry run of the conditions", () => {
       ["exec: none true", "wrong"],
       ["every: 2h", "true"],
     ]);
-    expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("stands still until this is repaired") });
+    expect(await check()).toMatchObject({
+      wakes: false,
+      message: "The heartbeat is paused until the wrong lines are fixed. Edit them: `gsv workspace edit HEARTBEAT.md --agent main`.",
+    });
+    expect(
+      await stage.peer.ok("agents.define", { text: "metadata: { id: two, name: two }\ncore_context: { system_prompt: x }\n" }),
+    ).toBeDefined();
+    value(await workspace.write("two", "HEARTBEAT.md", "---\nred: x\n---\n- look"));
+    expect((await stage.peer.ok<ResultOf<"heartbeat.check">>("heartbeat.check", { agentId: "two" })).message).toContain("--agent two`");
     await write("every: 2h");
     expect(await check()).toMatchObject({ wakes: false, message: expect.stringContaining("gsv heartbeat on --agent main") });
     await stage.peer.ok("heartbeat.set", { every: "30m", activeHours: { start: "01:00", end: "02:00", timezone: "UTC" } });
@@ -447,7 +455,7 @@ describe("[HB12] a dry run of the conditions", () => {
     const checking = check();
     await eventually(() => expect(invokes(lap)).toHaveLength(1));
     await lap.ok("tool.result", { callId: invokes(lap)[0]?.callId, ...ended(0) });
-    expect((await checking).conditions).toEqual([{ condition: "exec: lap test -e x", state: "true", why: "The command ended with 0." }]);
+    expect((await checking).conditions).toEqual([{ condition: "exec: lap test -e x", state: "true", why: "The command exited with 0." }]);
     const { entries } = await stage.peer.ok<ResultOf<"audit.list">>("audit.list", { limit: 100 });
     expect(entries.filter(({ tool }) => tool === "lap__Bash")).toMatchObject([{ decision: "allowed", origin: "heartbeat" }]);
     await stage.peer.ok("config.set", { path: "toolApproval.mode", value: "ask" });
