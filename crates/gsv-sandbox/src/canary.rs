@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,6 +25,7 @@ pub enum Canary {
     Tcp,
     Udp,
     UnixSocket,
+    UnixDatagram,
     AbstractSocket,
     ReadProcess,
     ListProcesses,
@@ -35,7 +36,7 @@ pub enum Canary {
 }
 
 impl Canary {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::WriteHome,
         Self::ChangeShellFiles,
         Self::WriteOutside,
@@ -46,6 +47,7 @@ impl Canary {
         Self::Tcp,
         Self::Udp,
         Self::UnixSocket,
+        Self::UnixDatagram,
         Self::AbstractSocket,
         Self::ReadProcess,
         Self::ListProcesses,
@@ -68,11 +70,12 @@ impl Canary {
             Self::Tcp => "open network connections (TCP)",
             Self::Udp => "send network packets (UDP)",
             Self::UnixSocket => "connect to sockets of other programs",
+            Self::UnixDatagram => "send to datagram sockets of other programs",
             Self::AbstractSocket => "connect to abstract sockets of other programs",
             Self::ReadProcess => "read the environment of your other programs",
             Self::ListProcesses => "see the names and arguments of your other programs",
             Self::Mount => "mount file systems",
-            Self::ChangePermissions => "change permissions and times of your files outside the workspace",
+            Self::ChangePermissions => "change permissions, times and attributes of your files outside the workspace",
             Self::Trace => "trace other programs",
             Self::Signal => "end your other programs",
         }
@@ -83,7 +86,7 @@ impl Canary {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Lab {
     pub(crate) workspace: PathBuf,
-    /// A folder outside the workspace with a file `file` and a socket `socket`.
+    /// A folder outside the workspace with a file `file`, a socket `socket` and a datagram socket `dgram`.
     pub(crate) outside: PathBuf,
     /// A file in a folder that is hidden as GSV's own are.
     pub(crate) secret: PathBuf,
@@ -185,6 +188,7 @@ impl Lab {
             Canary::Tcp => TcpStream::connect_timeout(&loopback(self.tcp), PATIENCE).is_ok(),
             Canary::Udp => echoes(self.udp).unwrap_or(false),
             Canary::UnixSocket => UnixStream::connect(self.outside.join("socket")).is_ok(),
+            Canary::UnixDatagram => sends(&self.outside.join("dgram")),
             Canary::AbstractSocket => connects_abstract(&self.abstract_name),
             Canary::ReadProcess => {
                 let environ = std::fs::read(format!("/proc/{}/environ", self.victim)).unwrap_or_default();
@@ -238,6 +242,15 @@ fn echoes(port: u16) -> std::io::Result<bool> {
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.send(b"canary")?;
     Ok(socket.recv(&mut [0; 16])? > 0)
+}
+
+/// Also from a pair: each of its ends can send to another socket.
+fn sends(path: &Path) -> bool {
+    let single = UnixDatagram::unbound().is_ok_and(|socket| socket.send_to(b"canary", path).is_ok());
+    let pair = UnixDatagram::pair().is_ok_and(|(one, _other)| {
+        one.send_to(b"canary", path).is_ok() || one.connect(path).and_then(|()| one.send(b"canary")).is_ok()
+    });
+    single || pair
 }
 
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -314,6 +314,7 @@ struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
     _unix: Option<UnixListener>,
+    _datagrams: Option<UnixDatagram>,
     _abstract: Option<UnixListener>,
     abstract_name: String,
 }
@@ -326,7 +327,8 @@ impl Listeners {
         Ok(Self {
             tcp: TcpListener::bind("127.0.0.1:0")?,
             udp,
-            _unix: bind_path(&outside.join("socket"))?,
+            _unix: if_short(UnixListener::bind(outside.join("socket")))?,
+            _datagrams: if_short(UnixDatagram::bind(outside.join("dgram")))?,
             _abstract: bind_abstract(&abstract_name),
             abstract_name,
         })
@@ -359,8 +361,8 @@ impl Listeners {
 }
 
 /// None when the path is too long for a socket (107 bytes).
-fn bind_path(path: &Path) -> io::Result<Option<UnixListener>> {
-    match UnixListener::bind(path) {
+fn if_short<Socket>(bound: io::Result<Socket>) -> io::Result<Option<Socket>> {
+    match bound {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
         bound => bound.map(Some),
     }

@@ -10,7 +10,7 @@ use seccompiler::{
 /// Which sockets a command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sockets {
-    /// None but pairs: without namespaces every socket could reach other programs.
+    /// None but connected pairs: without namespaces every other socket could reach other programs.
     None,
     /// Unix, IPv4, IPv6 and netlink: a network namespace keeps them inside.
     Isolated,
@@ -139,6 +139,15 @@ const ASKED_OF_FILES: [i64; 19] = [
     0xc020_660b, // FS_IOC_FIEMAP
 ];
 
+/// The types of pairs that stay connected to each other. An end of another pair can name any other socket as its receiver.
+const CONNECTED: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+const SOCKET_FLAGS: [libc::c_int; 4] = [
+    0,
+    libc::SOCK_CLOEXEC,
+    libc::SOCK_NONBLOCK,
+    libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+];
+
 /// Namespaces that a new process could get.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -201,24 +210,34 @@ pub(crate) fn filter(sockets: Sockets, read_only: bool) -> Result<BpfProgram, St
         rules.extend(ABOUT_FILES.iter().chain(ABOUT_FILES_BEFORE).map(|call| (*call, vec![])));
     }
     rules.insert(libc::SYS_ioctl, inputs);
-    let of_socket = match sockets {
+    let (of_socket, of_pair) = match sockets {
         Sockets::None => {
             rules.extend(SHARED.iter().map(|call| (*call, vec![])));
             // Limits and priorities of other processes of the user: a limit on its time or its files ends a program. 0 is the caller.
             let others = |argument| rule(vec![condition(argument, SeccompCmpOp::Ne, 0)?]);
             rules.insert(libc::SYS_prlimit64, vec![others(0)?]);
             rules.insert(libc::SYS_setpriority, vec![others(1)?]);
-            vec![]
+            let family = condition(0, SeccompCmpOp::Ne, i64::from(libc::AF_UNIX))?;
+            let mut types = Vec::new();
+            for (kind, flags) in CONNECTED
+                .iter()
+                .flat_map(|kind| SOCKET_FLAGS.map(|flags| (kind, flags)))
+            {
+                types.push(condition(1, SeccompCmpOp::Ne, i64::from(kind | flags))?);
+            }
+            (vec![], vec![rule(vec![family])?, rule(types)?])
         }
         Sockets::Isolated => {
             let mut others = Vec::new();
             for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
                 others.push(condition(0, SeccompCmpOp::Ne, i64::from(family))?);
             }
-            vec![rule(others)?]
+            let families = vec![rule(others)?];
+            (families.clone(), families)
         }
     };
     rules.insert(libc::SYS_socket, of_socket);
+    rules.insert(libc::SYS_socketpair, of_pair);
     let arch = std::env::consts::ARCH.try_into().map_err(|error| failed(&error))?;
     let errno = SeccompAction::Errno(u32::try_from(libc::EPERM).unwrap_or(1));
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).map_err(|error| failed(&error))?;

@@ -30,8 +30,8 @@ use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 use self::attempts::attempts;
 use self::files::{caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
 use self::others::{
-    masks_moved_sockets, masks_relative_sockets, masks_sockets, no_descriptors, nothing_outside, stale_plans,
-    starts_once,
+    masks_moved_sockets, masks_relative_sockets, masks_sockets, no_datagrams, no_descriptors, nothing_outside,
+    stale_plans, starts_once,
 };
 use self::projects::{other_mounts, protects, protects_linked, races};
 use self::scene::Scene;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 13] = [
+const IN_EACH_TIER: [Test; 14] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
     ("sb1_a_program_in_a_shared_folder_is_tested", program_in_a_shared_folder),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
@@ -56,6 +56,10 @@ const IN_EACH_TIER: [Test; 13] = [
     ("sb3_strict_reads_only_the_workspace_and_the_system", strict_reads),
     ("sb21_a_command_that_reads_only_changes_nothing", changes_nothing),
     ("sb4_there_is_no_network_and_no_way_to_other_programs", nothing_outside),
+    (
+        "sb4_nothing_is_sent_to_datagram_sockets_of_other_programs",
+        no_datagrams,
+    ),
     ("sb7_caches_are_shared_and_their_tools_keep_their_homes", caches),
     ("sb8_the_environment_has_no_secrets", no_secrets),
     ("sb10_a_command_without_its_plan_does_not_run", fails_closed),

@@ -32,16 +32,19 @@ struct Targets {
     udp: std::net::UdpSocket,
     abstract_name: String,
     _sockets: Vec<std::os::unix::net::UnixListener>,
+    _datagrams: Vec<std::os::unix::net::UnixDatagram>,
 }
 
 impl Targets {
     fn new(scene: &Scene) -> Self {
         use std::os::linux::net::SocketAddrExt as _;
-        use std::os::unix::net::{SocketAddr, UnixListener};
+        use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
         let abstract_name = format!("gsv-attempt-{}", std::process::id());
         let named = SocketAddr::from_abstract_name(&abstract_name).and_then(|name| UnixListener::bind_addr(&name));
         // The path must fit into a socket's address.
         let sockets = [named, UnixListener::bind(scene.path("other/s"))];
+        let named = SocketAddr::from_abstract_name(&abstract_name).and_then(|name| UnixDatagram::bind_addr(&name));
+        let datagrams = [named, UnixDatagram::bind(scene.path("other/d"))];
         let victim = Command::new("sleep")
             .arg("600")
             .env("VICTIM_HAS", "SECRET")
@@ -53,6 +56,7 @@ impl Targets {
             udp: std::net::UdpSocket::bind("127.0.0.1:0").unwrap(),
             abstract_name,
             _sockets: sockets.into_iter().flatten().collect(),
+            _datagrams: datagrams.into_iter().flatten().collect(),
         }
     }
 

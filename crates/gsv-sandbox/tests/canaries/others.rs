@@ -45,6 +45,60 @@ pub(crate) fn nothing_outside(tier: Tier) {
     }
 }
 
+/// Landlock does not see what is sent to a socket, and a pair is made without `socket`.
+pub(crate) fn no_datagrams(tier: Tier) {
+    if !has_python() {
+        return;
+    }
+    // A socket's address has 107 bytes, so its folder has a short name.
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    let short = dir.path().canonicalize().unwrap();
+    scene.request.writable.push(short.clone());
+    let path = short.join("d");
+    let other = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    other.set_nonblocking(true).unwrap();
+    let python = |code: &str| format!("exec python3 -c \"from socket import *; {code}\"");
+    for kind in [
+        "SOCK_DGRAM",
+        "SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK",
+        "SOCK_RAW",
+        "SOCK_RAW | SOCK_NONBLOCK",
+    ] {
+        for send in [
+            format!("a.sendto(b'x', '{}')", path.display()),
+            format!("a.sendmsg([b'x'], [], 0, '{}')", path.display()),
+            format!("a.connect('{}'); a.send(b'x')", path.display()),
+        ] {
+            let script = python(&format!("a, b = socketpair(AF_UNIX, {kind}); {send}"));
+            for output in [scene.sh(tier, &script), scene.reading(tier, &script)] {
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(1), "{script}: {errors}");
+                let refused = match tier {
+                    Tier::Landlock => "PermissionError",
+                    _ => "Error: [Errno",
+                };
+                assert!(errors.contains(refused), "{script}: {errors}");
+            }
+            let nothing = other.recv(&mut [0; 8]).map_err(|error| error.kind());
+            assert_eq!(nothing, Err(std::io::ErrorKind::WouldBlock), "{script}");
+        }
+    }
+    // Pairs of streams and of packets, with which programs talk to their children.
+    for kind in [
+        "SOCK_STREAM",
+        "SOCK_SEQPACKET",
+        "SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK",
+    ] {
+        scene.works(
+            tier,
+            &python(&format!(
+                "a, b = socketpair(AF_UNIX, {kind}); a.send(b'x'); assert b.recv(1) == b'x'"
+            )),
+        );
+    }
+}
+
 /// Memory that other programs of the user share, by its key.
 struct SharedMemory(u32);
 

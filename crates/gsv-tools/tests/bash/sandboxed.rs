@@ -49,6 +49,29 @@ async fn sb21_a_command_that_reads_only_changes_nothing_and_has_no_hosts() {
 }
 
 #[tokio::test]
+async fn sb4_a_command_sends_nothing_to_a_datagram_socket_of_another_program() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let lab = Lab::new();
+    let other = std::os::unix::net::UnixDatagram::bind(lab.ws("d")).unwrap();
+    other.set_nonblocking(true).unwrap();
+    for send in ["a.sendto(b'x', 'd')", "a.connect('d'); a.send(b'x')"] {
+        let command =
+            format!("exec python3 -c \"from socket import *; a, b = socketpair(AF_UNIX, SOCK_DGRAM); {send}\"");
+        for arguments in [
+            json!({"command": command}),
+            json!({"command": command, "sandbox": "read-only"}),
+        ] {
+            let tried = lab.ok("Bash", arguments).await;
+            assert_eq!(tried["exitCode"], 1, "{send}: {tried}");
+            let nothing = other.recv(&mut [0; 8]).map_err(|error| error.kind());
+            assert_eq!(nothing, Err(std::io::ErrorKind::WouldBlock), "{send}: {tried}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn sb3_a_command_sees_no_folder_of_gsv() {
     let lab = Lab::new();
     let seen = lab
