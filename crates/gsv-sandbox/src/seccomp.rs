@@ -218,14 +218,14 @@ pub(crate) fn filter(sockets: Sockets, read_only: bool) -> Result<BpfProgram, St
             rules.insert(libc::SYS_prlimit64, vec![others(0)?]);
             rules.insert(libc::SYS_setpriority, vec![others(1)?]);
             let family = condition(0, SeccompCmpOp::Ne, i64::from(libc::AF_UNIX))?;
-            let mut types = Vec::new();
+            let mut unconnected = Vec::new();
             for (kind, flags) in CONNECTED
                 .iter()
                 .flat_map(|kind| SOCKET_FLAGS.map(|flags| (kind, flags)))
             {
-                types.push(condition(1, SeccompCmpOp::Ne, i64::from(kind | flags))?);
+                unconnected.push(condition(1, SeccompCmpOp::Ne, i64::from(kind | flags))?);
             }
-            (vec![], vec![rule(vec![family])?, rule(types)?])
+            (vec![], vec![rule(vec![family])?, rule(unconnected)?])
         }
         Sockets::Isolated => {
             let mut others = Vec::new();
