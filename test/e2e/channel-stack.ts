@@ -18,7 +18,9 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 const runtimeFile = (name: string): Buffer => readFileSync(join(RUNTIME, name));
 /** What the gateway loads on first use. */
-const MODULES = (JSON.parse(readFileSync(join(RUNTIME, "manifest.json"), "utf8")) as { readonly modules: readonly string[] }).modules;
+const { modules } = JSON.parse(readFileSync(join(RUNTIME, "manifest.json"), "utf8")) as { readonly modules: readonly string[] };
+/** Other files of the runtime are no modules: they are read when they are needed. */
+const MODULES = modules.filter((name) => name.endsWith(".mjs") || name.endsWith(".wasm"));
 /** The socket option that connects two Workers in two processes. */
 const RPC = 'http = (capnpConnectHost = "rpc")';
 const DATE = 'compatibilityDate = "2026-11-01"';
@@ -192,7 +194,13 @@ export class ChannelStack {
     const stack = new ChannelStack(await startFakeModel(), kind);
     for (const name of ["gateway/do", "gateway/files", "channel/do"]) mkdirSync(join(stack.folder, name), { recursive: true });
     await Promise.all([stack.program.listen(), stack.toGateway.listen(), stack.toChannel.listen(), stack.toBucket.listen()]);
-    await Promise.all([stack.bootGateway(), stack.bootChannel()]);
+    try {
+      await Promise.all([stack.bootGateway(), stack.bootChannel()]);
+    } catch (error) {
+      // What runs already would keep the test alive.
+      await stack.end();
+      throw error;
+    }
     const client = await stack.client();
     await client.call("config.set", { path: "model", value: { provider: "openai", id: "fake-1", baseUrl: `${stack.model.url}/v1` } });
     await client.call("config.set", { path: "apiKeys", value: { openai: "sk-of-the-fake-provider" } });
