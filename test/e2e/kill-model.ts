@@ -109,8 +109,8 @@ export async function startCellModel(): Promise<CellModel> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await bodyOf(request);
     const { text, results } = lastTurn(body);
-    // A fence of the prompt looks alike.
-    const cell = [...text.matchAll(/<<([^<>]+)>>/g)].map(([, name = ""]) => name).find((name) => brains.has(name)) ?? "";
+    // The fence of a task looks alike. Other fences are those of summaries, which no cell answers.
+    const cell = /<<([^<>]+)>>/.exec(text.replace(/<<<task [^<>]*>>>/, ""))?.[1] ?? "";
     const brain = brains.get(cell);
     if (brain === undefined) throw new Error(`no brain for "${cell}" in: ${text.slice(0, 200)}`);
     const turns = seen.get(cell) ?? [];
