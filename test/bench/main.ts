@@ -200,7 +200,7 @@ async function main(): Promise<void> {
     await idleNode.stop();
     await idle.stop();
     await machine.stop();
-    const jobs = quick ? 200 : 2000;
+    const jobs = quick ? 200 : 500;
     say(`${jobs} jobs ...`);
     const jobbing = await startGsv(model.url);
     const jobCost = await jobCosts(jobbing, jobs);
