@@ -3676,6 +3676,7 @@ export type SessionMessagesParams = {
   offset?: number;
   /** 1 to 10000. */
   limit?: number;
+  notes?: boolean;
 };
 
 /** Result of `session.messages`. */
@@ -3711,6 +3712,7 @@ export type SessionPreviewParams = {
   sessionKey: SessionKey;
   /** 1 to 200. */
   limit?: number;
+  notes?: boolean;
 };
 
 /** Result of `session.preview`. */

@@ -218,14 +218,19 @@ method("session.history", {
   ...read,
 });
 method("session.preview", {
-  doc: "Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer.",
-  params: { ...key, limit: t.optional(t.int(1, 200)) },
+  doc: 'Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer. With `notes` also what happened beside them, each as `{role: "note", kind: "note" | "late" | "error" | "aborted", content, timestamp, isAnswer?}`.',
+  params: {
+    ...key,
+    limit: t.optional(t.int(1, 200)),
+    /** Also notes: reminders, answers of jobs, late results, and why a run gave no answer. */
+    notes: t.optional(t.bool()),
+  },
   result: { sessionKey: SessionKey, sessionId: t.string(64), messageCount: t.int(), messages: t.array(t.json(), 200) },
   ...read,
 });
 method("session.messages", {
-  doc: "Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer.",
-  params: { ...key, offset: t.optional(t.int()), limit: t.optional(t.int(1, 10000)) },
+  doc: "Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer. With `notes` also notes, as `session.preview` has them; `offset` and `total` then count them, too.",
+  params: { ...key, offset: t.optional(t.int()), limit: t.optional(t.int(1, 10000)), notes: t.optional(t.bool()) },
   result: {
     sessionKey: SessionKey,
     sessionId: t.string(64),

@@ -140,6 +140,9 @@ describe("jobs", () => {
     await machine.up();
     await ended(2);
     assert.match(await shown(), /call-the-dentist/);
+    // [TR5] The notes of a conversation are where its messages are, also for who was away.
+    for (const reading of ["preview", "show", "export"])
+      assert.match(await machine.ok("session", reading, DEFAULT_SESSION), /Reminder: call-the-dentist/, reading);
     assert.equal(fake.requests.filter((request) => JSON.stringify(request).includes("call-the-dentist")).length, 0);
   });
 });

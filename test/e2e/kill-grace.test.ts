@@ -139,6 +139,11 @@ describe("nodes that stay away", { concurrency: true }, () => {
       });
       await until("the node may forget the call", () => node("late").callOf(cell.name)?.state === "released");
       assert.equal(rig.model.turns(cell.name).length, 2, "a late result starts nothing");
+      const { messages } = (await rig.with((client) => client.call("session.preview", { sessionKey: cell.sessionKey, notes: true }))) as {
+        messages: readonly { readonly kind?: string; readonly content: string }[];
+      };
+      const late = messages.filter(({ kind }) => kind === "late").map(({ content }) => content);
+      assert.ok(late.length === 1 && late[0]?.includes(`"did":"${cell.name}"`), "[TR5] the user can read the late result");
       rig.model.serve(cell.name, { answer: ({ text }) => ({ text }) });
       await rig.with((client) => cell.say(client));
       assert.match((await cell.judge()).text, new RegExp(`"did":"${cell.name}"`), "the model is shown the late result");

@@ -109,11 +109,11 @@ pub enum SessionCommand {
     Delete(SessionDelete),
     /// List archived transcripts
     History(Conversation),
-    /// Show a conversation or an archived transcript
+    /// Show a conversation, with its notes, or an archived transcript
     Show(SessionShow),
-    /// Save a whole conversation, including its archived part
+    /// Save a whole conversation, including its archived part and its notes
     Export(SessionExport),
-    /// Show the last messages
+    /// Show the last messages and notes
     Preview {
         #[command(flatten)]
         session: Conversation,
@@ -153,10 +153,10 @@ pub struct SessionShow {
     /// Session key, transcript from `history`, or session id [default: as in `get`]
     #[arg(value_name = "SESSION|TRANSCRIPT")]
     pub target: Option<String>,
-    /// Number of messages
+    /// Number of messages and notes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Skip the first N messages
+    /// Skip the first N messages and notes
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub offset: u64,
     #[command(flatten)]

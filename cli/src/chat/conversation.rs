@@ -137,6 +137,7 @@ impl Conversation {
         let params = SessionPreviewParams {
             session_key: self.followed.key(),
             limit: Some(QUESTION_AMONG),
+            notes: None,
         };
         let asked = timeout(QUESTION_PATIENCE, self.link.call::<SessionPreview>(params)).await;
         let messages = asked.ok()?.ok()?.messages;

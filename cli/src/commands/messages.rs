@@ -32,8 +32,24 @@ pub fn speaker(message: &Value) -> String {
         "user" => "You".to_owned(),
         "assistant" => "Agent".to_owned(),
         "toolResult" => "Tool".to_owned(),
+        "note" => noted(text_at(message, "kind")).to_owned(),
         "" => "?".to_owned(),
         other => one_line(other, 40),
+    }
+}
+
+/// Whether this is something that happened beside the messages, such as a reminder.
+pub fn is_note(message: &Value) -> bool {
+    text_at(message, "role") == "note"
+}
+
+/// What a note reports, as a heading.
+fn noted(kind: &str) -> &'static str {
+    match kind {
+        "late" => "Late result",
+        "error" => "Run failed",
+        "aborted" => "Run stopped",
+        _ => "Note",
     }
 }
 
@@ -208,6 +224,21 @@ mod tests {
         assert_eq!(question(Some("an answer that is not there")).as_deref(), Some("third"));
         assert_eq!(question(None).as_deref(), Some("third"));
         assert_eq!(question_before(&[], Some("two")), None);
+    }
+
+    #[test]
+    fn the_heading_of_a_note_says_what_it_reports() {
+        for (kind, heading) in [
+            ("note", "Note"),
+            ("late", "Late result"),
+            ("error", "Run failed"),
+            ("aborted", "Run stopped"),
+            ("newer", "Note"),
+        ] {
+            let note = json!({"role": "note", "kind": kind, "content": "Call the dentist."});
+            assert_eq!((speaker(&note).as_str(), is_note(&note)), (heading, true));
+            assert_eq!(words(&note), "Call the dentist.");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::approval_view::codes;
 use super::context::Context;
 use super::machine_view::awaited;
-use super::messages::{text_at, thoughts, time_of, words};
+use super::messages::{speaker, text_at, thoughts, time_of, words};
 use super::{session_export, transcript};
 use crate::args::{self, SessionCommand, SessionSet};
 use crate::ask::confirm;
@@ -89,7 +89,11 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             thinking,
         } => {
             let session_key = Context::session(session.key)?;
-            let params = SessionPreviewParams { session_key, limit };
+            let params = SessionPreviewParams {
+                session_key,
+                limit,
+                notes: Some(true),
+            };
             let preview = context.show::<SessionPreview>(params, |result| preview(out, &result, thinking));
             preview.await
         }
@@ -356,9 +360,11 @@ fn preview(out: Output, result: &SessionPreviewResult, thinking: bool) {
         out.aside("No messages.");
     }
     for message in &result.messages {
-        let role = Some(text_at(message, "role"))
-            .filter(|role| !role.is_empty())
-            .unwrap_or("?");
+        let role = match text_at(message, "role") {
+            "" => "?".to_owned(),
+            "note" => speaker(message),
+            role => role.to_owned(),
+        };
         let heading = clean(&format!("{role}  {}", time_of(message)));
         out.line(&out.paint(Style::Bold, heading.trim_end()));
         if thinking {

@@ -9,7 +9,7 @@ use gsv_protocol::types::{AgentId, SessionGetParams, SessionKey};
 use serde_json::Value;
 
 use super::context::Context;
-use super::messages::{Block, blocks, is_summary, speaker, text_at, time_of};
+use super::messages::{Block, blocks, is_note, is_summary, speaker, text_at, time_of};
 use super::transcript::{Item, Source, Target, archives, read};
 use crate::args::{ExportFormat, SessionExport};
 use crate::clean::clean;
@@ -146,7 +146,7 @@ async fn to_file(
         let mut file = new_file::draft(path)?;
         let mut count = 0;
         let mut each = |item| {
-            count += u64::from(matches!(item, Item::Message(_)));
+            count += u64::from(matches!(&item, Item::Message(message) if !is_note(message)));
             file.write_all(text_of(&item, format).as_bytes())
                 .or_fail(&doing, new_file::NEXT)
         };

@@ -113,6 +113,7 @@ impl Source {
                     session_key,
                     offset,
                     limit,
+                    notes: Some(true),
                 };
                 let page = client.call::<SessionMessages>(params).await?;
                 Ok((page.messages, page.next_offset.is_some(), page.total))

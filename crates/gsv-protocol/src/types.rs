@@ -5689,6 +5689,8 @@ pub struct SessionMessagesParams {
     /// 1 to 10000.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u16>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub notes: Option<bool>,
 }
 
 /// Result of `session.messages`.
@@ -5738,6 +5740,8 @@ pub struct SessionPreviewParams {
     /// 1 to 200.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u8>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub notes: Option<bool>,
 }
 
 /// Result of `session.preview`.

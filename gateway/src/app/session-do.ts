@@ -10,7 +10,7 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import type { ApprovalAnswer } from "../ports/approvals.ts";
-import type { NodeChange, SessionIdentity, SessionNote, SessionPort, SessionSend, StoryWanted } from "../ports/session.ts";
+import type { NodeChange, SessionIdentity, SessionLook, SessionNote, SessionPort, SessionSend, StoryWanted } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
@@ -122,11 +122,11 @@ export class Session extends DurableObject<Env> implements SessionPort {
   history() {
     return this.#service.history();
   }
-  preview(limit: number | undefined) {
-    return this.#service.preview(limit);
+  preview(look: SessionLook) {
+    return this.#service.preview(look);
   }
-  messages(offset: number | undefined, limit: number | undefined) {
-    return this.#service.messages(offset, limit);
+  messages(look: SessionLook & { readonly offset?: number }) {
+    return this.#service.messages(look);
   }
   prompt(identity: SessionIdentity) {
     return this.#service.prompt(identity);

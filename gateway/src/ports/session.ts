@@ -101,6 +101,12 @@ export interface SessionHeld {
   readonly cancelled: number;
 }
 
+/** What a reader of the conversation wants: at most so many messages, and notes beside them. */
+export interface SessionLook {
+  readonly limit?: number;
+  readonly notes?: boolean;
+}
+
 /** Public methods of the Session Durable Object. Each resolves only when its effects are durable. */
 export interface SessionPort {
   send(input: SessionSend): Promise<Result<ChatSendResult>>;
@@ -118,9 +124,9 @@ export interface SessionPort {
   reset(): Promise<Result<SessionResetResult>>;
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;
-  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>>;
+  preview(look: SessionLook): Promise<Result<SessionPreviewResult>>;
   /** From `offset` on, as many as fit an answer. */
-  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>>;
+  messages(look: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>>;
   /** The prompt of the next model call. `identity` is for a session without messages; calls no model, stores nothing. */
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
   /** Log events after `afterSeq` (absent: none, just the present state). */

@@ -149,7 +149,7 @@ export class SessionDriver {
     return this.#applier.state;
   }
   get history(): History {
-    this.#history ??= new History(this.#contextRows(), this.#applier.state?.summary);
+    this.#history ??= new History(this.contextRows(), this.#applier.state?.summary);
     return this.#history;
   }
   /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
@@ -183,7 +183,8 @@ export class SessionDriver {
   wall(): number {
     return this.#host.wall();
   }
-  *#contextRows(): IterableIterator<ReturnType<SessionStore["rows"]>[number]> {
+  /** The rows of the present conversation in order, from the log. */
+  *contextRows(): IterableIterator<ReturnType<SessionStore["rows"]>[number]> {
     const state = this.#applier.state;
     if (!state) return;
     for (let from = state.contextFrom; from < state.nextSeq; ) {

@@ -34,6 +34,7 @@ import type {
   SessionHeld,
   SessionIdentity,
   RunStory,
+  SessionLook,
   SessionNote,
   StoryWanted,
   SessionPort,
@@ -51,6 +52,7 @@ import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
+import type { LogRow } from "./machine/log.ts";
 import type { State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
@@ -223,12 +225,16 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   history(): Promise<Result<SessionHistoryResult>> {
     return this.#look(historyView);
   }
-  preview(limit: number | undefined): Promise<Result<SessionPreviewResult>> {
+  preview({ limit, notes }: SessionLook): Promise<Result<SessionPreviewResult>> {
     const most = Math.max(1, Math.min(limit ?? LIMITS.pageItems, LIMITS.pageItems));
-    return this.#look((state) => previewView(state, [...this.#driver.history.messageRows()], most));
+    return this.#look((state) => previewView(state, this.#rows(notes), most));
   }
-  messages(offset: number | undefined, limit: number | undefined): Promise<Result<SessionMessagesResult>> {
-    return this.#look((state) => messagesView(state, [...this.#driver.history.messageRows()], offset ?? 0, limit ?? LIMITS.rowBytes));
+  messages({ offset, limit, notes }: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>> {
+    return this.#look((state) => messagesView(state, this.#rows(notes), offset ?? 0, limit ?? LIMITS.rowBytes));
+  }
+  /** Of the present conversation. Only the log has all notes. */
+  #rows(notes: boolean | undefined): readonly LogRow[] {
+    return [...(notes ? this.#driver.contextRows() : this.#driver.history.messageRows())];
   }
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
     return this.#driver.models.prompt(identity, this.#ports.sha256);

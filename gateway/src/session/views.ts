@@ -19,7 +19,7 @@ import type { Result } from "../ports/result.ts";
 import { fitting } from "../storage/shorten.ts";
 import { rowEvents } from "./events.ts";
 import { CALLS_PER_REPLY } from "./machine/limits.ts";
-import type { MessageRow } from "./machine/log.ts";
+import type { LogRow, NoticeKind, NoticeRow } from "./machine/log.ts";
 import { activeRun, shownState, type State } from "./machine/state.ts";
 import { openCodes } from "./machine/phase/questions.ts";
 import { jsonBytes } from "./machine/text.ts";
@@ -97,18 +97,29 @@ export const historyView = (state: State): SessionHistoryResult => ({
   previousSessionIds: [...state.previousSessionIds],
 });
 
-/** A message with the files that went out with it, as clients show it. */
-function shownMessage(row: MessageRow): object {
+/** Notes that a reader of the conversation gets. The others say what the messages show, or what the next message changed. */
+const SHOWN_NOTES: ReadonlySet<NoticeKind> = new Set<NoticeKind>(["note", "late", "error", "aborted"]);
+const isShown = (row: LogRow): boolean => row.kind !== "notice" || SHOWN_NOTES.has(row.notice);
+const shownNote = ({ notice, text, at, isAnswer }: NoticeRow): object => ({
+  role: "note",
+  kind: notice,
+  content: text,
+  timestamp: at,
+  ...(isAnswer ? { isAnswer } : {}),
+});
+/** A message with the files that went out with it, or a note, as clients show it. */
+function shownRow(row: LogRow): object {
+  if (row.kind === "notice") return shownNote(row);
   if (row.kind !== "assistant" || row.files === undefined) return row.message;
   return { ...row.message, content: [...row.message.content, ...row.files] };
 }
 
 /** The last messages, as many of them as fit an answer. */
-export function previewView(state: State, rows: readonly MessageRow[], limit: number): SessionPreviewResult {
+export function previewView(state: State, rows: readonly LogRow[], limit: number): SessionPreviewResult {
   const messages: unknown[] = [];
   let bytes = 0;
-  for (const row of rows.slice(-limit).reverse()) {
-    const message = shownMessage(row);
+  for (const row of rows.filter(isShown).slice(-limit).reverse()) {
+    const message = shownRow(row);
     bytes += jsonBytes(message);
     if (bytes > ANSWER_BYTES && messages.length > 0) break;
     messages.unshift(message);
@@ -120,8 +131,8 @@ export function previewView(state: State, rows: readonly MessageRow[], limit: nu
  * A page of the present conversation, oldest first; the first is the summary, when a compaction left one in the place of older
  * messages. One message that fits no answer is shortened, visibly.
  */
-export function messagesView(state: State, rows: readonly MessageRow[], offset: number, limit: number): SessionMessagesResult {
-  const all = [...(state.summary ? [summaryMessage(state.summary)] : []), ...rows.map(shownMessage)];
+export function messagesView(state: State, rows: readonly LogRow[], offset: number, limit: number): SessionMessagesResult {
+  const all = [...(state.summary ? [summaryMessage(state.summary)] : []), ...rows.filter(isShown).map(shownRow)];
   const messages: unknown[] = [];
   let bytes = 0;
   for (const message of all.slice(offset, offset + limit)) {

@@ -88,10 +88,10 @@ describe("a conversation that is far longer than the window", () => {
     // Few calls for summaries, each about a chunk: the price of a message does not grow.
     expect(summaries).toBeLessThan(exchanges / 10);
     const archived = await archivesOf(state.sessionId);
-    const { messages } = value(await s.port.preview(200));
+    const { messages } = value(await s.port.preview({ limit: 200 }));
     const left = messages.length;
     // A reader of the conversation sees that it begins with a summary.
-    const page = value(await s.port.messages(0, 2));
+    const page = value(await s.port.messages({ limit: 2 }));
     expect(JSON.stringify(page.messages[0])).toContain("[Summary made by GSV");
     expect(page.total).toBe(state.messageCount + 1);
     expect(page.messages[1]).toMatchObject({ role: "user" });
@@ -220,7 +220,7 @@ describe("compaction for headroom", () => {
     await s.send("a", "z".repeat(100_000));
     expect(await stage.ended("run-a")).toBe("final");
     expect(shown).toBeLessThan(8_000);
-    expect(users(value(await s.port.preview(5)).messages as Message[])[0]).toHaveLength(100_000);
+    expect(users(value(await s.port.preview({ limit: 5 })).messages as Message[])[0]).toHaveLength(100_000);
   });
   it("[F37] keeps no message when asked for none, and a preview without a limit shows all that fit", async () => {
     const stage = stageOf(200_000);
@@ -230,9 +230,9 @@ describe("compaction for headroom", () => {
       await s.send(`k${n}`, `message ${n}`);
       await stage.ended(`run-k${n}`);
     }
-    expect(value(await s.port.preview(undefined)).messages).toHaveLength(30);
+    expect(value(await s.port.preview({})).messages).toHaveLength(30);
     expect(value(await s.port.compact(0))).toMatchObject({ ok: true, trimmedMessages: 30, keptMessages: 0 });
-    expect(value(await s.port.preview(undefined)).messages).toEqual([]);
+    expect(value(await s.port.preview({})).messages).toEqual([]);
     let seen: readonly Message[] = [];
     stage.auto = (request) => {
       seen = request.messages;

@@ -29,7 +29,7 @@ describe("a plain conversation", () => {
       "Hello",
     );
     await idle(s.port);
-    const preview = value(await s.port.preview(10));
+    const preview = value(await s.port.preview({ limit: 10 }));
     expect(preview.messageCount).toBe(2);
     expect(value(await s.port.events(0)).events).toHaveLength(1);
   });
@@ -45,7 +45,7 @@ describe("a plain conversation", () => {
     const seen: unknown[] = [];
     let pages = 0;
     for (let offset: number | undefined = 0; offset !== undefined; pages++) {
-      const page: SessionMessagesResult = value(await s.port.messages(offset, undefined));
+      const page: SessionMessagesResult = value(await s.port.messages({ offset }));
       expect([page.offset, page.total]).toEqual([seen.length, 8]);
       expect(JSON.stringify(page).length).toBeLessThan(LIMITS.frameBytes);
       seen.push(...page.messages);
@@ -55,8 +55,41 @@ describe("a plain conversation", () => {
       Array.from({ length: 4 }, () => ["user", "assistant"]).flat(),
     );
     expect([seen.length, pages]).toEqual([8, 2]);
-    expect(value(await s.port.messages(6, 1))).toMatchObject({ offset: 6, nextOffset: 7, messages: [{ role: "user" }] });
-    expect(value(await s.port.messages(99, undefined))).toMatchObject({ messages: [], total: 8 });
+    expect(value(await s.port.messages({ offset: 6, limit: 1 }))).toMatchObject({ offset: 6, nextOffset: 7, messages: [{ role: "user" }] });
+    expect(value(await s.port.messages({ offset: 99 }))).toMatchObject({ messages: [], total: 8 });
+  });
+  it("[TR5] a client that asks for notes gets them in their place: a reminder, a run without an answer, a late result", async () => {
+    const stage = new Stage().open();
+    stage.tools = [onNode("lap", "Bash")];
+    const s = newSession();
+    await s.send("a");
+    const call = await stage.call(0);
+    call.answer(says("", [{ name: "lap__Bash", arguments: {} }]));
+    const { callId } = await until("the dispatch", () => stage.dispatches[0]);
+    await s.port.abort(undefined);
+    await stage.ended("run-a");
+    const { identity } = s;
+    await s.port.note({ identity, key: "r1", text: "Reminder: **milk**" });
+    await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: "it was done" });
+    await s.port.note({ identity, key: "j1", text: "The job says: ready", isAnswer: true });
+    const seen = (messages: readonly unknown[]): unknown[] =>
+      (messages as { role: string; kind?: string }[]).map(({ role, kind }) => kind ?? role);
+    const messages = ["user", "assistant", "toolResult"];
+    const all = [...messages, "aborted", "note", "late", "note"];
+    expect(seen(value(await s.port.preview({ limit: 10 })).messages)).toEqual(messages);
+    expect(seen(value(await s.port.preview({ limit: 10, notes: true })).messages)).toEqual(all);
+    expect(seen(value(await s.port.preview({ limit: 2, notes: true })).messages)).toEqual(["late", "note"]);
+    expect(value(await s.port.messages({}))).toMatchObject({ total: 3 });
+    const page = value(await s.port.messages({ offset: 4, limit: 2, notes: true }));
+    expect(page).toMatchObject({ offset: 4, nextOffset: 6, total: 7 });
+    expect(page.messages).toEqual([
+      { role: "note", kind: "note", content: "Reminder: **milk**", timestamp: expect.any(Number) },
+      { role: "note", kind: "late", content: expect.stringContaining("it was done"), timestamp: expect.any(Number) },
+    ]);
+    expect(value(await s.port.messages({ offset: 6, notes: true })).messages).toMatchObject([{ isAnswer: true }]);
+    await evictDurableObject(s.stub);
+    expect(seen(value(await s.port.preview({ limit: 10, notes: true })).messages)).toEqual(all);
+    expect(value(await s.port.preview({ notes: true })).messageCount).toBe(3);
   });
   it("[P9.2] the prompt is assembled once per run, and an unchanged context is not sent again", async () => {
     const stage = new Stage().open();
@@ -121,7 +154,7 @@ describe("evicted", () => {
     expect(await stage.ended("run-a")).toBe("final");
     await idle(s.port);
     expect(stage.ends("run-a")).toEqual(["final"]);
-    expect(JSON.stringify(value(await s.port.preview(10)).messages)).not.toContain("grave");
+    expect(JSON.stringify(value(await s.port.preview({ limit: 10 })).messages)).not.toContain("grave");
     await s.send("b");
     (await stage.call(2)).answer(says("still here"));
     expect(await stage.ended("run-b")).toBe("final");
@@ -253,7 +286,7 @@ describe("reset and compaction", () => {
       tokens: { total: 0 },
     });
     await talk(stage, s.send, ["c"]);
-    expect(value(await s.port.preview(10)).messages).toHaveLength(2);
+    expect(value(await s.port.preview({ limit: 10 })).messages).toHaveLength(2);
     expect(value(await s.port.history()).previousSessionIds).toEqual([before.sessionId]);
   });
   it("[R5] [W16] without the bucket nothing is removed, and the caller is told", async () => {
@@ -274,7 +307,7 @@ describe("reset and compaction", () => {
       command: "compact",
       response: "4 messages were archived, 2 stay.",
     });
-    expect(value(await s.port.preview(10)).messages).toHaveLength(2);
+    expect(value(await s.port.preview({ limit: 10 })).messages).toHaveLength(2);
     expect(value(await s.send("n", "/new"))).toMatchObject({ status: "command", command: "new" });
     expect(value(await s.port.get()).messageCount).toBe(0);
     // Sent again it is not done again.
@@ -306,8 +339,8 @@ describe("reads and settings", () => {
     for (const answer of [
       await s.port.get(),
       await s.port.stats(),
-      await s.port.preview(5),
-      await s.port.messages(0, 5),
+      await s.port.preview({ limit: 5 }),
+      await s.port.messages({ limit: 5 }),
       await s.port.history(),
       await s.port.patch({ label: "x" }),
       await s.port.reset(),
@@ -384,8 +417,8 @@ describe("reads and settings", () => {
     await stage.ended("run-a");
     const event = { eventId: "e1", sessionId: "build", event: "finished", exitCode: 0, outputTail: "ok" } as const;
     expect([await s.port.execEvent("lap", event), await s.port.execEvent("lap", event)]).toEqual(["taken", "duplicate"]);
-    await until("the agent's word", async () => value(await s.port.preview(10)).messages.length === 6);
-    expect(JSON.stringify(value(await s.port.preview(10)).messages[4])).toContain("background process build on lap");
+    await until("the agent's word", async () => value(await s.port.preview({ limit: 10 })).messages.length === 6);
+    expect(JSON.stringify(value(await s.port.preview({ limit: 10 })).messages[4])).toContain("background process build on lap");
   });
   it("[P22] [W14] a process that a program of before started wakes the agent, too", async () => {
     const stage = new Stage().open();

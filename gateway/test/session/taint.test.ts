@@ -129,7 +129,7 @@ describe("[TA5] [TA6] [S9] a misled model", () => {
       await on.ended(`run-${id}`);
     }
     value(await s.port.compact(1));
-    expect(said(value(await s.port.messages(0, 100)))).not.toContain("read this");
+    expect(said(value(await s.port.messages({ limit: 100 })))).not.toContain("read this");
     on.auto = undefined;
     await s.send("e", "go on");
     (await on.call(0)).answer(says("", [LEAK]));

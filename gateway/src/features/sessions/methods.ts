@@ -67,8 +67,8 @@ export function sessionMethods({ background, config, connections, deletion, foll
     "session.get": (_caller, params) => askExisting(params.sessionKey, (session) => session.get()),
     "session.stats": (_caller, params) => askExisting(params.sessionKey, (session) => session.stats()),
     "session.history": (_caller, params) => askExisting(params.sessionKey, (session) => session.history()),
-    "session.preview": (_caller, params) => askExisting(params.sessionKey, (session) => session.preview(params.limit)),
-    "session.messages": (_caller, { sessionKey, offset, limit }) => askExisting(sessionKey, (session) => session.messages(offset, limit)),
+    "session.preview": (_caller, { sessionKey, ...look }) => askExisting(sessionKey, (session) => session.preview(look)),
+    "session.messages": (_caller, { sessionKey, ...look }) => askExisting(sessionKey, (session) => session.messages(look)),
     "session.patch": async (_caller, { sessionKey, ...changes }) => {
       const found = existing(sessionKey);
       if (!found.ok) return found;
