@@ -64,6 +64,8 @@ export const LIMITS = {
   documentTextChars: 1000000,
   /** Days for which an ended domain event is kept. */
   eventDays: 30,
+  /** One attempt of a domain event's handler. */
+  eventHandlerMs: 300000,
   /** Payload of one domain event, as JSON. */
   eventPayloadBytes: 65536,
   /** Least number of events of a session that can be replayed. */

@@ -71,7 +71,9 @@ export type AgentEntry = {
 /** The domain events of the agent. */
 export type AgentEvents = {
   /** At most 64 items. */
-  emit: string[];
+  emit?: string[];
+  /** At most 64 items. */
+  on?: string[];
 };
 
 /** A file of the agent's folder. */
@@ -1804,6 +1806,8 @@ export type DomainEvent = {
   decidedAt?: number;
   /** Epoch ms. */
   endedAt?: number;
+  /** At most 256 items. */
+  started?: EventStart[];
 };
 
 /** An error. Every error on the wire has this shape. */
@@ -1841,6 +1845,15 @@ export type EventEnvelope = {
   /** At most 64 characters. */
   idempotency_key: string;
   payload: unknown;
+};
+
+/** A job that an event has given an agent. */
+export type EventStart = {
+  agentId: AgentId;
+  /** At most 64 characters. */
+  jobId: string;
+  /** Epoch ms. */
+  startedAt: number;
 };
 
 /** How an event stands. `queued`: it waits for its handler, also for a new attempt. `waiting_approval`: it waits for the owner's word. The last three are ends; `dead` is the dead letter, with a reason. */

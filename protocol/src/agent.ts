@@ -73,7 +73,9 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
   events: o(
     struct("AgentEvents", "The domain events of the agent.", {
       /** Topics of which it may emit events: names, or the beginning of names and `*`. Gives it the tool `emit_event`. */
-      emit: t.array(text(64), 64),
+      emit: o(t.array(text(64), 64)),
+      /** Topics of which each event gives the agent a job, written as in `emit`. */
+      on: o(t.array(text(64), 64)),
     }),
   ),
   /** Absent: the agent's own model, else the configured one. */

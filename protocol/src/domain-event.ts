@@ -48,6 +48,12 @@ const SUMMARY = {
   reason: o(t.string(1024)),
 };
 const EventSummary = struct("EventSummary", "An event, in a list.", SUMMARY);
+const EventStart = struct("EventStart", "A job that an event has given an agent.", {
+  agentId: AgentId,
+  /** For `job.get`. */
+  jobId: t.string(64, { minLength: 1, pattern: "^[a-z0-9]+$" }),
+  startedAt: t.time(),
+});
 const DomainEvent = struct("DomainEvent", "An event and what has become of it.", {
   ...SUMMARY,
   version: t.int(),
@@ -63,6 +69,8 @@ const DomainEvent = struct("DomainEvent", "An event and what has become of it.",
   decidedBy: o(t.string(512)),
   decidedAt: o(t.time()),
   endedAt: o(t.time()),
+  /** Absent: none. */
+  started: o(t.array(EventStart, 256)),
 });
 const id = t.string(32, { minLength: 1 });
 method("events.list", {
@@ -78,7 +86,7 @@ method("events.list", {
   callers: ["client"],
   scope: "operate",
   audit: "none",
-  errors: ["storage.failed"],
+  errors: ["storage.failed", "event.not_found"],
   idempotent: true,
 });
 method("events.show", {

@@ -100,6 +100,7 @@ limit("memoryMetadataBytes", 4096, "Metadata of one long-term memory, as JSON.")
 limit("memories", 20000, "Long-term memories of one agent.");
 limit("eventPayloadBytes", 65536, "Payload of one domain event, as JSON.");
 limit("eventsOpen", 10000, "Domain events that wait for their handler or for the owner; one more is refused.");
+limit("eventHandlerMs", 300000, "One attempt of a domain event's handler.");
 limit("eventDays", 30, "Days for which an ended domain event is kept.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");
 limit("skillBytes", 131072, "Largest SKILL.md.");

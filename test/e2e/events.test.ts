@@ -12,13 +12,14 @@ interface Event {
   readonly topic: string;
   readonly reason?: string;
   readonly decision?: string;
+  readonly started?: readonly { readonly agentId: string; readonly jobId: string }[];
 }
 interface Told {
   readonly kind: string;
   readonly text: string;
 }
 
-describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] gsv events", () => {
+describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] [EV10] gsv events", () => {
   const machine = new Machine();
   const folder = join(machine.folder, "mail");
   let fake: FakeModel;
@@ -107,6 +108,38 @@ describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] gsv events", () => {
     }
     for (const id of ids) await reaches(id, "done");
     assert.equal((await json<{ events: readonly Event[] }>("events", "list")).events.length, 5);
+  });
+  it("an approved event gives the agent of its topic one job, also when the gateway is killed before the consumer has it", async () => {
+    const clerk = join(machine.folder, "clerk");
+    mkdirSync(clerk);
+    writeFileSync(
+      join(clerk, "agent.yaml"),
+      "metadata: { id: clerk, name: clerk }\ncore_context: { system_prompt: You pay. }\ntools: { allowed: [] }\nevents: { on: [human_review] }\n",
+    );
+    await machine.ok("agent", "define", clerk);
+    const id = await emit("Pay Anna?");
+    await reaches(id, "waiting_approval");
+    await machine.ok("events", "resolve", id, "approve");
+    await machine.killWorkerd();
+    await reaches(id, "done");
+    const [started, ...others] = (await show(id)).started ?? [];
+    assert.deepEqual([started?.agentId, others], ["clerk", []]);
+    assert.match(await machine.ok("events", "show", id), new RegExp(`gsv job show ${started?.jobId}`));
+    await machine.killWorkerd();
+    await machine.ok("job", "watch", started?.jobId ?? "");
+    const asked = fake.requests.filter((request) =>
+      JSON.stringify(request).includes("An event of the topic human_review has come from the agent mail"),
+    );
+    assert.ok(
+      asked.length >= 1 && asked.every((request) => JSON.stringify(request).includes("Pay Anna?")),
+      "the payload is in the message",
+    );
+    const jobs = await json<{ jobs: readonly { job_id: string }[] }>("job", "list");
+    assert.deepEqual(
+      jobs.jobs.map(({ job_id }) => job_id),
+      [started?.jobId],
+    );
+    await machine.ok("agent", "undefine", "clerk", "--yes");
   });
   it("a message that was broken in the queue is a dead letter with the reason, the owner is told, and a replay heals it", async () => {
     const id = await emit("Poisoned?");

@@ -188,11 +188,13 @@ pub fn fields(definition: &AgentDefinition) -> Vec<(&'static str, Option<String>
     let others = definition.sub_agents.as_ref().filter(|names| !names.is_empty());
     fields.push(("delegates", others.map(|names| format!("to {}", names.join(", ")))));
     fields.push(("asks", asked.map(|tools| format!("each time: {}", tools.join(", ")))));
-    let emits = definition.events.as_ref().filter(|events| !events.emit.is_empty());
-    fields.push((
-        "events",
-        emits.map(|events| one_line(&events.emit.join(", "), TEXT_COLUMNS)),
-    ));
+    let listed = |topics: Option<&Vec<String>>| {
+        let topics = topics.filter(|topics| !topics.is_empty())?;
+        Some(one_line(&topics.join(", "), TEXT_COLUMNS))
+    };
+    let events = definition.events.as_ref();
+    fields.push(("events", listed(events.and_then(|events| events.emit.as_ref()))));
+    fields.push(("job for each", listed(events.and_then(|events| events.on.as_ref()))));
     fields.push(("memory", definition.memory_config.as_ref().map(memory)));
     fields.push(("limits", Some(limits(autonomy.as_ref()))));
     fields.push(("tier", definition.model_tier.map(|tier| tier.as_str().to_owned())));
@@ -263,7 +265,7 @@ mod tests {
             "tools": {"allowed": ["gsv__ReadFile", "laptop__*"]},
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
             "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
-            "events": {"emit": ["human_review", "refund_*"]},
+            "events": {"emit": ["human_review", "refund_*"], "on": ["parcel"]},
             "sub_agents": ["refund", "letter"],
             "model_tier": "sub",
         });
@@ -279,6 +281,7 @@ mod tests {
             "delegates  to refund, letter\n",
             "limits  12 model calls, 1 min, $0.50 a run\n",
             "events  human_review, refund_*\n",
+            "job for each  parcel\n",
             "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",
             "tier  sub\n",
         ] {

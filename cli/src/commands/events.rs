@@ -104,6 +104,20 @@ fn table(events: &[EventSummary], now: u64) -> Table<6> {
     )
 }
 
+/// The jobs that the event has given agents, each with the command that shows it.
+fn started(event: &DomainEvent, now: u64) -> Option<String> {
+    let jobs = event.started.as_deref().unwrap_or_default().iter().map(|start| {
+        format!(
+            "a job of the agent {}, {} (gsv job show {})",
+            one_line(start.agent_id.as_ref(), 64),
+            ago(start.started_at, now),
+            one_line(&start.job_id, 64)
+        )
+    });
+    let text = jobs.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then_some(text)
+}
+
 fn details(event: &DomainEvent, now: u64) -> Vec<(&'static str, Option<String>)> {
     let decision = event.decision.map(|decision| {
         let by = event.decided_by.as_deref().unwrap_or_default();
@@ -141,6 +155,7 @@ fn details(event: &DomainEvent, now: u64) -> Vec<(&'static str, Option<String>)>
         ),
         ("reason", event.reason.as_ref().map(|reason| one_line(reason, 1_000))),
         ("decision", decision),
+        ("started", started(event, now)),
         ("ended", event.ended_at.map(|at| ago(at, now))),
     ]
 }

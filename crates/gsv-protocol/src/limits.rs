@@ -95,6 +95,9 @@ pub const DOCUMENT_TEXT_CHARS: u64 = 1_000_000;
 /// Days for which an ended domain event is kept.
 pub const EVENT_DAYS: u64 = 30;
 
+/// One attempt of a domain event's handler.
+pub const EVENT_HANDLER_MS: u64 = 300_000;
+
 /// Payload of one domain event, as JSON.
 pub const EVENT_PAYLOAD_BYTES: u64 = 65_536;
 

@@ -165,11 +165,15 @@ pub struct AgentEntry {
 }
 
 /// The domain events of the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvents {
     /// At most 64 items.
-    pub emit: Vec<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub emit: Option<Vec<String>>,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<String>>,
 }
 
 /// A file of the agent's folder.
@@ -2716,6 +2720,9 @@ pub struct DomainEvent {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
+    /// At most 256 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub started: Option<Vec<EventStart>>,
 }
 
 /// An error. Every error on the wire has this shape.
@@ -2771,6 +2778,17 @@ pub struct EventEnvelope {
     #[serde(rename = "idempotency_key")]
     pub idempotency_key: String,
     pub payload: Value,
+}
+
+/// A job that an event has given an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventStart {
+    pub agent_id: AgentId,
+    /// At most 64 characters.
+    pub job_id: String,
+    /// Epoch ms.
+    pub started_at: u64,
 }
 
 /// How an event stands. `queued`: it waits for its handler, also for a new attempt. `waiting_approval`: it waits for the owner's word. The last three are ends; `dead` is the dead letter, with a reason.

@@ -167,10 +167,11 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
       const problem = needed ?? toolProblem(tool, nativeTools, definition.sub_agents);
       if (problem !== undefined) problems.push({ path: `${path}[${index}]`, problem });
     }
-  for (const [index, entry] of (definition.events?.emit ?? []).entries()) {
-    const problem = topicProblem(entry, known.topics);
-    if (problem !== undefined) problems.push({ path: `events.emit[${index}]`, problem });
-  }
+  for (const list of ["emit", "on"] as const)
+    for (const [index, entry] of (definition.events?.[list] ?? []).entries()) {
+      const problem = topicProblem(entry, known.topics);
+      if (problem !== undefined) problems.push({ path: `events.${list}[${index}]`, problem });
+    }
   for (const [index, sub] of (definition.sub_agents ?? []).entries()) {
     const problem = subAgentProblem(sub, name, known);
     if (problem !== undefined) problems.push({ path: `sub_agents[${index}]`, problem });

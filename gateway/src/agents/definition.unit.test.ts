@@ -48,7 +48,7 @@ test("[LM5] long-term memory is given by memory_config alone", () => {
   assert.match(problem?.problem ?? "", /Set `memory_config.long_term_enabled: true`/);
 });
 
-test("[EV1] emit_event is given by events.emit alone, and its topics exist", () => {
+test("[EV1] [EV10] emit_event is given by events.emit alone, and its topics exist", () => {
   const nativeTools = new Set(["gsv__ReadFile", "emit_event"]);
   const allowed = (text: string): boolean => {
     const read = readDefinition(text, known({ nativeTools }));
@@ -69,6 +69,10 @@ test("[EV1] emit_event is given by events.emit alone, and its topics exist", () 
   ]);
   assert.deepEqual(found(minimal('events: { emit: ["refund_*"] }')), [
     ["events.emit[0]", 3, "There is no such topic. Topics are human_review."],
+  ]);
+  assert.equal(allowed(minimal("events: { on: [human_review] }")), false, "[EV10] it gets jobs, and emits nothing");
+  assert.deepEqual(found(minimal("events: { on: [human_revew] }")), [
+    ["events.on[0]", 3, "There is no such topic. Did you mean `human_review`?"],
   ]);
 });
 
@@ -194,7 +198,7 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     sub_agents: [],
     autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, max_delegation_depth: 2, requires_approval: [] },
     memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
-    events: { emit: ["human_review"] },
+    events: { emit: ["human_review"], on: ["human_review"] },
     model_tier: "main",
   });
 });

@@ -20,7 +20,8 @@ export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
     case "client":
       return higher(OWNER, stated);
     case "task":
-      return higher(origin.delegation === undefined ? OWNER : taint("self", `a task of ${origin.delegation.sessionKey}`), stated);
+      if (origin.delegation !== undefined) return higher(taint("self", `a task of ${origin.delegation.sessionKey}`), stated);
+      return higher(origin.event === undefined ? OWNER : taint("self", `the event ${origin.event.id}`), stated);
     case "gateway":
       return higher(taint("self", "a note of the gateway"), stated);
     case "schedule":

@@ -21,3 +21,7 @@ export interface AgentNamesPort {
     byName(name: string): string | undefined;
   };
 }
+/** Agents that get a job with each event of a topic. */
+export interface AgentSubscribersPort {
+  readonly subscribersOf: (topic: string) => readonly { readonly agentId: string; readonly name: string }[];
+}

@@ -1,5 +1,6 @@
 /** Domain events (gateway/spec/events.md): what sessions, the queue and other features may do with them. Types only. */
 import type { EventEnvelope } from "../../../protocol/gen/types.ts";
+import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
 
@@ -11,6 +12,8 @@ export interface Emission {
   /** Absent: a client called the tool itself. */
   readonly runId?: string;
   readonly callId: string;
+  /** Who caused the run. */
+  readonly origin?: Origin;
   /** What the conversation has read. */
   readonly taint: Taint;
   readonly now: number;

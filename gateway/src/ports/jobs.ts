@@ -50,3 +50,10 @@ export interface JobsHttpPort {
   getJob(id: string): Promise<Admitted<AgentJob>>;
   cancelJob(id: string): Promise<Admitted<AgentJob>>;
 }
+/** For domain events. */
+export interface EventJobsPort {
+  readonly eventJobs: {
+    /** Durable when the result is ok. Once per id, however often it is called while the job is kept. */
+    start(id: string, request: RunRequest, event: NonNullable<NamedTask["event"]>): Promise<Result<void>>;
+  };
+}

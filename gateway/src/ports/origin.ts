@@ -37,6 +37,13 @@ export interface DelegatedBudget {
   readonly tokens?: number;
 }
 
+/** The domain event that a chain of runs has begun with last. */
+export interface CausingEvent {
+  readonly id: string;
+  /** Events and conversations that the chain has come through, from 1. */
+  readonly hops: number;
+}
+
 export type Origin =
   /** A connected client; `tokenId` names the token of its connection. */
   | { readonly kind: "client"; readonly clientId: string; readonly tokenId?: string }
@@ -57,10 +64,18 @@ export type Origin =
       /** How long its calls wait for machines that are not connected. Absent: not at all, unless the model asks. */
       readonly waitMs?: number;
     }
-  /** A task: of a program with a client's token, or of another agent. */
-  | { readonly kind: "task"; readonly taskId: string; readonly delegation?: Delegation }
+  /** A task: of a program with a client's token, of another agent, or of a domain event. */
+  | { readonly kind: "task"; readonly taskId: string; readonly delegation?: Delegation; readonly event?: CausingEvent }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
+
+/** A chain of conversations and events is at most this long: A to B to C to D, and no further. */
+export const MAX_HOPS = 3;
+/** Conversations and events that the chain has come through so far. */
+export function hopsOf(origin: Origin | undefined): number {
+  if (origin?.kind === "session") return origin.hops;
+  return origin?.kind === "task" ? (origin.event?.hops ?? 0) : 0;
+}
 
 /** The owner asks, at a client or in a direct message: no group, no other session, no machine. */
 export const isPlainlyOwner = (origin: Origin): boolean =>
@@ -99,7 +114,8 @@ export function originText(origin: Origin): string {
     case "schedule":
       return origin.hook === undefined ? `job ${origin.jobId}` : `hook ${origin.hook}`;
     case "task":
-      return origin.delegation === undefined ? `task ${origin.taskId}` : `task ${origin.taskId} of ${origin.delegation.sessionKey}`;
+      if (origin.delegation !== undefined) return `task ${origin.taskId} of ${origin.delegation.sessionKey}`;
+      return origin.event === undefined ? `task ${origin.taskId}` : `task ${origin.taskId} of the event ${origin.event.id}`;
     case "gateway":
       return "gateway";
   }

@@ -1,6 +1,8 @@
 /** Runs of tasks of other programs, for those that give them a turn: `POST /run` at once, jobs in their order. */
 import type { AgentReport, RunRequest } from "../../../protocol/gen/types.ts";
+import type { CausingEvent } from "./origin.ts";
 import type { Result } from "./result.ts";
+import type { Taint } from "./taint.ts";
 
 /** A task that may be run. */
 export interface CheckedTask {
@@ -11,6 +13,8 @@ export interface CheckedTask {
 /** A task that has an id. Its conversation, run and message are named after it, so that each call about it can be made again. */
 export interface NamedTask extends CheckedTask {
   readonly id: string;
+  /** Absent: a program has given the task. */
+  readonly event?: CausingEvent & { readonly taint: Taint };
 }
 /** `report`: it has ended, or waits for the owner's word. */
 export type TaskStand =

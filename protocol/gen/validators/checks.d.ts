@@ -169,6 +169,7 @@ import type {
   ErrorShape,
   EventDecision,
   EventEnvelope,
+  EventStart,
   EventStatus,
   EventSummary,
   EventsListParams,
@@ -661,6 +662,7 @@ export function checkDomainEvent(value: unknown): value is DomainEvent;
 export function checkErrorShape(value: unknown): value is ErrorShape;
 export function checkEventDecision(value: unknown): value is EventDecision;
 export function checkEventEnvelope(value: unknown): value is EventEnvelope;
+export function checkEventStart(value: unknown): value is EventStart;
 export function checkEventStatus(value: unknown): value is EventStatus;
 export function checkEventSummary(value: unknown): value is EventSummary;
 export function checkEventsListParams(value: unknown): value is EventsListParams;

@@ -1,8 +1,9 @@
 /** Agents: list, show, create, define and delete them (gateway/spec/agents.md, definitions.md). */
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
+import { isListed } from "../../agents/definition.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { AgentDefinitionsPort, AgentNamesPort, DefinedAgent } from "../../ports/agents.ts";
+import type { AgentDefinitionsPort, AgentNamesPort, AgentSubscribersPort, DefinedAgent } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
@@ -25,7 +26,7 @@ export interface AgentPorts
   readonly topics: ReadonlyMap<string, unknown>;
 }
 
-export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort & AgentNamesPort> = {
+export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort & AgentNamesPort & AgentSubscribersPort> = {
   name: "agents",
   migrations: AGENT_MIGRATIONS,
   create(ports) {
@@ -58,6 +59,10 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
       offers: {
         definitionOf: (agentId) => store.find(agentId)?.definition,
         agentNames: { byName },
+        subscribersOf: (topic) =>
+          [...store.all().values()].flatMap(({ agentId, definition }) =>
+            isListed(definition.events?.on, topic) && config.hasAgent(agentId) ? [{ agentId, name: definition.metadata.name }] : [],
+          ),
       },
       methods: agentMethods({ ...ports, files, definitions, store }),
       runContext: ({ agentId }) => {

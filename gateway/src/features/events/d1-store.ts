@@ -22,8 +22,18 @@ export interface EventRow {
   readonly decidedBy?: string;
   readonly decidedAt?: number;
   readonly endedAt?: number;
+  /** Events and conversations that its chain has come through (rule EV11). */
+  readonly hops: number;
+  /** When its handler was done with it. Its jobs may not all have begun. */
+  readonly handledAt?: number;
 }
-export type NewEvent = Pick<EventRow, "envelope" | "sessionKey" | "taint">;
+/** A job that an event has given an agent. */
+export interface StartRow {
+  readonly agentId: string;
+  readonly jobId: string;
+  readonly startedAt: number;
+}
+export type NewEvent = Pick<EventRow, "envelope" | "sessionKey" | "taint" | "hops">;
 export interface EventsAsked {
   readonly status?: EventStatus;
   readonly topic?: string;
@@ -50,7 +60,10 @@ type Row = {
   decided_by: string | null;
   decided_at: number | null;
   ended_at: number | null;
+  hops: number;
+  handled_at: number | null;
 };
+const OLD = "SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?";
 const REASON_CHARS = 1000;
 const DAY_MS = 86_400_000;
 const PRUNED = 100;
@@ -74,12 +87,10 @@ export class EventLog {
   /** Once for an id. Removes what ended long ago. */
   add(event: NewEvent): Promise<Result<EventRow>> {
     return this.#guarded("store the event", async () => {
+      const endedBefore = this.#now() - LIMITS.eventDays * DAY_MS;
       await this.#db.batch([
-        this.#db
-          .prepare(
-            "DELETE FROM event_log WHERE id IN (SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?)",
-          )
-          .bind(this.#now() - LIMITS.eventDays * DAY_MS, PRUNED),
+        this.#db.prepare(`DELETE FROM event_starts WHERE event_id IN (${OLD})`).bind(endedBefore, PRUNED),
+        this.#db.prepare(`DELETE FROM event_log WHERE id IN (${OLD})`).bind(endedBefore, PRUNED),
         this.#insert(event, "queued", undefined),
       ]);
       const kept = await this.#find(event.envelope.id);
@@ -93,17 +104,17 @@ export class EventLog {
     return this.#guarded("store the event", async () => {
       const now = this.#now();
       const envelope = { id, topic: "", version: 0, tenant_id: this.#tenantId, agent_id: "", task_id: "", emitted_at: now };
-      const event = { envelope: { ...envelope, idempotency_key: id, payload: text }, sessionKey: "", taint: UNKNOWN };
+      const event = { envelope: { ...envelope, idempotency_key: id, payload: text }, sessionKey: "", taint: UNKNOWN, hops: 0 };
       await this.#insert(event, "dead", reason).run();
       return succeed(undefined);
     });
   }
-  #insert({ envelope, sessionKey, taint }: NewEvent, status: EventStatus, reason: string | undefined) {
+  #insert({ envelope, sessionKey, taint, hops }: NewEvent, status: EventStatus, reason: string | undefined) {
     const { id, agent_id, task_id, topic, version, payload, emitted_at } = envelope;
     return this.#db
       .prepare(
-        `INSERT INTO event_log(id, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, reason, ended_at)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+        `INSERT INTO event_log(id, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, reason, ended_at, hops)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?16
          WHERE ?14 IS NOT NULL OR (SELECT count(*) FROM event_log WHERE tenant_id = ?2 AND status IN ('queued', 'waiting_approval')) < ?15
          ON CONFLICT(id) DO NOTHING`,
       )
@@ -123,6 +134,7 @@ export class EventLog {
         reason === undefined ? null : short(reason),
         reason === undefined ? null : this.#now(),
         LIMITS.eventsOpen,
+        hops,
       );
   }
   get(id: string): Promise<Result<EventRow | undefined>> {
@@ -133,9 +145,34 @@ export class EventLog {
     return row === null ? undefined : eventOf(row);
   }
 
+  /** Its handler is not called again. */
+  handled(id: string): Promise<Result<void>> {
+    return this.#change("UPDATE event_log SET handled_at = ? WHERE id = ? AND handled_at IS NULL", this.#now(), id);
+  }
+  starts(id: string): Promise<Result<readonly StartRow[]>> {
+    return this.#guarded("read the jobs of the event", async () => {
+      const { results } = await this.#db
+        .prepare("SELECT agent_id, job_id, started_at FROM event_starts WHERE event_id = ? ORDER BY agent_id")
+        .bind(id)
+        .all<{ agent_id: string; job_id: string; started_at: number }>();
+      return succeed(results.map((row) => ({ agentId: row.agent_id, jobId: row.job_id, startedAt: row.started_at })));
+    });
+  }
+  started(id: string, agentId: string, jobId: string): Promise<Result<void>> {
+    return this.#change(
+      "INSERT INTO event_starts(event_id, agent_id, job_id, started_at) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      id,
+      agentId,
+      jobId,
+      this.#now(),
+    );
+  }
+
   /** The newest first. */
   list({ status, topic, before, limit }: EventsAsked): Promise<Result<{ readonly events: readonly EventRow[]; readonly more: boolean }>> {
     return this.#guarded("list the events", async () => {
+      if (before !== undefined && (await this.#find(before)) === undefined)
+        return fail("event.not_found", `There is no event ${JSON.stringify(before)}.`);
       const { results } = await this.#db
         .prepare(
           `SELECT * FROM event_log WHERE tenant_id = ?1 AND (?2 = '' OR status = ?2) AND (?3 = '' OR topic = ?3)
@@ -240,4 +277,6 @@ const eventOf = (row: Row): EventRow => ({
   ...(row.decided_by === null ? {} : { decidedBy: row.decided_by }),
   ...(row.decided_at === null ? {} : { decidedAt: row.decided_at }),
   ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+  hops: row.hops,
+  ...(row.handled_at === null ? {} : { handledAt: row.handled_at }),
 });

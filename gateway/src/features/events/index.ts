@@ -5,13 +5,14 @@ import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { AgentDefinitionsPort } from "../../ports/agents.ts";
+import type { AgentDefinitionsPort, AgentSubscribersPort } from "../../ports/agents.ts";
 import type { EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
+import type { EventJobsPort } from "../../ports/jobs.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
-import type { EventLog, EventRow } from "./d1-store.ts";
+import type { EventLog, EventRow, StartRow } from "./d1-store.ts";
 import type { EventKeeper } from "./keeper.ts";
 import { EVENT_MIGRATIONS } from "./migrations.ts";
 import { OutboxStore } from "./outbox-store.ts";
@@ -20,6 +21,8 @@ import { CORE_TOPICS, HUMAN_REVIEW } from "./topics.ts";
 
 export interface EventPorts
   extends AgentDefinitionsPort,
+    AgentSubscribersPort,
+    EventJobsPort,
     NotifyPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** Undefined: the deployment has none. */
@@ -34,6 +37,7 @@ interface Loaded {
 const DEFAULT_LISTED = 50;
 /** The consumer of the queue asks again when the part that handles events can't be loaded. */
 const RETRY_SECONDS = 30;
+const UNBOUND_MS = 600_000;
 const NOT_BOUND = fail(
   "storage.failed",
   "This deployment has no queue or no database for events.",
@@ -60,9 +64,10 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     const load = async (): Promise<Result<Loaded>> => {
       const queue = eventQueue();
       if (rowDatabase === undefined || queue === undefined) return NOT_BOUND;
-      loaded ??= import("./events.lazy.ts").then(({ EventLog, EventKeeper }) => {
+      loaded ??= import("./events.lazy.ts").then(({ EventLog, EventKeeper, EventStarts }) => {
         const events = new EventLog(rowDatabase, TENANT_ID, now, (what, error) => ports.log.error("event_rows_failed", { what, error }));
-        return { events, keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue }) };
+        const starts = new EventStarts({ ...ports, events });
+        return { events, keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue, starts }) };
       });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -92,7 +97,9 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
           run: async () => {
             if ((outbox.next() ?? Number.MAX_SAFE_INTEGER) > now()) return;
             const parts = await load();
-            if (parts.ok) await parts.value.keeper.sweep();
+            if (parts.ok) return parts.value.keeper.sweep();
+            // The deployment has lost its queue: the events wait for the next one.
+            for (const { id } of outbox.due(now())) outbox.again(id, now() + UNBOUND_MS);
           },
         },
       ],
@@ -111,7 +118,7 @@ function eventMethods({ audit, background, config, scrub }: EventPorts, load: ()
     attempts,
     ...(reason === undefined ? {} : { reason: scrub(reason).slice(0, 1024) }),
   });
-  const shown = (row: EventRow): DomainEvent => {
+  const shown = (row: EventRow, starts: readonly StartRow[] = []): DomainEvent => {
     const { envelope, sessionKey, taint, decision, decidedBy, decidedAt, endedAt } = row;
     return {
       ...summaryOf(row),
@@ -125,20 +132,24 @@ function eventMethods({ audit, background, config, scrub }: EventPorts, load: ()
       ...(decidedBy === undefined ? {} : { decidedBy }),
       ...(decidedAt === undefined ? {} : { decidedAt }),
       ...(endedAt === undefined ? {} : { endedAt }),
+      ...(starts.length === 0 ? {} : { started: starts.map((start) => ({ ...start, agentId: asAgentId(start.agentId) })) }),
     };
   };
   return {
-    "events.list": async (_caller, { limit = DEFAULT_LISTED, ...asked }) => {
+    "events.list": async (_caller, { limit = DEFAULT_LISTED, before, ...asked }) => {
       const parts = await load();
       if (!parts.ok) return parts;
-      const page = await parts.value.events.list({ ...asked, limit });
+      const after = before === undefined ? {} : { before: before.trim().toLowerCase() };
+      const page = await parts.value.events.list({ ...asked, ...after, limit });
       return page.ok ? succeed({ events: page.value.events.map(summaryOf), more: page.value.more }) : page;
     },
     "events.show": async (_caller, { id }) => {
       const parts = await load();
       if (!parts.ok) return parts;
       const found = await parts.value.keeper.find(id);
-      return found.ok ? succeed({ event: shown(found.value) }) : found;
+      if (!found.ok) return found;
+      const starts = await parts.value.events.starts(found.value.envelope.id);
+      return starts.ok ? succeed({ event: shown(found.value, starts.value) }) : starts;
     },
     "events.resolve": async ({ connection }, { id, decision }) => {
       const parts = await load();

@@ -6,6 +6,7 @@ import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EventDecision, EventEnvelope } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { isListed } from "../../agents/definition.ts";
 import { problemOf, readEnvelope } from "../../events/envelope.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
@@ -19,13 +20,15 @@ import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import { taintMark } from "../../ports/taint.ts";
 import type { EventLog, EventRow } from "./d1-store.ts";
 import type { OutboxStore } from "./outbox-store.ts";
+import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
-export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
+export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "config" | "ids" | "log" | "now"> {
   readonly events: EventLog;
   readonly outbox: Pick<OutboxStore, "put" | "again" | "remove" | "due">;
   readonly topics: Topics;
   readonly handlers: ReadonlyMap<string, EventHandler>;
   readonly queue: EventQueue;
+  readonly starts: Pick<EventStarts, "has" | "start">;
 }
 /** Pauses before the second, third and fourth attempt. */
 export const RETRY_SECONDS = [10, 60, 300] as const;
@@ -47,14 +50,15 @@ export class EventKeeper {
     this.#ports = ports;
   }
 
-  async emit({ agentId, topic: name, payload, sessionKey, runId, callId, taint, now }: Emission): Promise<Result<Emitted>> {
-    const { definitionOf, topics, ids, events, outbox } = this.#ports;
+  async emit(emission: Emission): Promise<Result<Emitted>> {
+    const { definitionOf, topics, ids, events, outbox, config } = this.#ports;
+    const { agentId, topic: name, payload, sessionKey, runId, callId, taint, now } = emission;
     const allowed = definitionOf(agentId)?.events?.emit;
     const topic = topics.get(name);
     const offered = [...topics.keys()].filter((known) => isListed(allowed, known));
     if (topic === undefined) return fail("event.topic_unknown", `There is no topic ${JSON.stringify(name.slice(0, 64))}.`, listed(offered));
     if (!isListed(allowed, name)) return fail("event.not_allowed", `The agent may not emit events of the topic ${name}.`, listed(offered));
-    const problem = topic.problem(payload);
+    const problem = payload === undefined ? "The payload is missing." : topic.problem(payload);
     if (problem !== undefined) return fail("event.invalid", problem, topic.doc);
     if (utf8Bytes(JSON.stringify(payload)) > LIMITS.eventPayloadBytes)
       return fail("event.invalid", `The payload has more than ${LIMITS.eventPayloadBytes.toLocaleString("en-US")} bytes.`);
@@ -72,9 +76,10 @@ export class EventKeeper {
       payload,
     };
     this.#expect(id);
-    const kept = await events.add({ envelope, sessionKey, taint });
+    const kept = await events.add({ envelope, sessionKey, taint, hops: hopsOfEmission(emission, config.mainKey()) });
     if (!kept.ok) {
-      outbox.remove(id);
+      // After any other failure the log may have the event, so the alarm looks for it.
+      if (kept.error.reason === "limit.events") outbox.remove(id);
       return kept;
     }
     await this.#send(kept.value, 0);
@@ -113,7 +118,9 @@ export class EventKeeper {
     if (!read.ok) return this.#broken(text, read.reason, read.id);
     const { envelope, topic } = read;
     const before = this.#handling.get(envelope.id) ?? Promise.resolve(ACK);
-    const handling = before.then(() => this.#deliver(envelope, topic, isDead));
+    const deliver = (): Promise<Settled> => this.#deliver(envelope, topic, isDead);
+    // What made the delivery before it fail is no reason to drop this one.
+    const handling = before.then(deliver, deliver);
     this.#handling.set(envelope.id, handling);
     try {
       return await handling;
@@ -144,21 +151,34 @@ export class EventKeeper {
     const problem = await this.#problemOf(row, topic);
     if (problem === undefined) return (await events.done(id)).ok ? ACK : AGAIN;
     const delaySeconds = RETRY_SECONDS[row.attempts];
-    const noted = await events.failed(id, row.attempts + 1, problem);
+    const noted = await events.failed(id, row.attempts + 1, problem.reason);
     if (!noted.ok) return AGAIN;
-    return delaySeconds === undefined ? this.#bury({ ...row, attempts: row.attempts + 1 }, problem) : { kind: "retry", delaySeconds };
+    if (delaySeconds === undefined || problem.isFinal) return this.#bury({ ...row, attempts: row.attempts + 1 }, problem.reason);
+    return { kind: "retry", delaySeconds };
   }
-  /** Why the handler failed. */
-  async #problemOf({ envelope }: EventRow, topic: Topic): Promise<string | undefined> {
-    const { handlers, log } = this.#ports;
+  /** Why its handler failed, or an agent of its topic got no job. Neither holds up the other, and none of them gets the event twice. */
+  async #problemOf(row: EventRow, topic: Topic): Promise<Problem | undefined> {
+    const { starts, events } = this.#ports;
+    const problems = [...(await this.#callHandler(row, topic))];
+    const isHandled = problems.length === 0;
+    problems.push(...(await starts.start(row)));
+    if (problems.length === 0) return undefined;
+    const noted = isHandled && row.handledAt === undefined ? await events.handled(row.envelope.id) : succeed(undefined);
+    return { reason: problems.map(({ reason }) => reason).join(" "), isFinal: noted.ok && problems.every(({ isFinal }) => isFinal) };
+  }
+  async #callHandler({ envelope, handledAt }: EventRow, topic: Topic): Promise<readonly Problem[]> {
+    const { handlers, starts, log } = this.#ports;
     const handler = handlers.get(topic.name);
-    if (handler === undefined) return `Nothing handles the topic ${topic.name}.`;
+    const failed = (reason: string): readonly Problem[] => [{ reason, isFinal: false }];
+    if (handledAt !== undefined || (handler === undefined && starts.has(topic.name))) return [];
+    if (handler === undefined) return failed(`Nothing handles the topic ${topic.name}.`);
     try {
-      const handled = await handler(envelope);
-      return handled.ok ? undefined : sentence(handled.error);
+      const handled = await within(afterTimeout, LIMITS.eventHandlerMs, handler(envelope), () => undefined);
+      if (handled === undefined) return failed(`The handler did not answer in ${LIMITS.eventHandlerMs / 60_000} minutes.`);
+      return handled.ok ? [] : failed(sentence(handled.error));
     } catch (error) {
       log.error("event_handler_failed", { id: envelope.id, topic: topic.name, error });
-      return "The handler failed inside GSV.";
+      return failed("The handler failed inside GSV.");
     }
   }
   /** The owner sees the question once, also when this is repeated. */

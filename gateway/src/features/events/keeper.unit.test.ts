@@ -1,112 +1,20 @@
 /** The life of domain events, with a log in SQLite and a queue that the test delivers. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
-import type { AgentDefinition, EventEnvelope } from "../../../../protocol/gen/types.ts";
-import { sqliteRows } from "../../../test/support/rows.ts";
-import { TopicList, type Topic } from "../../events/topics.ts";
+import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
+import { EventStage, PARCEL } from "../../../test/support/event-stage.ts";
+import { TopicList } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Emission } from "../../ports/events.ts";
-import type { Tell } from "../../ports/notify.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import { EventLog } from "./d1-store.ts";
-import { EventKeeper } from "./keeper.ts";
 import { CORE_TOPICS } from "./topics.ts";
 
-const TOPIC: Topic = {
-  name: "parcel",
-  version: 1,
-  doc: "parcel: {to}.",
-  needsApproval: false,
-  problem: (payload) => (JSON.stringify(payload).includes('"to"') ? undefined : "The payload does not fit: to is missing."),
-  text: () => "A parcel.",
-};
-class Stage {
-  now = 1_000_000;
-  /** What the log does before each statement. */
-  before: (sql: string) => void = () => undefined;
-  sending: () => Promise<void> = () => Promise.resolve();
-  handler: (event: EventEnvelope) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
-  readonly sent: string[] = [];
-  readonly handled: string[] = [];
-  readonly told = new Map<string, Tell>();
-  readonly unsent = new Map<string, { dueAt: number; tries: number }>();
-  readonly #db = sqliteRows((sql) => this.before(sql));
-  keeper = this.#start();
-
-  #start(): EventKeeper {
-    const handle = (event: EventEnvelope): Promise<Result<void>> => {
-      this.handled.push(event.idempotency_key);
-      return this.handler(event);
-    };
-    const definition = { events: { emit: ["parcel", "human_*"] } } as AgentDefinition;
-    const log = { warn: () => undefined, error: () => undefined };
-    return new EventKeeper({
-      definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
-      notify: {
-        tell: (tell) => (this.told.has(tell.key) ? undefined : this.told.set(tell.key, tell).size),
-        over: () => undefined,
-        bounced: () => false,
-      },
-      arm: () => undefined,
-      ids: { name: () => "", bytes: () => new Uint8Array(), sha256: async (text) => createHash("sha256").update(text).digest("hex") },
-      log: log as never,
-      now: () => this.now,
-      events: new EventLog(
-        this.#db,
-        "default",
-        () => this.now,
-        () => undefined,
-      ),
-      outbox: {
-        put: (id, dueAt) => void (this.unsent.has(id) || this.unsent.set(id, { dueAt, tries: 0 })),
-        again: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: (this.unsent.get(id)?.tries ?? 0) + 1 }),
-        remove: (id) => void this.unsent.delete(id),
-        due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries }] : [])),
-      },
-      topics: new TopicList().add("events", CORE_TOPICS).add("test", [TOPIC]).close(),
-      handlers: new Map([
-        ["parcel", handle],
-        ["human_review", handle],
-      ]),
-      queue: {
-        send: async (envelope) => {
-          await this.sending();
-          this.sent.push(JSON.stringify(envelope));
-        },
-      },
-    });
-  }
-  /** What is in memory is lost. */
-  kill(): void {
-    this.keeper = this.#start();
-  }
-  async emit(more: Partial<Emission> = {}): Promise<string> {
-    const emitted = await this.tryEmit(more);
-    assert.ok(emitted.ok, JSON.stringify(emitted));
-    return emitted.value.id;
-  }
-  tryEmit(more: Partial<Emission> = {}) {
-    const taint = { label: "self", source: "the agent's own words" } as const;
-    const given = { agentId: "mail", topic: "parcel", payload: { to: "Anna" }, sessionKey: "agent:mail:main", runId: "r1", callId: "c1" };
-    return this.keeper.emit({ ...given, taint, now: this.now, ...more });
-  }
-  review = (callId = "c1"): Promise<string> =>
-    this.emit({ topic: "human_review", payload: { question: "Refund 49 SEK?", reason: "Above my limit." }, callId });
-  async status(id: string) {
-    const found = await this.keeper.find(id);
-    assert.ok(found.ok);
-    const { status, attempts, reason } = found.value;
-    return [status, attempts, reason];
-  }
-  deliver = (text = this.sent.at(-1) ?? "", isDead = false) => this.keeper.consume(text, isDead);
-}
 const ACK = { kind: "ack" };
 const broken = (): Promise<Result<void>> => Promise.resolve(fail("storage.failed", "The depot is closed.", "Wait."));
 
 describe("emit_event", () => {
   test("[EV2] a call that is made again emits the same event, which is handled once", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     stage.kill();
     assert.equal(await stage.emit(), id);
@@ -123,7 +31,7 @@ describe("emit_event", () => {
     assert.deepEqual(await stage.status(id), ["done", 0, undefined]);
   });
   test("[EV2] what is not allowed or does not fit is an error that says what is wrong, and leaves nothing", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const refused = async (more: Partial<Emission>) => {
       const emitted = await stage.tryEmit(more);
       assert.ok(!emitted.ok);
@@ -144,7 +52,7 @@ describe("emit_event", () => {
     assert.deepEqual([stage.sent, stage.unsent.size], [[], 0]);
   });
   test("[EV3] what a kill or a queue that does not answer leaves unsent is sent later", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     stage.sending = () => Promise.reject(new Error("down"));
     const id = await stage.emit();
     assert.deepEqual([stage.sent.length, stage.unsent.size], [0, 1], "it is taken all the same: it is durable");
@@ -158,20 +66,43 @@ describe("emit_event", () => {
     await stage.deliver();
     assert.deepEqual(stage.handled, [id]);
   });
-  test("[EV2] a log that fails is the call's error, and nothing is sent later", async () => {
-    const stage = new Stage();
+  test("[EV2] a log that fails is the call's error, and nothing of it is sent later", async () => {
+    const stage = new EventStage();
     await stage.emit();
     stage.before = () => {
       throw new Error("down");
     };
-    const emitted = await stage.tryEmit({ callId: "c2" });
-    assert.deepEqual([emitted.ok, stage.unsent.size, stage.sent.length], [false, 0, 1]);
+    assert.equal((await stage.tryEmit({ callId: "c2" })).ok, false);
+    stage.before = () => undefined;
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    assert.deepEqual([stage.unsent.size, stage.sent.length], [0, 1]);
+  });
+  test("[EV3] an event that the log has is sent also when the call is made again and the log does not answer then", async () => {
+    const stage = new EventStage();
+    stage.sending = () => Promise.reject(new Error("down"));
+    const id = await stage.emit();
+    stage.kill();
+    stage.before = () => {
+      throw new Error("down");
+    };
+    assert.equal((await stage.tryEmit()).ok, false);
+    stage.before = () => undefined;
+    stage.sending = () => Promise.resolve();
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    await stage.deliver();
+    assert.deepEqual([stage.handled, stage.unsent.size], [[id], 0]);
+  });
+  test("[EV2] a call without a payload is refused, whatever the topic takes", async () => {
+    const emitted = await new EventStage().tryEmit({ payload: undefined });
+    assert.equal(emitted.ok ? "" : emitted.error.message, "The payload is missing.");
   });
 });
 
 describe("the consumer", () => {
   test("[EV6] copies that come at the same time are handled once, and one that comes later is not handled again", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     await stage.emit();
     assert.deepEqual(await Promise.all([stage.deliver(), stage.deliver(), stage.deliver()]), [ACK, ACK, ACK]);
     stage.kill();
@@ -179,7 +110,7 @@ describe("the consumer", () => {
     assert.equal(stage.handled.length, 1);
   });
   test("[EV6] a kill between the handler and the log calls the handler again, with the same key", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     stage.before = (sql) => {
       if (sql.includes("'done'")) throw new Error("killed");
@@ -192,7 +123,7 @@ describe("the consumer", () => {
     assert.deepEqual(await stage.status(id), ["done", 0, undefined]);
   });
   test("[EV5] a handler that fails is called after 10, 60 and 300 seconds; then the owner is told, once", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     stage.handler = broken;
     const pauses = [await stage.deliver(), await stage.deliver(), await stage.deliver()];
@@ -211,8 +142,26 @@ describe("the consumer", () => {
     assert.match(tell?.text ?? "", new RegExp(`The handler failed inside GSV\\..*gsv events replay ${id}`, "s"));
     assert.equal(stage.handled.length, 4);
   });
+  test("[EV5] a handler that does not answer in five minutes has failed, and holds up no later delivery", async (t) => {
+    const stage = new EventStage();
+    const id = await stage.emit();
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const called = Promise.withResolvers<void>();
+    stage.handler = () => {
+      called.resolve();
+      return new Promise(() => undefined);
+    };
+    const first = stage.deliver();
+    await called.promise;
+    t.mock.timers.tick(300_000);
+    assert.deepEqual(await first, { kind: "retry", delaySeconds: 10 });
+    assert.deepEqual(await stage.status(id), ["queued", 1, "The handler did not answer in 5 minutes."]);
+    stage.handler = () => Promise.resolve(succeed(undefined));
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual((await stage.status(id))[0], "done");
+  });
   test("[EV5] a log that does not answer is no attempt; what the queue gives up is a dead letter with the last reason", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     stage.before = () => {
       throw new Error("down");
@@ -228,7 +177,7 @@ describe("the consumer", () => {
     assert.deepEqual([stage.handled.length, stage.told.size], [0, 1]);
   });
   test("[EV4] a broken message is a dead letter at once, with the reason, also when nothing of it can be read", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     const sent = JSON.parse(stage.sent[0] ?? "") as EventEnvelope;
     const bad = async (message: unknown): Promise<void> => assert.deepEqual(await stage.deliver(JSON.stringify(message)), ACK);
@@ -253,7 +202,7 @@ describe("the consumer", () => {
 
 describe("the owner", () => {
   test("[EV7] is asked once, and the first decision counts", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.review();
     assert.deepEqual(await stage.deliver(), ACK);
     stage.kill();
@@ -275,7 +224,7 @@ describe("the owner", () => {
     assert.deepEqual(found.ok && [found.value.decision, found.value.decidedBy, found.value.decidedAt], ["approve", "owner", 1_000_000]);
   });
   test("[EV7] a rejected event is never handled, also when it is delivered or replayed", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.review();
     await stage.deliver();
     const sent = stage.sent.length;
@@ -286,7 +235,7 @@ describe("the owner", () => {
     assert.equal((await stage.keeper.resolve("0".repeat(32), "approve", "owner")).ok, false);
   });
   test("[EV7] a decision that a kill cuts before the queue has the event is sent by the alarm", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.review();
     await stage.deliver();
     stage.sending = () => Promise.reject(new Error("killed"));
@@ -299,7 +248,7 @@ describe("the owner", () => {
     assert.deepEqual(stage.handled, [id]);
   });
   test("[EV8] a dead letter is replayed with new attempts, and told again when it dies again; a handled one is not", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const id = await stage.emit();
     stage.handler = broken;
     for (const _ of [1, 2, 3, 4]) await stage.deliver();
@@ -316,7 +265,7 @@ describe("the owner", () => {
     assert.equal(stage.handled.length, 9);
   });
   test("[EV9] an ended event is removed 30 days after its end; an open one stays", async () => {
-    const stage = new Stage();
+    const stage = new EventStage();
     const old = await stage.emit();
     await stage.deliver();
     const open = await stage.emit({ callId: "c2" });
@@ -330,7 +279,7 @@ describe("the owner", () => {
 test("[EV1] a topic has one owner and a plain name, and a closed list takes no more", () => {
   const list = new TopicList().add("events", CORE_TOPICS);
   assert.throws(() => list.add("pack", CORE_TOPICS), /human_review is registered twice, the second time by pack/);
-  assert.throws(() => list.add("pack", [{ ...TOPIC, name: "A-b" }]), /only a-z/);
+  assert.throws(() => list.add("pack", [{ ...PARCEL, name: "A-b" }]), /only a-z/);
   list.close();
-  assert.throws(() => list.add("pack", [TOPIC]), /closed/);
+  assert.throws(() => list.add("pack", [PARCEL]), /closed/);
 });

@@ -16,6 +16,16 @@ export const EVENT_ROWS: readonly RowMigration[] = [
       "CREATE INDEX events_by_end ON event_log(ended_at) WHERE ended_at IS NOT NULL",
     ],
   },
+  {
+    name: "jobs of events",
+    statements: [
+      "ALTER TABLE event_log ADD COLUMN hops INTEGER NOT NULL DEFAULT 0",
+      "ALTER TABLE event_log ADD COLUMN handled_at INTEGER",
+      `CREATE TABLE event_starts(
+        event_id TEXT NOT NULL, agent_id TEXT NOT NULL, job_id TEXT NOT NULL, started_at INTEGER NOT NULL,
+        PRIMARY KEY(event_id, agent_id)) STRICT, WITHOUT ROWID`,
+    ],
+  },
 ];
 export const EVENT_MIGRATIONS: readonly Migration[] = [
   {

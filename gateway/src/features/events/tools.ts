@@ -18,7 +18,7 @@ export const EVENT_TOOLS: readonly Tool[] = [
       properties: { topic: { type: "string" }, payload: { type: "object", description: "As the topic's schema has it." } },
     },
     { topic: text(TOPIC_CHARS), payload: data },
-    async ({ topic, payload }, { identity, callId, runId, taint, now, gateway }) => {
+    async ({ topic, payload }, { identity, callId, runId, origin, taint, now, gateway }) => {
       const emitted = await gateway.emitEvent({
         agentId: identity.agentId,
         topic,
@@ -28,6 +28,7 @@ export const EVENT_TOOLS: readonly Tool[] = [
         taint: taint ?? OWN_WORDS,
         now,
         ...(runId === undefined ? {} : { runId }),
+        ...(origin === undefined ? {} : { origin }),
       });
       return outcome(emitted, ({ id, needsApproval }) => ({
         id,

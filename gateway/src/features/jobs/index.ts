@@ -3,7 +3,7 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Admitted } from "../../ports/http.ts";
-import type { JobHostPort, JobsHttpPort } from "../../ports/jobs.ts";
+import type { EventJobsPort, JobHostPort, JobsHttpPort } from "../../ports/jobs.ts";
 import type { Result } from "../../ports/result.ts";
 import type { IntakePorts, JobIntake } from "./intake.ts";
 import { JOB_MIGRATIONS } from "./migrations.ts";
@@ -19,57 +19,59 @@ function admitted<T>(done: Result<T>): Admitted<T> {
   return { ok: false, error: { reason, message, ...(hint === undefined ? {} : { hint }) } };
 }
 
-export const jobsFeature: FeatureDefinition<JobsPorts, { readonly jobsHttp: JobsHttpPort; readonly jobsRpc: JobHostPort }> = {
-  name: "jobs",
-  migrations: JOB_MIGRATIONS,
-  create(ports) {
-    const queue = new QueueStore(ports.database);
-    let loaded: Promise<{ readonly intake: JobIntake; readonly turns: JobQueue }> | undefined;
-    const load = () => {
-      loaded ??= import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
-        const turns = new JobQueue({ ...ports, queue });
-        return { turns, intake: new JobIntake({ ...ports, queue, turns }) };
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
-    return {
-      offers: {
-        jobsHttp: {
-          submitJob: async (caller, request) => admitted(await (await load()).intake.submitOver(caller, request)),
-          listJobs: async (params) => admitted(await (await load()).intake.list(params)),
-          getJob: async (id) => admitted(await (await load()).intake.get(id)),
-          cancelJob: async (id) => admitted(await (await load()).intake.cancel(id)),
-        },
-        jobsRpc: {
-          claimJob: async (turn) => (await load()).turns.claim(turn),
-          placeJob: async (id, place) => (await load()).turns.place(id, place),
-          beginJob: async (task, request) => {
-            // The agent may have been deleted or renamed while the job waited.
-            const checked = await ports.taskRuns.check(request);
-            if (!checked.ok) return checked;
-            if (checked.value.agentId !== task.agentId)
-              return fail("agent.unknown", `${request.agent_name} is another agent now, so the job did not begin.`);
-            return ports.taskRuns.begin(task, request);
+export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonly jobsHttp: JobsHttpPort; readonly jobsRpc: JobHostPort }> =
+  {
+    name: "jobs",
+    migrations: JOB_MIGRATIONS,
+    create(ports) {
+      const queue = new QueueStore(ports.database);
+      let loaded: Promise<{ readonly intake: JobIntake; readonly turns: JobQueue }> | undefined;
+      const load = () => {
+        loaded ??= import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
+          const turns = new JobQueue({ ...ports, queue });
+          return { turns, intake: new JobIntake({ ...ports, queue, turns }) };
+        });
+        // A part that could not be loaded is tried again with the next call.
+        loaded.catch(() => {
+          loaded = undefined;
+        });
+        return loaded;
+      };
+      return {
+        offers: {
+          jobsHttp: {
+            submitJob: async (caller, request) => admitted(await (await load()).intake.submitOver(caller, request)),
+            listJobs: async (params) => admitted(await (await load()).intake.list(params)),
+            getJob: async (id) => admitted(await (await load()).intake.get(id)),
+            cancelJob: async (id) => admitted(await (await load()).intake.cancel(id)),
           },
-          lookAtJob: async (task, seen) => {
-            (await load()).turns.seen(task.id);
-            return ports.taskRuns.look(task, seen);
+          eventJobs: { start: async (id, request, event) => (await load()).intake.start(id, request, event) },
+          jobsRpc: {
+            claimJob: async (turn) => (await load()).turns.claim(turn),
+            placeJob: async (id, place) => (await load()).turns.place(id, place),
+            beginJob: async (task, request) => {
+              // The agent may have been deleted or renamed while the job waited.
+              const checked = await ports.taskRuns.check(request);
+              if (!checked.ok) return checked;
+              if (checked.value.agentId !== task.agentId)
+                return fail("agent.unknown", `${request.agent_name} is another agent now, so the job did not begin.`);
+              return ports.taskRuns.begin(task, request);
+            },
+            lookAtJob: async (task, seen) => {
+              (await load()).turns.seen(task.id);
+              return ports.taskRuns.look(task, seen);
+            },
+            stopJob: (task) => ports.taskRuns.stop(task),
           },
-          stopJob: (task) => ports.taskRuns.stop(task),
         },
-      },
-      methods: {
-        "job.submit": async ({ connection }, { task, key }) =>
-          (await load()).intake.submit(connection.principal.tokenId, { task, ...(key === undefined ? {} : { key }) }),
-        "job.list": async (_caller, params) => (await load()).intake.list(params),
-        "job.get": async (_caller, { job_id }) => (await load()).intake.get(job_id),
-        "job.cancel": async (_caller, { job_id }) => (await load()).intake.cancel(job_id),
-      },
-      alarms: [{ name: "jobs", next: () => nextTurn({ ...ports, queue }), run: async () => (await load()).turns.sweep() }],
-    };
-  },
-};
+        methods: {
+          "job.submit": async ({ connection }, { task, key }) =>
+            (await load()).intake.submit(connection.principal.tokenId, { task, ...(key === undefined ? {} : { key }) }),
+          "job.list": async (_caller, params) => (await load()).intake.list(params),
+          "job.get": async (_caller, { job_id }) => (await load()).intake.get(job_id),
+          "job.cancel": async (_caller, { job_id }) => (await load()).intake.cancel(job_id),
+        },
+        alarms: [{ name: "jobs", next: () => nextTurn({ ...ports, queue }), run: async () => (await load()).turns.sweep() }],
+      };
+    },
+  };

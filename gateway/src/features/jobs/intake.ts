@@ -11,7 +11,7 @@ import type { TaskRunsPort } from "../../ports/tasks.ts";
 import { listJobs } from "./job-index.ts";
 import { type JobQueue, STORE_MS } from "./queue.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
-import type { QueueStore } from "./queue-store.ts";
+import type { Place, QueueStore } from "./queue-store.ts";
 
 export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
   readonly admission: Pick<Admission, "grantTask">;
@@ -35,7 +35,7 @@ export class JobIntake {
   }
 
   async submit(tokenId: string, { task, key }: TaskRequest): Promise<Result<JobTaken>> {
-    const { taskRuns, ids, now, queue, turns, arm, job } = this.#ports;
+    const { taskRuns, ids, now, queue, job } = this.#ports;
     const request: RunRequest = {
       agent_name: task.agent_name,
       instructions: task.instructions,
@@ -54,10 +54,6 @@ export class JobIntake {
     queue.dropKeys(createdAt - LIMITS.jobKeyMs);
     const known = byKey();
     if (known !== undefined && known.bodySha256 !== sha256) return fail("task.key_reused");
-    // Its object gets the job again, so the row stays until then.
-    if (known?.state === "storing") queue.lookAgain(known.id, createdAt + STORE_MS);
-    if (known === undefined && queue.waiting() >= LIMITS.jobsWaiting)
-      return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
     const turn: JobTurn = known ?? {
       agentId: checked.value.agentId,
       bodySha256: sha256,
@@ -65,18 +61,40 @@ export class JobIntake {
       tenantId: TENANT_ID,
       createdAt,
     };
-    if (known === undefined) {
-      queue.take(turn, keySha256, createdAt + STORE_MS);
-      arm();
-    }
-    const { id, tenantId, agentId, bodySha256 } = turn;
-    if (known === undefined || known.state === "storing") {
-      await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt: turn.createdAt, request });
-      turns.stored(id);
-      return succeed({ job_id: id, status: "queued" });
-    }
+    const taken = await this.#take(turn, known, keySha256, request);
+    if (!taken.ok) return taken;
+    const { id } = turn;
+    if (known === undefined || known.state === "storing") return succeed({ job_id: id, status: "queued" });
     const shown = await job(id).get();
     return shown === null ? fail("job.not_found") : succeed({ job_id: id, status: shown.status });
+  }
+
+  /** A job for an event, once per id. */
+  async start(id: string, request: RunRequest, event: NonNullable<JobTurn["event"]>): Promise<Result<void>> {
+    const { taskRuns, now, queue } = this.#ports;
+    const checked = await taskRuns.check(request);
+    if (!checked.ok) return checked;
+    const known = queue.find(id);
+    return this.#take(
+      { ...checked.value, id, event, tenantId: TENANT_ID, createdAt: known?.createdAt ?? now() },
+      known,
+      undefined,
+      request,
+    );
+  }
+  /** Its row, and then the object's: the row of a job whose object may not have it is looked at again. */
+  async #take(turn: JobTurn, known: Place | undefined, keySha256: string | undefined, request: RunRequest): Promise<Result<void>> {
+    const { now, queue, turns, arm, job } = this.#ports;
+    const { id, tenantId, agentId, bodySha256, createdAt, event } = turn;
+    if (known === undefined) {
+      if (queue.waiting() >= LIMITS.jobsWaiting) return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
+      queue.take(turn, keySha256, createdAt + STORE_MS);
+      arm();
+    } else if (known.state === "storing") queue.lookAgain(id, now() + STORE_MS);
+    else return succeed(undefined);
+    await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt, request, ...(event === undefined ? {} : { event }) });
+    turns.stored(id);
+    return succeed(undefined);
   }
 
   async list(params: JobListParams): Promise<Result<JobListResult>> {

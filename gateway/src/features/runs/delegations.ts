@@ -72,7 +72,13 @@ export class Delegations {
     delegations.add(row);
     arm();
     const begun = await runs.begin(task, request, {
-      origin: { kind: "task", taskId: id, delegation: given.value },
+      origin: {
+        kind: "task",
+        taskId: id,
+        delegation: given.value,
+        // The chain of events goes on below it (rule EV11).
+        ...(asked.origin.kind === "task" && asked.origin.event !== undefined ? { event: asked.origin.event } : {}),
+      },
       ...(mode === undefined ? {} : { directives: { mode } }),
       ...(taint === undefined ? {} : { taint }),
     });

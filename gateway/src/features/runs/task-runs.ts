@@ -90,11 +90,7 @@ export class TaskRuns {
         runId,
         text: taskText(instructions, payload),
         verbatim: true,
-        ...(handedOn ?? {
-          origin: { kind: "task", taskId: task.id } as const,
-          // The data of a task may be of anyone: a customer's letter, a page.
-          ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } as const }),
-        }),
+        ...(handedOn ?? causeOf(task, payload)),
         contextVersion: contextVersion(),
       }),
     );
@@ -208,5 +204,13 @@ export class TaskRuns {
       subscriptions.remove(sessionKey, sink);
     }
   }
+}
+function causeOf({ id, event }: NamedTask, payload: unknown): HandedOn {
+  if (event !== undefined) return { origin: { kind: "task", taskId: id, event: { id: event.id, hops: event.hops } }, taint: event.taint };
+  return {
+    origin: { kind: "task", taskId: id },
+    // The data of a task may be of anyone: a customer's letter, a page.
+    ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } }),
+  };
 }
 const isRunning = ({ state }: RunEnd): boolean => state === "running" || state === "queued";

@@ -4,7 +4,7 @@
  * sessions that write to each other end after MAX_HOPS. The caller (tools/) has decided whether the session may write to others.
  */
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
-import type { Origin } from "../../ports/origin.ts";
+import { hopsOf, MAX_HOPS } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import { higher, SOURCE_CHARS, type Taint } from "../../ports/taint.ts";
@@ -17,12 +17,8 @@ import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { RunWaits } from "./run-waits.ts";
 
-/** A to B to C to D, and no further. */
-const MAX_HOPS = 3;
 /** Longest wait for another conversation's answer. */
 export const MAX_WAIT_MS = 120_000;
-/** Sessions that the chain has come through so far. */
-const hopsOf = (origin: Origin | undefined): number => (origin?.kind === "session" ? origin.hops : 0);
 const RUN_NAME_CHARS = 24;
 
 export interface SendPorts extends SessionsPort, Pick<KernelPorts, "config" | "now" | "ids" | "contextVersion"> {

@@ -1,0 +1,92 @@
+/**
+ * Gives agents jobs for events of their topics (rules EV10, EV11). A job is named after the event and the agent, so that an event that comes
+ * again finds it. What is in the event is data of the job, never its instructions.
+ */
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { AgentSubscribersPort } from "../../ports/agents.ts";
+import type { Emission } from "../../ports/events.ts";
+import type { EventJobsPort } from "../../ports/jobs.ts";
+import { hopsOf, MAX_HOPS } from "../../ports/origin.ts";
+import { type Result, sentence } from "../../ports/result.ts";
+import { higher, SOURCE_CHARS, type Taint } from "../../ports/taint.ts";
+import type { EventLog, EventRow } from "./d1-store.ts";
+
+export interface StartPorts extends AgentSubscribersPort, EventJobsPort, Pick<KernelPorts, "ids" | "log"> {
+  readonly events: Pick<EventLog, "starts" | "started">;
+}
+/** Why an event could not be handled. `isFinal`: no later attempt could do it. */
+export interface Problem {
+  readonly reason: string;
+  readonly isFinal: boolean;
+}
+const ID_CHARS = 26;
+const SELF: Taint = { label: "self", source: "" };
+
+/** How far the chain has come that an emission belongs to. */
+export function hopsOfEmission({ origin, sessionKey }: Pick<Emission, "origin" | "sessionKey">, mainKey: string): number {
+  if (origin?.kind !== "node_event") return hopsOf(origin);
+  // Such a run does not know what stands above it. In the conversation of a task it may be the end of a chain.
+  const named = canonicalKey(sessionKey, mainKey);
+  return named.ok && named.address.form !== "task" ? 0 : MAX_HOPS;
+}
+
+export class EventStarts {
+  readonly #ports: StartPorts;
+
+  constructor(ports: StartPorts) {
+    this.#ports = ports;
+  }
+
+  has(topic: string): boolean {
+    return this.#ports.subscribersOf(topic).length > 0;
+  }
+
+  /** Each agent once. Those whose job can't be stored hold up no other. */
+  async start(row: EventRow): Promise<readonly Problem[]> {
+    const subscribers = this.#ports.subscribersOf(row.envelope.topic);
+    if (subscribers.length === 0) return [];
+    const begun = await this.#ports.events.starts(row.envelope.id);
+    if (!begun.ok) return [{ reason: sentence(begun.error), isFinal: false }];
+    const problems: Problem[] = [];
+    for (const subscriber of subscribers) {
+      if (begun.value.some(({ agentId }) => agentId === subscriber.agentId)) continue;
+      const problem = await this.#startOne(row, subscriber);
+      if (problem !== undefined) problems.push({ ...problem, reason: `The agent ${subscriber.agentId} got no job: ${problem.reason}` });
+    }
+    return problems;
+  }
+
+  async #startOne({ envelope, taint, hops, decision }: EventRow, subscriber: { readonly agentId: string; readonly name: string }) {
+    const { ids, events, eventJobs, log } = this.#ports;
+    const { id, topic, agent_id: from, emitted_at, payload } = envelope;
+    if (hops + 1 > MAX_HOPS)
+      return {
+        reason: `it would be number ${hops + 1} in a chain of events and conversations that start each other, and at most ${MAX_HOPS} are allowed.`,
+        isFinal: true,
+      };
+    const jobId = (await ids.sha256(JSON.stringify(["event", id, subscriber.agentId]))).slice(0, ID_CHARS);
+    const request = {
+      agent_name: subscriber.name,
+      instructions: `An event of the topic ${topic} has come from the agent ${from}. Handle it as your role says.`,
+      payload: { topic, event_id: id, emitted_by: from, emitted_at, ...(decision === undefined ? {} : { decision }), payload },
+    };
+    const label = higher(SELF, taint).label;
+    const read = label === "self" ? "" : `, which has read ${taint.source}`;
+    const source = `an event of the agent ${from}${read}`.slice(0, SOURCE_CHARS);
+    try {
+      const started = await eventJobs.start(jobId, request, { id, hops: hops + 1, taint: { label, source } });
+      if (!started.ok) return failed(started);
+      const noted = await events.started(id, subscriber.agentId, jobId);
+      return noted.ok ? undefined : failed(noted);
+    } catch (error) {
+      log.error("event_job_failed", { id, agent: subscriber.agentId, error });
+      return { reason: "the job could not be stored.", isFinal: false };
+    }
+  }
+}
+const failed = ({ error }: Extract<Result<void>, { readonly ok: false }>): Problem => ({
+  reason: sentence(error),
+  isFinal: !ERRORS[error.reason].retryable,
+});

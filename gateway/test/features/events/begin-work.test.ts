@@ -1,0 +1,116 @@
+/** Events begin work: a job of another agent, with real gateway, sessions and job objects and a scripted model. */
+import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { DomainEvent, EventEnvelope, JobListResult, RunWhyResult } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
+import worker from "../../../src/app/worker.ts";
+import { says } from "../../session/support.ts";
+import { client, eventually, gateway, port, silent } from "../../support/gateway.ts";
+import { object, stands } from "../jobs/support.ts";
+import { jobStage } from "../schedule/support.ts";
+
+const stage = jobStage();
+const tools = composeNativeTools(env.STORAGE, { log: silent });
+let sent: EventEnvelope[] = [];
+beforeEach(async () => {
+  sent = [];
+  vi.spyOn(parts, "eventQueue").mockImplementation(() => ({ send: async (envelope) => void sent.push(envelope) }));
+  const define = (id: string, events: string): Promise<unknown> =>
+    stage.peer.ok("agents.define", {
+      text: `metadata: { id: ${id}, name: ${id}_name }\ncore_context: { system_prompt: You are ${id}. }\nevents: ${events}\n`,
+    });
+  await define("mail", "{ emit: [human_review] }");
+  await define("clerk", "{ emit: [human_review], on: [human_review] }");
+});
+async function deliver(body: EventEnvelope | undefined): Promise<void> {
+  const batch = createMessageBatch("domain-events", [{ id: "m", timestamp: stage.now, attempts: 1, body }]);
+  const ctx = createExecutionContext();
+  await worker.queue(batch, env, ctx);
+  expect((await getQueueResult(batch, ctx)).explicitAcks).toHaveLength(1);
+}
+const show = async (id: string): Promise<DomainEvent> => (await stage.peer.ok<{ event: DomainEvent }>("events.show", { id })).event;
+const emits = (payload: unknown) => says("", [{ name: "emit_event", arguments: { topic: "human_review", payload } }]);
+/** Approves the event that came last, and hands it to its agents. Returns the job. */
+async function approved(): Promise<string> {
+  const last = sent.at(-1);
+  await deliver(last);
+  const id = last?.id ?? "";
+  await stage.peer.ok("events.resolve", { id, decision: "approve" });
+  await deliver(sent.at(-1));
+  const { status, reason, started = [] } = await show(id);
+  expect([status, reason, started.length]).toEqual(["done", undefined, 1]);
+  expect(started[0]?.agentId).toBe("clerk");
+  return started[0]?.jobId ?? "";
+}
+async function emitted(): Promise<EventEnvelope> {
+  stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Sent.") : emits({ question: "Refund 49 SEK?" }));
+  await stage.peer.ok("chat.send", { sessionKey: "agent:mail:main", message: "Refund Anna.", runId: "r1" });
+  await eventually(() => expect(sent).toHaveLength(1));
+  return sent[0] as EventEnvelope;
+}
+/** An event of a conversation that has read what others wrote. */
+async function emittedBy(source: string): Promise<EventEnvelope> {
+  const outcome = await tools.run(
+    "emit_event",
+    { topic: "human_review", payload: { question: "Refund 49 SEK?" } },
+    {
+      identity: { key: "agent:mail:main", ref: "ref", agentId: "mail", isOwnersSession: true },
+      ...{ callId: "c1", runId: "r1", taint: { label: "world", source }, now: stage.now, userTimezone: "UTC", gateway: port() },
+    },
+  );
+  expect(outcome.ok).toBe(true);
+  return sent[0] as EventEnvelope;
+}
+
+describe("[EV10] an event", () => {
+  test("that the owner approves gives the agent of its topic one job, with the event as data and its label", async () => {
+    const { id } = await emittedBy("a mail of Anna");
+    await evictDurableObject(gateway());
+    stage.peer = await client();
+    const job = await approved();
+    for (const copy of [...sent]) await deliver(copy);
+    stage.answer = () => says("Refunded.");
+    const done = await stands(job, "succeeded");
+    expect(done).toMatchObject({ agent_id: "clerk", report: { summary: "Refunded.", status: "completed" } });
+    expect((await stage.peer.ok<JobListResult>("job.list", {})).jobs.map(({ job_id }) => job_id)).toEqual([job]);
+    const call = stage.calls.at(-1);
+    expect(call?.systemPrompt).toContain("You are clerk.");
+    expect(JSON.stringify(call?.systemPrompt)).not.toContain("Refund 49 SEK");
+    expect(JSON.stringify(call?.messages.at(-1))).toMatch(
+      /An event of the topic human_review has come from the agent mail\..*data of the task.*Refund 49 SEK/s,
+    );
+    const story = await stage.peer.ok<RunWhyResult>("run.why", { sessionKey: `agent:clerk:task:${job}` });
+    expect(story.origin).toBe(`task ${job} of the event ${id}`);
+    expect(await env.SESSION.getByName(`agent:clerk:task:${job}`).runEnd(`task-${job}`)).toMatchObject({
+      taint: { label: "world", source: "an event of the agent mail, which has read a mail of Anna" },
+    });
+  });
+  test("[EV11] that begins itself again ends after three steps, and the owner is told", async () => {
+    const first = await emitted();
+    stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Sent.") : emits({ question: "Again?" }));
+    for (const step of [1, 2, 3]) {
+      const job = await approved();
+      await stands(job, "succeeded");
+      expect(new Set(sent.map(({ id }) => id)).size, `after step ${step}`).toBe(step + 1);
+    }
+    const last = sent.at(-1);
+    expect(last?.id).not.toBe(first.id);
+    await deliver(last);
+    await stage.peer.ok("events.resolve", { id: last?.id, decision: "approve" });
+    await deliver(sent.at(-1));
+    expect(await show(last?.id ?? "")).toMatchObject({
+      status: "dead",
+      reason: expect.stringMatching(/The agent clerk got no job: it would be number 4 in a chain/),
+    });
+    const { notifications } = await stage.peer.ok<{ notifications: { kind: string; text: string }[] }>("notifications.list", {});
+    expect(notifications.filter(({ kind, text }) => kind === "job" && text.includes("number 4 in a chain"))).toHaveLength(1);
+  });
+  test("while GSV is stopped gives a job that waits", async () => {
+    await emitted();
+    await stage.peer.ok("gateway.stop", {});
+    const job = await approved();
+    expect(await object(job).get()).toMatchObject({ status: "queued" });
+  });
+});

@@ -1,0 +1,133 @@
+/** Domain events for tests: a log in SQLite, a queue that the test delivers, and jobs that are only counted. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import type { AgentDefinition, EventEnvelope, RunRequest } from "../../../protocol/gen/types.ts";
+import { TopicList, type Topic } from "../../src/events/topics.ts";
+import { EventLog } from "../../src/features/events/d1-store.ts";
+import { EventKeeper } from "../../src/features/events/keeper.ts";
+import { EventStarts } from "../../src/features/events/starts.ts";
+import { CORE_TOPICS } from "../../src/features/events/topics.ts";
+import type { Emission } from "../../src/ports/events.ts";
+import type { Tell } from "../../src/ports/notify.ts";
+import { type Result, succeed } from "../../src/ports/result.ts";
+import type { NamedTask } from "../../src/ports/tasks.ts";
+import { sqliteRows } from "./rows.ts";
+
+export const PARCEL: Topic = {
+  name: "parcel",
+  version: 1,
+  doc: "parcel: {to}.",
+  needsApproval: false,
+  problem: (payload) => (JSON.stringify(payload).includes('"to"') ? undefined : "The payload does not fit: to is missing."),
+  text: () => "A parcel.",
+};
+export class EventStage {
+  now = 1_000_000;
+  hasHandler = true;
+  /** What the log does before each statement. */
+  before: (sql: string) => void = () => undefined;
+  sending: () => Promise<void> = () => Promise.resolve();
+  handler: (event: EventEnvelope) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
+  readonly sent: string[] = [];
+  readonly handled: string[] = [];
+  /** Agents of the topic `parcel`. */
+  subscribers: readonly string[] = [];
+  starting: (id: string) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
+  readonly jobs = new Map<string, { readonly request: RunRequest; readonly event: NamedTask["event"] }>();
+  readonly told = new Map<string, Tell>();
+  readonly unsent = new Map<string, { dueAt: number; tries: number }>();
+  readonly #db = sqliteRows((sql) => this.before(sql));
+  keeper = this.#start();
+
+  #log(): EventLog {
+    return new EventLog(
+      this.#db,
+      "default",
+      () => this.now,
+      () => undefined,
+    );
+  }
+  #start(): EventKeeper {
+    const handle = (event: EventEnvelope): Promise<Result<void>> => {
+      this.handled.push(event.idempotency_key);
+      return this.handler(event);
+    };
+    const definition = { events: { emit: ["parcel", "human_*"] } } as AgentDefinition;
+    const ids = {
+      name: () => "",
+      bytes: () => new Uint8Array(),
+      sha256: async (text: string) => createHash("sha256").update(text).digest("hex"),
+    };
+    const log = { warn: () => undefined, error: () => undefined };
+    const events = this.#log();
+    return new EventKeeper({
+      definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
+      notify: {
+        tell: (tell) => (this.told.has(tell.key) ? undefined : this.told.set(tell.key, tell).size),
+        over: () => undefined,
+        bounced: () => false,
+      },
+      arm: () => undefined,
+      ids,
+      config: { mainKey: () => "main" } as never,
+      log: log as never,
+      now: () => this.now,
+      events,
+      starts: new EventStarts({
+        ids,
+        log: log as never,
+        events,
+        subscribersOf: (topic) => (topic === "parcel" ? this.subscribers.map((agentId) => ({ agentId, name: `${agentId}_name` })) : []),
+        eventJobs: {
+          start: async (id, request, event) => {
+            const started = await this.starting(id);
+            if (started.ok) this.jobs.set(id, { request, event });
+            return started;
+          },
+        },
+      }),
+      outbox: {
+        put: (id, dueAt) => void (this.unsent.has(id) || this.unsent.set(id, { dueAt, tries: 0 })),
+        again: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: (this.unsent.get(id)?.tries ?? 0) + 1 }),
+        remove: (id) => void this.unsent.delete(id),
+        due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries }] : [])),
+      },
+      topics: new TopicList().add("events", CORE_TOPICS).add("test", [PARCEL]).close(),
+      handlers: new Map([...(this.hasHandler ? [["parcel", handle] as const] : []), ["human_review", handle]]),
+      queue: {
+        send: async (envelope) => {
+          await this.sending();
+          this.sent.push(JSON.stringify(envelope));
+        },
+      },
+    });
+  }
+  /** What is in memory is lost. */
+  kill(): void {
+    this.keeper = this.#start();
+  }
+  async emit(more: Partial<Emission> = {}): Promise<string> {
+    const emitted = await this.tryEmit(more);
+    assert.ok(emitted.ok, JSON.stringify(emitted));
+    return emitted.value.id;
+  }
+  tryEmit(more: Partial<Emission> = {}) {
+    const taint = { label: "self", source: "the agent's own words" } as const;
+    const given = { agentId: "mail", topic: "parcel", payload: { to: "Anna" }, sessionKey: "agent:mail:main", runId: "r1", callId: "c1" };
+    return this.keeper.emit({ ...given, taint, now: this.now, ...more });
+  }
+  review = (callId = "c1"): Promise<string> =>
+    this.emit({ topic: "human_review", payload: { question: "Refund 49 SEK?", reason: "Above my limit." }, callId });
+  async starts(id: string): Promise<readonly string[]> {
+    const found = await this.#log().starts(id);
+    assert.ok(found.ok);
+    return found.value.map(({ agentId, jobId }) => `${agentId} ${jobId}`);
+  }
+  async status(id: string) {
+    const found = await this.keeper.find(id);
+    assert.ok(found.ok);
+    const { status, attempts, reason } = found.value;
+    return [status, attempts, reason];
+  }
+  deliver = (text = this.sent.at(-1) ?? "", isDead = false) => this.keeper.consume(text, isDead);
+}
