@@ -36,6 +36,7 @@ mod login_view;
 mod long_term_memory;
 mod machine_view;
 pub mod memory;
+mod memory_review;
 pub mod messages;
 pub mod models;
 pub mod node;

@@ -12,6 +12,7 @@ import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { dangerousIn, visible } from "../prompt/hidden.ts";
 import { parsePath, type WorkspacePath } from "../storage/keys.ts";
 import { readStrictYaml } from "../storage/strict-yaml.ts";
+import { RECALL, REMEMBER } from "../tools/memory-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
 import { delegationTool } from "./delegation.ts";
 
@@ -19,9 +20,6 @@ export const MAX_DEFINITION_BYTES = 65_536;
 const MAX_DEPTH = 8;
 const MAX_PROBLEMS = 64;
 const SHOWN_CHARS = 64;
-/** The tools of long-term memory. */
-const REMEMBER = "remember";
-const RECALL = "recall_memory";
 const EMIT = "emit_event";
 const NEEDS_TOPICS = "Name topics in `events.emit` to give the agent this tool.";
 const NEEDS_LONG_TERM = "Set `memory_config.long_term_enabled: true` to give the agent this tool.";

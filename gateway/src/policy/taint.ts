@@ -7,6 +7,7 @@ import type { MediaBlock } from "../ports/messages.ts";
 import type { Origin } from "../ports/origin.ts";
 import { higher, isForeign, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
+import { REMEMBER } from "../tools/memory-tools.ts";
 import { isHarmless } from "./harmless.ts";
 import { foldedPath } from "./paths.ts";
 
@@ -117,7 +118,7 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__DeleteFile",
   "gsv__ListFiles",
   "gsv__Remember",
-  "remember",
+  REMEMBER,
   "emit_event",
   "gsv__Attach",
   "gsv__Message",

@@ -9,6 +9,7 @@ import { higher, type Taint } from "../../ports/taint.ts";
 import { localDay } from "../../prompt/dates.ts";
 import { bad, integer, optional, text } from "../../tools/arguments.ts";
 import { hitsTaint } from "../../tools/hits-taint.ts";
+import { RECALL, REMEMBER } from "../../tools/memory-tools.ts";
 import { outcome, type Tool, tool } from "../../tools/tool.ts";
 
 const MAX_QUERY_CHARS = 1024;
@@ -41,8 +42,8 @@ const shown = (hit: RecallHit, timeZone: string): Readonly<Record<string, unknow
 export const MEMORY_TOOLS: readonly Tool[] = [
   tool(
     {
-      name: "remember",
-      description: "Keeps one fact for later conversations; recall_memory finds it.",
+      name: REMEMBER,
+      description: `Keeps one fact for later conversations; ${RECALL} finds it.`,
       policyClass: "write_workspace",
       properties: {
         text: { type: "string", description: "Clear without this conversation." },
@@ -74,7 +75,7 @@ export const MEMORY_TOOLS: readonly Tool[] = [
   ),
   tool(
     {
-      name: "recall_memory",
+      name: RECALL,
       description: "Searches your memory and past conversations. Use it before you say that you don't know.",
       policyClass: "read_private",
       properties: { query: { type: "string", description: "As for gsv__Search." }, limit: { type: "integer" } },
@@ -90,7 +91,7 @@ export const MEMORY_TOOLS: readonly Tool[] = [
       const rows = hits.flatMap(({ kind, ...hit }) => (kind === "memory" && "taint" in hit ? [hit.taint] : []));
       const taint = rows.reduce(
         (known, row) => higher(known, { label: row.label, source: `a memory, written after ${row.source}` }),
-        await hitsTaint("recall_memory", texts, files, agentId),
+        await hitsTaint(RECALL, texts, files, agentId),
       );
       const memories = hits.map((hit) => shown(hit, userTimezone));
       return { ok: true, result: { memories, ...(notes.length === 0 ? {} : { notes }) }, taint };
