@@ -30,6 +30,11 @@ export const CONFIG_DEFAULTS = {
   "transcription": {
     "provider": "workers-ai"
   },
+  "memory": {
+    "embeddings": {
+      "provider": "built-in"
+    }
+  },
   "channels": {
     "whatsapp": {
       "dmPolicy": "pairing",

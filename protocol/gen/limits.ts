@@ -62,6 +62,10 @@ export const LIMITS = {
   documentSteps: 10000000,
   /** Text of a document that is kept, in UTF-16 units. */
   documentTextChars: 1000000,
+  /** Time limit for turning texts of memories into vectors, for each request. */
+  embeddingMs: 30000,
+  /** How long a recall waits for the vector of its question. */
+  embeddingQuestionMs: 3000,
   /** Days for which an ended domain event is kept. */
   eventDays: 30,
   /** One attempt of a domain event's handler. */

@@ -1810,6 +1810,23 @@ export type DomainEvent = {
   started?: EventStart[];
 };
 
+/** What compares the meaning of long-term memories with that of a question. `built-in` sends nothing anywhere. With `openai` and `workers-ai` the texts of memories, and each question about them, are sent to that service. */
+export type EmbeddingsConfig = {
+  provider?: EmbeddingsProvider;
+  /** At most 2048 characters. */
+  baseUrl?: string;
+  /** At most 256 characters. */
+  model?: string;
+  /** 16 to 4096. */
+  dimensions?: number;
+  /** 0 to 1000. */
+  price?: number;
+};
+
+/** What turns texts into vectors. */
+export type EmbeddingsProvider = "built-in" | "openai" | "workers-ai";
+export const EmbeddingsProviderValues = ["built-in", "openai", "workers-ai"] as const satisfies readonly EmbeddingsProvider[];
+
 /** An error. Every error on the wire has this shape. */
 export type ErrorShape = {
   /** 0 to 99999. */
@@ -2042,6 +2059,7 @@ export type GsvConfig = {
   limits?: LimitsConfig;
   auth?: AuthConfig;
   transcription?: TranscriptionConfig;
+  memory?: MemoryConfig;
   channels?: Record<string, ChannelConfig>;
   /** At most 65536 characters. */
   systemPrompt?: string;
@@ -2635,6 +2653,7 @@ export type Memory = {
   sessionKey?: SessionKey;
   /** At most 256 characters. */
   callId?: string;
+  embedding?: MemoryEmbedding;
   /** At most 32 characters. */
   supersedes?: string;
   /** At most 32 characters. */
@@ -2665,6 +2684,11 @@ export type MemoryAddResult = {
 export type MemoryAuthor = "agent" | "owner";
 export const MemoryAuthorValues = ["agent", "owner"] as const satisfies readonly MemoryAuthor[];
 
+/** Long-term memory. */
+export type MemoryConfig = {
+  embeddings?: EmbeddingsConfig;
+};
+
 /** Parameters of `memory.drop`. */
 export type MemoryDropParams = {
   /** At most 32 characters. */
@@ -2677,6 +2701,10 @@ export type MemoryDropResult = {
   ok: true;
   dropped: boolean;
 };
+
+/** Whether a memory has its vector. */
+export type MemoryEmbedding = "done" | "pending" | "refused";
+export const MemoryEmbeddingValues = ["done", "pending", "refused"] as const satisfies readonly MemoryEmbedding[];
 
 /** Parameters of `memory.forget`. */
 export type MemoryForgetParams = {
@@ -2706,6 +2734,7 @@ export type MemoryListResult = {
   /** At most 100 items. */
   memories: Memory[];
   more: boolean;
+  embeddings?: WaitingEmbeddings;
 };
 
 /** Parameters of `memory.promote`. */
@@ -4661,6 +4690,18 @@ export type UsageRow = {
   /** From 0. */
   costUsd: number;
   unpricedTokens: number;
+};
+
+/** Memories that wait for their vectors of an embedding service, of all agents. */
+export type WaitingEmbeddings = {
+  /** At most 512 characters. */
+  model: string;
+  waiting: number;
+  refused: number;
+  /** At most 1024 characters. */
+  problem?: string;
+  /** Epoch ms. */
+  nextAt?: number;
 };
 
 /** What a message does while a run is under way. `queue`: it waits for its turn. `steer`: the model is shown it at the next step of that run. `interrupt`: the run stops, and this message is answered next. */

@@ -107,6 +107,22 @@ export const TranscriptionConfig = struct("TranscriptionConfig", "Speech to text
   /** ISO 639-1. Set it when all speech is in one language. */
   language: o(t.string(8)),
 });
+export const EmbeddingsConfig = struct(
+  "EmbeddingsConfig",
+  "What compares the meaning of long-term memories with that of a question. `built-in` sends nothing anywhere. With `openai` and `workers-ai` the texts of memories, and each question about them, are sent to that service.",
+  {
+    provider: o(enumOf("EmbeddingsProvider", "What turns texts into vectors.", ["built-in", "openai", "workers-ai"])),
+    /** For `openai`: URL of another OpenAI-compatible server. Its key is `apiKeys.openai`. */
+    baseUrl: o(url),
+    /** Absent: the usual one of the provider. A change makes all vectors again. */
+    model: o(t.string(256, { minLength: 1 })),
+    /** Numbers of a vector. Needed for a model that GSV does not know. */
+    dimensions: o(t.int(16, 4096)),
+    /** US dollars for a million tokens. Absent: the known price of the model; without one its tokens count toward the limits of tokens. */
+    price: o(t.number(0, 1000)),
+  },
+);
+export const MemoryConfig = struct("MemoryConfig", "Long-term memory.", { embeddings: o(EmbeddingsConfig) });
 export const DmPolicy = enumOf("DmPolicy", "How messages of unknown senders are handled.", ["open", "allowlist", "pairing"]);
 export const ChannelConfig = struct(
   "ChannelConfig",
@@ -269,6 +285,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: a
   limits: o(LimitsConfig),
   auth: o(AuthConfig),
   transcription: o(TranscriptionConfig),
+  memory: o(MemoryConfig),
   channels: o(t.map(ChannelConfig)),
   systemPrompt: o(t.string(65536)),
   session: o(SessionConfig),
@@ -302,6 +319,7 @@ export const CONFIG_DEFAULTS = {
   },
   auth: { allowedOrigins: [] },
   transcription: { provider: "workers-ai" },
+  memory: { embeddings: { provider: "built-in" } },
   channels: { whatsapp: { dmPolicy: "pairing", allowFrom: [] }, discord: { dmPolicy: "pairing", allowFrom: [] } },
   session: { defaultResetPolicy: { mode: "daily", atHour: 4 }, mainKey: "main", dmScope: "main", identityLinks: {} },
   skills: { entries: {} },

@@ -905,6 +905,30 @@ row(
   "Check the settings: `gsv config get transcription`.",
 );
 row(
+  "embeddings.unavailable",
+  { code: 586, blame: "peer", http: 502, exit: 4, retryable: true },
+  "The embedding service did not answer.",
+  "Nothing needs to be done: it is asked again, and words alone find the memories until then.",
+);
+row(
+  "embeddings.refused",
+  { code: 587, blame: "peer", http: 502, exit: 1 },
+  "The embedding service refused the request.",
+  "Check the settings: `gsv config get memory.embeddings`.",
+);
+row(
+  "embeddings.text_refused",
+  { code: 588, blame: "peer", http: 502, exit: 1 },
+  "The embedding service does not take this text.",
+  "Words alone find the memory. Write it in a shorter form if its meaning should be found.",
+);
+row(
+  "embeddings.invalid_answer",
+  { code: 589, blame: "peer", http: 502, exit: 4, retryable: true },
+  "The embedding service sent an invalid answer.",
+  "Check the model and its dimensions: `gsv config get memory.embeddings`.",
+);
+row(
   "internal",
   { code: 500, blame: "bug", http: 500, exit: 70, retryable: true },
   "GSV failed because of an internal error.",

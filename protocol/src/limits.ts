@@ -97,6 +97,8 @@ limit("quarantineEntries", 100, "Memories of an agent that wait for the owner. A
 limit("quarantineBytes", 1048576, "All memories of an agent that wait for the owner.");
 limit("memoryBytes", 8192, "Largest text of one long-term memory.");
 limit("memoryMetadataBytes", 4096, "Metadata of one long-term memory, as JSON.");
+limit("embeddingMs", 30000, "Time limit for turning texts of memories into vectors, for each request.");
+limit("embeddingQuestionMs", 3000, "How long a recall waits for the vector of its question.");
 limit("memories", 20000, "Long-term memories of one agent.");
 limit("eventPayloadBytes", 65536, "Payload of one domain event, as JSON.");
 limit("eventsOpen", 10000, "Domain events that wait for their handler or for the owner; one more is refused.");

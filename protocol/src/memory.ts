@@ -97,6 +97,8 @@ const Memory = struct("Memory", "A row of an agent's long-term memory. It never 
   sessionKey: o(SessionKey),
   /** The call that wrote it: `gsv why` tells of its run. */
   callId: o(t.string(256)),
+  /** With an embedding service: whether it made a vector of the memory. Absent: it has not to. Without a vector words alone find it. */
+  embedding: o(enumOf("MemoryEmbedding", "Whether a memory has its vector.", ["done", "pending", "refused"])),
   /** The older memory that this one replaces. */
   supersedes: o(MemoryId),
   /** The newer memory that replaces this one, which no recall finds any more. */
@@ -108,6 +110,18 @@ const FoundMemory = struct("FoundMemory", "A memory that a search found.", {
   /** From 0 to 1, higher is better. */
   score: t.number(),
 });
+const WaitingEmbeddings = struct("WaitingEmbeddings", "Memories that wait for their vectors of an embedding service, of all agents.", {
+  /** Such as openai/text-embedding-3-small. */
+  model: t.string(512),
+  /** Memories that wait; of more than 100,000 this number. */
+  waiting: t.int(),
+  /** Memories that the service did not take. */
+  refused: t.int(),
+  /** Why the last attempt failed, as a sentence. */
+  problem: o(t.string(1024)),
+  /** The next attempt. Absent with a problem: attempts have ended until a memory is added or the settings change. */
+  nextAt: o(t.time()),
+});
 method("memory.list", {
   doc: "Lists an agent's long-term memories, the newest first.",
   params: {
@@ -118,7 +132,12 @@ method("memory.list", {
     superseded: o(t.bool()),
     limit: o(t.int(1, 100)),
   },
-  result: { memories: t.array(Memory, 100), more: t.bool() },
+  result: {
+    memories: t.array(Memory, 100),
+    more: t.bool(),
+    /** Only with an embedding service, and while some memories have no vector of it. */
+    embeddings: o(WaitingEmbeddings),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",

@@ -5,7 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use gsv_protocol::methods::{MemoryAdd, MemoryForget, MemoryList, MemorySearch};
-use gsv_protocol::types::{AgentId, Memory, MemoryAddParams, MemoryForgetParams, MemoryListParams, MemorySearchParams};
+use gsv_protocol::types::{
+    AgentId, Memory, MemoryAddParams, MemoryEmbedding, MemoryForgetParams, MemoryListParams, MemorySearchParams,
+    WaitingEmbeddings,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -18,7 +21,7 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::new_file;
 use crate::output::{Output, Style};
 use crate::paths::shell;
-use crate::units::{date, grouped};
+use crate::units::{date, grouped, now_ms, until};
 
 /// Memories of one request.
 const PAGE: u8 = 100;
@@ -42,6 +45,11 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
                 out.aside(&format!("More: gsv memory list --before {}{agent}", visible(&last.id)));
             }
             Some(_) => {}
+        }
+        if let Some(embeddings) = &page.embeddings {
+            for line in without_vectors(embeddings, now_ms()) {
+                out.warn(&line);
+            }
         }
     });
     show.await
@@ -175,6 +183,34 @@ fn memories(count: u64) -> String {
     }
 }
 
+/// Memories that an embedding service has no vectors of, and why.
+fn without_vectors(embeddings: &WaitingEmbeddings, now: u64) -> Vec<String> {
+    let model = visible(&embeddings.model);
+    let mut lines = Vec::new();
+    if embeddings.waiting > 0 {
+        let verb = if embeddings.waiting == 1 { "waits" } else { "wait" };
+        let mut line = format!(
+            "{} {verb} for vectors of {model}, and words alone find them.",
+            memories(embeddings.waiting)
+        );
+        if let Some(problem) = &embeddings.problem {
+            line.push_str(&format!(" {}", visible(problem)));
+            line.push_str(&match embeddings.next_at {
+                Some(next) => format!(" Next attempt {}.", until(next, now)),
+                None => " The next memory or a change of the settings begins again.".to_owned(),
+            });
+        }
+        lines.push(line);
+    }
+    if embeddings.refused > 0 {
+        lines.push(format!(
+            "{model} does not take {}: words alone find them.",
+            memories(embeddings.refused)
+        ));
+    }
+    lines
+}
+
 /// For a command that a person can paste.
 fn flag(agent: Option<&AgentId>) -> String {
     agent.map_or_else(String::new, |agent| format!(" --agent {agent}"))
@@ -200,6 +236,11 @@ fn shown(memory: &Memory) -> Vec<String> {
             visible(&memory.label_source)
         ));
     }
+    match memory.embedding {
+        Some(MemoryEmbedding::Pending) => head.push("waits for its vector".to_owned()),
+        Some(MemoryEmbedding::Refused) => head.push("no vector".to_owned()),
+        Some(MemoryEmbedding::Done) | None => {}
+    }
     if let Some(newer) = &memory.superseded_by {
         head.push(format!("superseded by {}", visible(newer)));
     }
@@ -224,6 +265,7 @@ mod tests {
             label_source: "a mail".to_owned(),
             session_key: None,
             call_id: None,
+            embedding: Some(MemoryEmbedding::Pending),
             supersedes: None,
             superseded_by: Some("01ARZ3NDEKTSV4RRFFQ69G5FAW".to_owned()),
             at: 0,
@@ -231,9 +273,39 @@ mod tests {
         let lines = shown(&memory).join("\n");
         assert!(lines.starts_with("01ARZ3NDEKTSV4RRFFQ69G5FAV  1970-01-01"), "{lines}");
         assert!(
-            lines.contains("world, from a mail  superseded by 01ARZ3NDEKTSV4RRFFQ69G5FAW\n    pay"),
+            lines.contains(
+                "world, from a mail  waits for its vector  superseded by 01ARZ3NDEKTSV4RRFFQ69G5FAW\n    pay"
+            ),
             "{lines}"
         );
         assert!(lines.ends_with("\n    now") && !lines.contains('\u{1b}'), "{lines}");
+    }
+
+    #[test]
+    fn lm15_the_list_tells_how_many_memories_wait_and_why() {
+        let mut embeddings = WaitingEmbeddings {
+            model: "openai/text-embedding-3-small".to_owned(),
+            waiting: 2,
+            refused: 0,
+            problem: Some("The service\u{1b}[2J is down.".to_owned()),
+            next_at: Some(60_000),
+        };
+        let lines = without_vectors(&embeddings, 0);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with("2 memories wait for vectors of openai/text-embedding-3-small"));
+        assert!(lines[0].contains("is down. Next attempt in 1 min"), "{}", lines[0]);
+        assert!(!lines[0].contains('\u{1b}'));
+        embeddings.next_at = None;
+        assert!(without_vectors(&embeddings, 0)[0].contains("begins again"));
+        embeddings = WaitingEmbeddings {
+            waiting: 0,
+            refused: 1,
+            problem: None,
+            ..embeddings
+        };
+        assert_eq!(
+            without_vectors(&embeddings, 0),
+            ["openai/text-embedding-3-small does not take 1 memory: words alone find them."]
+        );
     }
 }

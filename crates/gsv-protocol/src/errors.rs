@@ -604,6 +604,54 @@ pub const EDIT_NO_MATCH: ErrorReason = ErrorReason {
     hint: "Read the file again and copy the text exactly.",
 };
 
+/// The embedding service sent an invalid answer.
+pub const EMBEDDINGS_INVALID_ANSWER: ErrorReason = ErrorReason {
+    reason: "embeddings.invalid_answer",
+    code: 589,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 502,
+    exit: 4,
+    text: "The embedding service sent an invalid answer.",
+    hint: "Check the model and its dimensions: `gsv config get memory.embeddings`.",
+};
+
+/// The embedding service refused the request.
+pub const EMBEDDINGS_REFUSED: ErrorReason = ErrorReason {
+    reason: "embeddings.refused",
+    code: 587,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The embedding service refused the request.",
+    hint: "Check the settings: `gsv config get memory.embeddings`.",
+};
+
+/// The embedding service does not take this text.
+pub const EMBEDDINGS_TEXT_REFUSED: ErrorReason = ErrorReason {
+    reason: "embeddings.text_refused",
+    code: 588,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The embedding service does not take this text.",
+    hint: "Words alone find the memory. Write it in a shorter form if its meaning should be found.",
+};
+
+/// The embedding service did not answer.
+pub const EMBEDDINGS_UNAVAILABLE: ErrorReason = ErrorReason {
+    reason: "embeddings.unavailable",
+    code: 586,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 502,
+    exit: 4,
+    text: "The embedding service did not answer.",
+    hint: "Nothing needs to be done: it is asked again, and words alone find the memories until then.",
+};
+
 /// The payload does not fit the topic.
 pub const EVENT_INVALID: ErrorReason = ErrorReason {
     reason: "event.invalid",
@@ -2060,6 +2108,10 @@ pub const ERRORS: &[ErrorReason] = &[
     CRON_TOO_MANY,
     EDIT_AMBIGUOUS,
     EDIT_NO_MATCH,
+    EMBEDDINGS_INVALID_ANSWER,
+    EMBEDDINGS_REFUSED,
+    EMBEDDINGS_TEXT_REFUSED,
+    EMBEDDINGS_UNAVAILABLE,
     EVENT_INVALID,
     EVENT_NOT_ALLOWED,
     EVENT_NOT_FOUND,

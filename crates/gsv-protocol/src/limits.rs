@@ -92,6 +92,12 @@ pub const DOCUMENT_STEPS: u64 = 10_000_000;
 /// Text of a document that is kept, in UTF-16 units.
 pub const DOCUMENT_TEXT_CHARS: u64 = 1_000_000;
 
+/// Time limit for turning texts of memories into vectors, for each request.
+pub const EMBEDDING_MS: u64 = 30_000;
+
+/// How long a recall waits for the vector of its question.
+pub const EMBEDDING_QUESTION_MS: u64 = 3_000;
+
 /// Days for which an ended domain event is kept.
 pub const EVENT_DAYS: u64 = 30;
 

@@ -2725,6 +2725,38 @@ pub struct DomainEvent {
     pub started: Option<Vec<EventStart>>,
 }
 
+/// What compares the meaning of long-term memories with that of a question. `built-in` sends nothing anywhere. With `openai` and `workers-ai` the texts of memories, and each question about them, are sent to that service.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmbeddingsConfig {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<EmbeddingsProvider>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// At most 256 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// 16 to 4096.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u16>,
+    /// 0 to 1000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+}
+
+/// What turns texts into vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EmbeddingsProvider {
+    #[serde(rename = "built-in")]
+    BuiltIn,
+    #[serde(rename = "openai")]
+    Openai,
+    #[serde(rename = "workers-ai")]
+    WorkersAi,
+}
+impl_string_enum!(EmbeddingsProvider { BuiltIn => "built-in", Openai => "openai", WorkersAi => "workers-ai" });
+
 /// An error. Every error on the wire has this shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3063,6 +3095,8 @@ pub struct GsvConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub transcription: Option<TranscriptionConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub channels: Option<BTreeMap<String, ChannelConfig>>,
     /// At most 65536 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -3099,6 +3133,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("limits", &self.limits)
             .field("auth", &self.auth)
             .field("transcription", &self.transcription)
+            .field("memory", &self.memory)
             .field("channels", &self.channels)
             .field("system_prompt", &self.system_prompt)
             .field("session", &self.session)
@@ -4051,6 +4086,8 @@ pub struct Memory {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<MemoryEmbedding>,
     /// At most 32 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<String>,
@@ -4096,6 +4133,14 @@ pub enum MemoryAuthor {
 }
 impl_string_enum!(MemoryAuthor { Agent => "agent", Owner => "owner" });
 
+/// Long-term memory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryConfig {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<EmbeddingsConfig>,
+}
+
 /// Parameters of `memory.drop`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -4113,6 +4158,18 @@ pub struct MemoryDropResult {
     pub ok: bool,
     pub dropped: bool,
 }
+
+/// Whether a memory has its vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MemoryEmbedding {
+    #[serde(rename = "done")]
+    Done,
+    #[serde(rename = "pending")]
+    Pending,
+    #[serde(rename = "refused")]
+    Refused,
+}
+impl_string_enum!(MemoryEmbedding { Done => "done", Pending => "pending", Refused => "refused" });
 
 /// Parameters of `memory.forget`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -4155,6 +4212,8 @@ pub struct MemoryListResult {
     /// At most 100 items.
     pub memories: Vec<Memory>,
     pub more: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<WaitingEmbeddings>,
 }
 
 /// Parameters of `memory.promote`.
@@ -7179,6 +7238,22 @@ pub struct UsageRow {
     /// From 0.
     pub cost_usd: f64,
     pub unpriced_tokens: u64,
+}
+
+/// Memories that wait for their vectors of an embedding service, of all agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingEmbeddings {
+    /// At most 512 characters.
+    pub model: String,
+    pub waiting: u64,
+    pub refused: u64,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<u64>,
 }
 
 /// What a message does while a run is under way. `queue`: it waits for its turn. `steer`: the model is shown it at the next step of that run. `interrupt`: the run stops, and this message is answered next.

@@ -53,6 +53,7 @@ export interface Parts {
   /** As `WebPort.web`. */
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
+  embedding(env: Env): BasePorts["embedding"];
 }
 
 export const parts: Parts = {
@@ -67,6 +68,7 @@ export const parts: Parts = {
   nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
+  embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
 };
 
 /** Throws when two features register one topic. */
@@ -114,6 +116,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     native: parts.nativeTools(env, log),
     port,
     web: { fetch: (url, request) => parts.publicFetch(env, url, request), limit: (ms) => parts.timeLimit(ms) },
+    embedding: parts.embedding(env),
     after: (ms, work) => void setTimeout(work, ms),
   });
   kernel.start(features);

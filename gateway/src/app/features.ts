@@ -30,6 +30,7 @@ import type { Topics } from "../events/topics.ts";
 import type { Admission } from "../kernel/admission.ts";
 import { FeatureList } from "../kernel/feature.ts";
 import type { KernelPorts } from "../kernel/ports.ts";
+import type { EmbeddingAi } from "../ports/embeddings.ts";
 import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
@@ -66,6 +67,8 @@ export interface BasePorts extends KernelPorts {
   /** The gateway as native tools see it. */
   readonly port: GatewayPort;
   readonly web: WebPort["web"];
+  /** To services that turn texts into vectors. */
+  readonly embedding: { readonly ai: EmbeddingAi | undefined; readonly fetch: (input: string, init: RequestInit) => Promise<Response> };
   readonly after: (ms: number, work: () => void) => void;
 }
 

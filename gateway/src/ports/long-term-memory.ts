@@ -1,6 +1,7 @@
 /** The long-term memory of agents (gateway/spec/memory.md): its rows, who keeps them, and what sessions and clients may ask. Types only. */
 import type { MemoryAuthor, SearchHit } from "../../../protocol/gen/types.ts";
 import type { Result } from "./result.ts";
+import type { EmbeddingModel, Vector } from "./embeddings.ts";
 import type { Taint } from "./taint.ts";
 
 /** Whose memory it is. It comes from the identity of the caller, never from a model's arguments (rule LM3). */
@@ -27,6 +28,8 @@ export interface NewMemory {
 }
 export interface StoredMemory extends NewMemory {
   readonly supersededBy?: string;
+  /** Of the embedding service that was asked last. Absent: none was. */
+  readonly embedding?: { readonly state: "pending" | "done" | "refused"; readonly of?: EmbeddingModel };
 }
 export interface MemoryStored {
   readonly memory: StoredMemory;
@@ -42,6 +45,8 @@ export interface MemoryChanged {
   readonly id: string;
   /** Absent: it was removed. */
   readonly memory?: StoredMemory;
+  /** Of an embedding service. */
+  readonly vector?: { readonly of: EmbeddingModel; readonly vector: Vector };
 }
 export interface MemoryPage {
   readonly memories: readonly StoredMemory[];
@@ -50,8 +55,11 @@ export interface MemoryPage {
 
 /** The rows. Every method sees the rows of one scope only. Never throws. */
 export interface LongTermMemory {
-  /** Fails with `memory.unknown`, `memory.too_large` or `memory.full`, and then writes nothing. */
-  store(scope: MemoryScope, memory: NewMemory): Promise<Result<MemoryStored>>;
+  /**
+   * Fails with `memory.unknown`, `memory.too_large` or `memory.full`, and then writes nothing. `awaitsVector`: an embedding service
+   * will be asked for its vector.
+   */
+  store(scope: MemoryScope, memory: NewMemory, awaitsVector?: boolean): Promise<Result<MemoryStored>>;
   /** Those that exist, by id. */
   get(scope: MemoryScope, ids: readonly string[]): Promise<Result<ReadonlyMap<string, StoredMemory>>>;
   /** The newest first. */
@@ -63,6 +71,32 @@ export interface LongTermMemory {
   remove(scope: MemoryScope, ids: readonly string[]): Promise<Result<number>>;
   /** The changes after a number, each memory once, in order. */
   changes(scope: MemoryScope, afterSeq: number, limit: number): Promise<Result<readonly MemoryChanged[]>>;
+}
+
+/** The vectors of an embedding service, which are in the rows (rules LM13 to LM18). Never throws. */
+export interface MemoryVectors {
+  /** Every row that has no vector of this model waits for one. */
+  awaitVectors(tenantId: string, of: EmbeddingModel): Promise<Result<void>>;
+  /** The oldest rows that wait, all of one agent. Undefined: none wait. */
+  waiting(
+    tenantId: string,
+    asked: { readonly withoutAgents: readonly string[]; readonly limit: number },
+  ): Promise<Result<{ readonly agentId: string; readonly texts: readonly WaitingText[] } | undefined>>;
+  /** Keeps vectors of rows that still exist. */
+  keepVectors(
+    scope: MemoryScope,
+    of: EmbeddingModel,
+    vectors: readonly { readonly id: string; readonly vector: Vector }[],
+  ): Promise<Result<void>>;
+  /** The service does not take the text of this row. */
+  noVector(scope: MemoryScope, of: EmbeddingModel, id: string): Promise<Result<void>>;
+  /** Whether a recall of the agent can find a row by a vector of this model. */
+  hasVectors(scope: MemoryScope, of: EmbeddingModel): Promise<Result<boolean>>;
+  countVectors(tenantId: string): Promise<Result<{ readonly waiting: number; readonly refused: number }>>;
+}
+export interface WaitingText {
+  readonly id: string;
+  readonly content: string;
 }
 
 /** A fact that an agent's tool writes down. */

@@ -1,6 +1,7 @@
 /** Search: requests and answers between the gateway, sessions and the search index. */
 import type { SearchQueryResult, SearchSource } from "../../../protocol/gen/types.ts";
 import type { RecallHit } from "./long-term-memory.ts";
+import type { Vector } from "./embeddings.ts";
 import type { Result } from "./result.ts";
 
 /** What an index has texts of: the sources that the wire names, and rows of long-term memory. */
@@ -43,6 +44,12 @@ export interface SearchMatch {
   readonly without?: string;
 }
 
+export interface MemoryNear {
+  /** `modelKey` */
+  readonly model: string;
+  readonly vector: Vector;
+}
+
 /** A query of the gateway to an agent's index. */
 export interface SearchRequest {
   readonly agentId: string;
@@ -54,6 +61,8 @@ export interface SearchRequest {
   readonly memoryOf?: { readonly keys: readonly string[]; readonly prefix: string };
   /** As it was asked. With it, texts that are near in meaning are found, too. */
   readonly question?: string;
+  /** The question as a vector of an embedding service: rows of long-term memory with a vector of the same model are compared with it. */
+  readonly nearRows?: MemoryNear;
   readonly limit: number;
   readonly offset: number;
 }
@@ -116,6 +125,8 @@ export interface MemorySearchInput {
   readonly snippetChars: number;
   /** Only rows of long-term memory, without files and transcripts. */
   readonly rowsOnly: boolean;
+  /** Makes the question's vector; asked only where the question has one. */
+  readonly near?: () => Promise<MemoryNear | undefined>;
 }
 export interface MemorySearchPort {
   readonly memorySearch: {

@@ -143,4 +143,18 @@ function combined(left: SpendSum, right: SpendSum, sign: 1 | -1): SpendSum {
 export interface SpendPort {
   /** The setting of a limit of the day or the month that is used up for the owner's work of this agent. Undefined: there is none. */
   readonly spendFull: (agentId: string) => string | undefined;
+  /** Sets aside what a call of the gateway itself may use, for an agent's work. It counts as used until `settle` says what was. */
+  readonly ownCall: (call: OwnCall) => OwnCallAnswer;
 }
+export interface OwnCall {
+  readonly agentId: string;
+  /** `provider/id` */
+  readonly model: string;
+  /** The most that it can use. */
+  readonly need: Amount;
+}
+export type OwnCallAnswer =
+  | { readonly ok: true; readonly settle: (used: Amount & { readonly input: number }) => void }
+  | { readonly ok: false; readonly error: GsvError };
+/** What stands for the gateway itself, where usage is shown by conversation. */
+export const OWN_WORK = "gateway";

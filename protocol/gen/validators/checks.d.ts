@@ -166,6 +166,8 @@ import type {
   DmPolicy,
   DmScope,
   DomainEvent,
+  EmbeddingsConfig,
+  EmbeddingsProvider,
   ErrorShape,
   EventDecision,
   EventEnvelope,
@@ -255,8 +257,10 @@ import type {
   MemoryAddParams,
   MemoryAddResult,
   MemoryAuthor,
+  MemoryConfig,
   MemoryDropParams,
   MemoryDropResult,
+  MemoryEmbedding,
   MemoryForgetParams,
   MemoryForgetResult,
   MemoryListParams,
@@ -477,6 +481,7 @@ import type {
   UsageGetParams,
   UsageGetResult,
   UsageRow,
+  WaitingEmbeddings,
   WhileBusy,
   WorkspaceDeleteParams,
   WorkspaceDeleteResult,
@@ -659,6 +664,8 @@ export function checkDirectives(value: unknown): value is Directives;
 export function checkDmPolicy(value: unknown): value is DmPolicy;
 export function checkDmScope(value: unknown): value is DmScope;
 export function checkDomainEvent(value: unknown): value is DomainEvent;
+export function checkEmbeddingsConfig(value: unknown): value is EmbeddingsConfig;
+export function checkEmbeddingsProvider(value: unknown): value is EmbeddingsProvider;
 export function checkErrorShape(value: unknown): value is ErrorShape;
 export function checkEventDecision(value: unknown): value is EventDecision;
 export function checkEventEnvelope(value: unknown): value is EventEnvelope;
@@ -748,8 +755,10 @@ export function checkMemory(value: unknown): value is Memory;
 export function checkMemoryAddParams(value: unknown): value is MemoryAddParams;
 export function checkMemoryAddResult(value: unknown): value is MemoryAddResult;
 export function checkMemoryAuthor(value: unknown): value is MemoryAuthor;
+export function checkMemoryConfig(value: unknown): value is MemoryConfig;
 export function checkMemoryDropParams(value: unknown): value is MemoryDropParams;
 export function checkMemoryDropResult(value: unknown): value is MemoryDropResult;
+export function checkMemoryEmbedding(value: unknown): value is MemoryEmbedding;
 export function checkMemoryForgetParams(value: unknown): value is MemoryForgetParams;
 export function checkMemoryForgetResult(value: unknown): value is MemoryForgetResult;
 export function checkMemoryListParams(value: unknown): value is MemoryListParams;
@@ -970,6 +979,7 @@ export function checkUsageCap(value: unknown): value is UsageCap;
 export function checkUsageGetParams(value: unknown): value is UsageGetParams;
 export function checkUsageGetResult(value: unknown): value is UsageGetResult;
 export function checkUsageRow(value: unknown): value is UsageRow;
+export function checkWaitingEmbeddings(value: unknown): value is WaitingEmbeddings;
 export function checkWhileBusy(value: unknown): value is WhileBusy;
 export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDeleteParams;
 export function checkWorkspaceDeleteResult(value: unknown): value is WorkspaceDeleteResult;

@@ -4,17 +4,20 @@ import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { actorOf } from "../../kernel/authorise.ts";
+import type { ChangeCheck } from "../../kernel/config/change.ts";
 import { recordedPath } from "../../kernel/config/schema.ts";
 import type { Replaced } from "../../kernel/config/whole.ts";
 import type { Caller, FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { policyCheck } from "./policy-check.ts";
+import { unboundProblem } from "./bound.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
 interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort {
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
+  readonly embedding: { readonly ai: object | undefined };
 }
 
 export const configFeature: FeatureDefinition<Ports, object> = {
@@ -31,56 +34,63 @@ const POLICY = "toolApproval";
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ arm, audit, background, config, native, nodes, channelNames }: Ports): Handlers => ({
-  "config.get": (_caller, params) => {
-    const read = config.read(params.path);
-    if (!read.ok) return read;
-    const { path, value, notInForce } = read.value;
-    const lost = config.unreadable().filter((name) => path === undefined || name === path || name.startsWith(`${path}.`));
-    const notes = {
-      ...(notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) }),
-      ...(lost.length === 0 ? {} : { unreadable: lost.slice(0, MAX_LISTED) }),
-    };
-    if (path === undefined) return succeed({ config: value, version: config.version(), ...notes });
-    return succeed({ path, ...(value === undefined ? {} : { value }), ...notes });
-  },
-  "config.set": async (_caller, params) => {
-    if (!params.path.includes(POLICY)) {
-      const change = config.set(params.path, params.value);
-      // Deadlines may follow from settings.
+const configMethods = ({ arm, audit, background, config, native, nodes, channelNames, embedding }: Ports): Handlers => {
+  const bound: ChangeCheck = (next, before) => unboundProblem(next, before, embedding.ai !== undefined);
+  return {
+    "config.get": (_caller, params) => {
+      const read = config.read(params.path);
+      if (!read.ok) return read;
+      const { path, value, notInForce } = read.value;
+      const lost = config.unreadable().filter((name) => path === undefined || name === path || name.startsWith(`${path}.`));
+      const notes = {
+        ...(notInForce.length === 0 ? {} : { notInForce: notInForce.slice(0, MAX_LISTED) }),
+        ...(lost.length === 0 ? {} : { unreadable: lost.slice(0, MAX_LISTED) }),
+      };
+      if (path === undefined) return succeed({ config: value, version: config.version(), ...notes });
+      return succeed({ path, ...(value === undefined ? {} : { value }), ...notes });
+    },
+    "config.set": async (_caller, params) => {
+      if (!params.path.includes(POLICY)) {
+        const change = config.set(params.path, params.value, bound);
+        // Deadlines may follow from settings.
+        arm();
+        return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
+      }
+      const policy = policyCheck(await loadRegexEngine(), native, nodes);
+      const change = config.set(params.path, params.value, both(policy.check, bound));
+      if (!change.ok) return change;
+      return set(change.value.path, policy.warnings(change.value.config));
+    },
+    "config.unset": async (_caller, params) => {
+      const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
+      const change = config.unset(params.path, policy === undefined ? bound : both(policy.check, bound));
       arm();
-      return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
-    }
-    const policy = policyCheck(await loadRegexEngine(), native, nodes);
-    const change = config.set(params.path, params.value, policy.check);
-    if (!change.ok) return change;
-    return set(change.value.path, policy.warnings(change.value.config));
-  },
-  "config.unset": async (_caller, params) => {
-    const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
-    const change = config.unset(params.path, policy?.check);
-    arm();
-    return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
-  },
-  "config.replace": async (caller, params) => {
-    const policy = policyCheck(await loadRegexEngine(), native, nodes);
-    const replaced = config.replace(params.config, params.version, policy.check);
-    background("audit", audit.append(entryOf(caller, replaced)));
-    if (!replaced.ok) return replaced;
-    arm();
-    const { changed, config: now } = replaced.value;
-    const warnings = [
-      ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),
-      ...new Set(changed.flatMap((path) => unusedSettings(path, now, channelNames()))),
-    ];
-    return succeed({
-      ok: true,
-      version: config.version(),
-      changed: changed.slice(0, MAX_LISTED),
-      ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }),
-    } as const);
-  },
-});
+      return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
+    },
+    "config.replace": async (caller, params) => {
+      const policy = policyCheck(await loadRegexEngine(), native, nodes);
+      const replaced = config.replace(params.config, params.version, both(policy.check, bound));
+      background("audit", audit.append(entryOf(caller, replaced)));
+      if (!replaced.ok) return replaced;
+      arm();
+      const { changed, config: now } = replaced.value;
+      const warnings = [
+        ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),
+        ...new Set(changed.flatMap((path) => unusedSettings(path, now, channelNames()))),
+      ];
+      return succeed({
+        ok: true,
+        version: config.version(),
+        changed: changed.slice(0, MAX_LISTED),
+        ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }),
+      } as const);
+    },
+  };
+};
+const both =
+  (one: ChangeCheck, two: ChangeCheck): ChangeCheck =>
+  (next, before) =>
+    one(next, before) ?? two(next, before);
 
 /** Paths of settings in one entry of the audit. */
 const MAX_RECORDED = 16;

@@ -10,6 +10,7 @@ import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import { guarded } from "../../storage/bucket.ts";
 import { extensionFor } from "../../storage/keys.ts";
 import { encodeBase64 } from "../../storage/base64.ts";
+import { readBounded } from "../../storage/read-bounded.ts";
 
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 export interface TranscribePorts {
@@ -142,7 +143,7 @@ async function askServer(
     await response.body?.cancel();
     return failed(refusalOf(response.status), response.status === 429 || response.status >= 500);
   }
-  const body = await readBounded(response);
+  const body = await readBounded(response, ANSWER_BYTES);
   return body === undefined ? failed("The transcription service's answer is too long.", false) : textIn(parsed(body));
 }
 function refusalOf(status: number): string {
@@ -170,23 +171,6 @@ function parsed(body: string): unknown {
     return JSON.parse(body);
   } catch {
     return undefined;
-  }
-}
-async function readBounded(response: Response): Promise<string | undefined> {
-  const reader = response.body?.getReader();
-  if (!reader) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > ANSWER_BYTES) {
-      await reader.cancel();
-      return undefined;
-    }
-    text += decoder.decode(value, { stream: true });
   }
 }
 function pause(signal: AbortSignal): Promise<void> {

@@ -11,10 +11,14 @@ import type {
   MemoryPage,
   MemoryScope,
   MemoryStored,
+  MemoryVectors,
   NewMemory,
   StoredMemory,
+  WaitingText,
 } from "../../ports/long-term-memory.ts";
+import type { EmbeddingModel, Vector } from "../../ports/embeddings.ts";
 import { type Result, succeed } from "../../ports/result.ts";
+import { decodeBase64, encodeBase64 } from "../../storage/base64.ts";
 import { isForeign, SOURCE_CHARS, TAINT_LABELS } from "../../ports/taint.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
 import { MEMORY_MIGRATIONS } from "./migrations.ts";
@@ -30,15 +34,24 @@ type Row = {
   call_id: string;
   supersedes: string | null;
   superseded_by: string | null;
+  embedding_state: string;
+  embedding_provider: string | null;
+  embedding_model: string | null;
+  embedding_dimensions: number | null;
   created_at: number;
 };
-const COLUMNS = "id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, superseded_by, created_at";
+const COLUMNS =
+  "id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, superseded_by, embedding_state, embedding_provider, embedding_model, embedding_dimensions, created_at";
+/** The states of `embedding_state`. */
+const [NONE, PENDING, DONE, REFUSED] = ["none", "pending", "done", "refused"] as const;
+const SCALE_BYTES = 8;
+const MOST_COUNTED = 100_000;
 const SCOPED = "tenant_id = ? AND agent_id = ?";
 /** A page is a frame on the wire at most. */
 const MAX_PAGE_BYTES = LIMITS.pageBytes;
 const scoped = ({ tenantId, agentId }: MemoryScope): readonly [string, string] => [tenantId, agentId];
 
-export class D1Memory implements LongTermMemory {
+export class D1Memory implements LongTermMemory, MemoryVectors {
   readonly #db: RowDatabase;
   readonly #now: () => number;
   readonly #failed: (what: string, error: unknown) => void;
@@ -51,7 +64,7 @@ export class D1Memory implements LongTermMemory {
     this.#failed = failed;
   }
 
-  store(scope: MemoryScope, memory: NewMemory): Promise<Result<MemoryStored>> {
+  store(scope: MemoryScope, memory: NewMemory, awaitsVector = false): Promise<Result<MemoryStored>> {
     return this.#guarded("store the memory", async () => {
       const refused = problemOf(memory);
       if (refused !== undefined) return refused;
@@ -62,18 +75,18 @@ export class D1Memory implements LongTermMemory {
         const older = (await this.#rows(scope, [supersedes])).get(supersedes);
         if (older === undefined) return fail("memory.unknown", `There is no memory ${supersedes}.`);
         // What others may have written hides nothing that they have not (rule LM7).
-        if (isForeign(memory.taint) && !isForeign(older.taint)) return this.#insert(scope, memory, undefined);
+        if (isForeign(memory.taint) && !isForeign(older.taint)) return this.#insert(scope, memory, undefined, awaitsVector);
       }
-      return this.#insert(scope, memory, supersedes);
+      return this.#insert(scope, memory, supersedes, awaitsVector);
     });
   }
   /** `hides`: the older memory that is taken out of recall, in the same transaction. */
-  async #insert(scope: MemoryScope, memory: NewMemory, hides: string | undefined): Promise<Result<MemoryStored>> {
+  async #insert(scope: MemoryScope, memory: NewMemory, hides: string | undefined, awaitsVector: boolean): Promise<Result<MemoryStored>> {
     const { id, content, metadata, author, taint, sessionKey, callId, supersedes, createdAt } = memory;
     const insert = this.#db
       .prepare(
-        `INSERT INTO long_term_memory(id, tenant_id, agent_id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, created_at)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+        `INSERT INTO long_term_memory(id, tenant_id, agent_id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, created_at, embedding_state)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14
          WHERE (SELECT count(*) FROM long_term_memory WHERE tenant_id = ?2 AND agent_id = ?3) < ?13
          ON CONFLICT(tenant_id, agent_id, session_key, call_id) DO NOTHING`,
       )
@@ -90,6 +103,7 @@ export class D1Memory implements LongTermMemory {
         supersedes ?? null,
         createdAt,
         LIMITS.memories,
+        awaitsVector ? PENDING : NONE,
       );
     // Only when this very row was written: a repeated call changes nothing.
     const hide = this.#db
@@ -165,19 +179,111 @@ export class D1Memory implements LongTermMemory {
     return this.#guarded("read the memories", async () => {
       const { results } = await this.#db
         .prepare(
-          `SELECT c.seq, c.memory_id, ${COLUMNS.split(", ")
+          `SELECT c.seq, c.memory_id, m.embedding_vector, ${COLUMNS.split(", ")
             .map((name) => `m.${name}`)
             .join(", ")} FROM memory_changes c LEFT JOIN long_term_memory m ON m.id = c.memory_id
            WHERE c.tenant_id = ? AND c.agent_id = ? AND c.seq > ? ORDER BY c.seq LIMIT ?`,
         )
         .bind(...scoped(scope), afterSeq, limit)
-        .all<{ seq: number; memory_id: string } & (Row | { id: null })>();
+        .all<{ seq: number; memory_id: string; embedding_vector: string | null } & (Row | { id: null })>();
       return succeed(
         results.map((row): MemoryChanged => {
           const about = { seq: row.seq, id: row.memory_id };
-          return row.id === null ? about : { ...about, memory: memoryOf(row) };
+          if (row.id === null) return about;
+          const memory = memoryOf(row);
+          const vector = memory.embedding?.state === "done" && row.embedding_vector !== null ? unpacked(row.embedding_vector) : undefined;
+          const of = memory.embedding?.of;
+          return { ...about, memory, ...(vector === undefined || of === undefined ? {} : { vector: { of, vector } }) };
         }),
       );
+    });
+  }
+
+  // ---------------------------------------------------------------- vectors
+
+  awaitVectors(tenantId: string, of: EmbeddingModel): Promise<Result<void>> {
+    return this.#guarded("mark the memories", async () => {
+      await this.#db
+        .prepare(
+          `UPDATE long_term_memory SET embedding_state = '${PENDING}' WHERE tenant_id = ? AND embedding_state <> '${PENDING}'
+           AND NOT (embedding_state IN ('${DONE}', '${REFUSED}') AND embedding_provider IS ? AND embedding_model IS ? AND embedding_dimensions IS ?)`,
+        )
+        .bind(tenantId, of.provider, of.model, of.dimensions)
+        .run();
+      return succeed(undefined);
+    });
+  }
+  waiting(
+    tenantId: string,
+    { withoutAgents, limit }: { readonly withoutAgents: readonly string[]; readonly limit: number },
+  ): Promise<Result<{ readonly agentId: string; readonly texts: readonly WaitingText[] } | undefined>> {
+    return this.#guarded("read the memories", async () => {
+      const { results } = await this.#db
+        .prepare(
+          `SELECT id, agent_id, content FROM long_term_memory WHERE tenant_id = ? AND embedding_state = '${PENDING}' AND superseded_by IS NULL
+           AND agent_id NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`,
+        )
+        .bind(tenantId, JSON.stringify(withoutAgents), limit)
+        .all<WaitingText & { agent_id: string }>();
+      const agentId = results[0]?.agent_id;
+      if (agentId === undefined) return succeed(undefined);
+      const texts = results.flatMap(({ id, agent_id, content }) => (agent_id === agentId ? [{ id, content }] : []));
+      return succeed({ agentId, texts });
+    });
+  }
+  keepVectors(
+    scope: MemoryScope,
+    of: EmbeddingModel,
+    vectors: readonly { readonly id: string; readonly vector: Vector }[],
+  ): Promise<Result<void>> {
+    return this.#guarded("keep the vectors", async () => {
+      const update = this.#db.prepare(
+        `UPDATE long_term_memory SET embedding_state = '${DONE}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
+         embedding_vector = ? WHERE id = ? AND ${SCOPED}`,
+      );
+      if (vectors.length > 0)
+        await this.#db.batch(
+          vectors.map(({ id, vector }) => update.bind(of.provider, of.model, of.dimensions, packed(vector), id, ...scoped(scope))),
+        );
+      return succeed(undefined);
+    });
+  }
+  noVector(scope: MemoryScope, of: EmbeddingModel, id: string): Promise<Result<void>> {
+    return this.#guarded("mark the memory", async () => {
+      await this.#db
+        .prepare(
+          `UPDATE long_term_memory SET embedding_state = '${REFUSED}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
+           embedding_vector = NULL WHERE id = ? AND ${SCOPED}`,
+        )
+        .bind(of.provider, of.model, of.dimensions, id, ...scoped(scope))
+        .run();
+      return succeed(undefined);
+    });
+  }
+  hasVectors(scope: MemoryScope, of: EmbeddingModel): Promise<Result<boolean>> {
+    return this.#guarded("read the memories", async () => {
+      const found = await this.#db
+        .prepare(
+          `SELECT 1 AS found FROM long_term_memory WHERE ${SCOPED} AND embedding_state = '${DONE}' AND embedding_provider = ?
+           AND embedding_model = ? AND embedding_dimensions = ? AND superseded_by IS NULL LIMIT 1`,
+        )
+        .bind(...scoped(scope), of.provider, of.model, of.dimensions)
+        .first();
+      return succeed(found !== null);
+    });
+  }
+  countVectors(tenantId: string): Promise<Result<{ readonly waiting: number; readonly refused: number }>> {
+    return this.#guarded("count the memories", async () => {
+      const count = async (state: string): Promise<number> => {
+        const row = await this.#db
+          .prepare(
+            `SELECT count(*) AS n FROM (SELECT 1 FROM long_term_memory WHERE tenant_id = ? AND embedding_state = ? AND superseded_by IS NULL LIMIT ${MOST_COUNTED})`,
+          )
+          .bind(tenantId, state)
+          .first<{ n: number }>();
+        return row?.n ?? 0;
+      };
+      return succeed({ waiting: await count(PENDING), refused: await count(REFUSED) });
     });
   }
 
@@ -202,6 +308,24 @@ function problemOf({ content, metadata }: NewMemory) {
     return fail("memory.too_large", `The metadata has more than ${LIMITS.memoryMetadataBytes.toLocaleString("en-US")} bytes.`);
   return undefined;
 }
+function embeddingOf(row: Row): Pick<StoredMemory, "embedding"> {
+  const { embedding_state: state, embedding_provider: provider, embedding_model: model, embedding_dimensions: dimensions } = row;
+  if (state !== PENDING && state !== DONE && state !== REFUSED) return {};
+  const of = provider === null || model === null || dimensions === null ? {} : { of: { provider, model, dimensions } };
+  return { embedding: { state, ...of } };
+}
+/** The scale, then the numbers, in base64: D1 gives bytes as a list of numbers, which is several times longer. */
+function packed({ bytes, scale }: Vector): string {
+  const all = new Uint8Array(SCALE_BYTES + bytes.length);
+  new DataView(all.buffer).setFloat64(0, scale, true);
+  all.set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength), SCALE_BYTES);
+  return encodeBase64(all);
+}
+function unpacked(text: string): Vector | undefined {
+  const all = decodeBase64(text);
+  if (all === undefined || all.length <= SCALE_BYTES) return undefined;
+  return { scale: new DataView(all.buffer).getFloat64(0, true), bytes: new Int8Array(all.buffer.slice(SCALE_BYTES)) };
+}
 /** The gateway wrote the row. A label that this version does not know counts as the highest one. */
 const memoryOf = (row: Row): StoredMemory => ({
   id: row.id,
@@ -213,5 +337,6 @@ const memoryOf = (row: Row): StoredMemory => ({
   callId: row.call_id,
   ...(row.supersedes === null ? {} : { supersedes: row.supersedes }),
   ...(row.superseded_by === null ? {} : { supersededBy: row.superseded_by }),
+  ...embeddingOf(row),
   createdAt: row.created_at,
 });

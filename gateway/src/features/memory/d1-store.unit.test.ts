@@ -68,7 +68,8 @@ describe("migrations", () => {
       results.map((row) => Object.values(row)),
       [
         ["memory", 1, "long-term memory"],
-        ["memory", 2, "more"],
+        ["memory", 2, "vectors of embedding services"],
+        ["memory", 3, "more"],
         ["other", 1, "its own"],
       ],
     );
@@ -98,7 +99,7 @@ describe("migrations", () => {
   });
   it("[LM4] the released migrations have not changed", () => {
     const digest = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
-    assert.deepEqual(MEMORY_MIGRATIONS.map(digest), ["0e9380d6169a8090"]);
+    assert.deepEqual(MEMORY_MIGRATIONS.map(digest), ["0e9380d6169a8090", "101771b1ddb7b1ce"]);
   });
 });
 

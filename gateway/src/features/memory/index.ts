@@ -1,4 +1,5 @@
 /** Long-term memory: facts that an agent keeps between conversations (gateway/spec/memory.md). */
+import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
@@ -8,7 +9,12 @@ import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { MemoryPort } from "../../ports/long-term-memory.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
+import type { SpendPort } from "../../ports/spend.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
+import type { EmbeddingAi } from "../../ports/embeddings.ts";
+import { type ChosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
+import { EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
+import type { EmbeddingPass } from "./embedding-pass.ts";
 import type { MemoryKeeper } from "./keeper.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
 
@@ -18,11 +24,27 @@ const IDS_OF_ENTRY = 9;
 export interface LongTermMemoryPorts
   extends MemorySearchPort,
     AgentDefinitionsPort,
-    Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "log" | "now" | "scrub"> {
+    SpendPort,
+    Pick<KernelPorts, "armFor" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   readonly searchIndex: (agentId: string) => SearchPort;
+  readonly embedding: EmbeddingConnections;
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
 }
+/** To services. */
+export interface EmbeddingConnections {
+  /** Undefined: this deployment has no Workers AI. */
+  readonly ai: EmbeddingAi | undefined;
+  readonly fetch: (input: string, init: RequestInit) => Promise<Response>;
+}
+interface Loaded {
+  readonly keeper: MemoryKeeper;
+  readonly pass: EmbeddingPass;
+}
+/** The key of every OpenAI-compatible service is stored under this name. */
+const KEY_OWNER = "openai";
+/** Long ago: the platform refuses an alarm at 0. */
+const AT_ONCE = 1;
 const DEFAULT_LISTED = 50;
 const DEFAULT_FOUND = 20;
 const NO_DATABASE = fail(
@@ -33,16 +55,32 @@ const NO_DATABASE = fail(
 
 export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { readonly memoryRpc: MemoryPort }> = {
   name: "memory",
+  migrations: EMBEDDING_MIGRATIONS,
   tools: MEMORY_TOOLS,
   create(ports) {
-    const { rowDatabase, now, log } = ports;
+    const { rowDatabase, now, log, config, embedding } = ports;
     const failed = (what: string, error: unknown): void => log.error("memory_rows_failed", { what, error });
-    let loaded: Promise<MemoryKeeper> | undefined;
-    const load = async (): Promise<Result<MemoryKeeper>> => {
+    const state = new EmbeddingStateStore(ports.database);
+    const settings = (): EmbeddingsConfig | undefined => config.effective().memory?.embeddings;
+    const announce = (dueAt: number): void => {
+      state.announce(dueAt);
+      ports.armFor(state.read().dueAt);
+    };
+    let loaded: Promise<Loaded> | undefined;
+    const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
-      loaded ??= import("./memory.lazy.ts").then(
-        ({ D1Memory, MemoryKeeper }) => new MemoryKeeper({ ...ports, rows: new D1Memory(rowDatabase, now, failed) }),
-      );
+      loaded ??= import("./memory.lazy.ts").then(({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper }) => {
+        const rows = new D1Memory(rowDatabase, now, failed);
+        const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
+        const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
+        const pass = new EmbeddingPass({ ...ports, rows, state, settings, service });
+        const vectors = {
+          isChosen: () => targetOf(settings()) !== "",
+          announce,
+          question: (agentId: string, text: string, signal: AbortSignal) => pass.question(agentId, text, signal),
+        };
+        return { keeper: new MemoryKeeper({ ...ports, rows, vectors }), pass };
+      });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
         loaded = undefined;
@@ -53,55 +91,78 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
       offers: {
         memoryRpc: {
           remember: async (input) => {
-            const keeper = await load();
-            return keeper.ok ? keeper.value.remember(input) : keeper;
+            const memory = await load();
+            return memory.ok ? memory.value.keeper.remember(input) : memory;
           },
           recall: async (input) => {
-            const keeper = await load();
-            return keeper.ok ? keeper.value.recall(input) : keeper;
+            const memory = await load();
+            return memory.ok ? memory.value.keeper.recall(input) : memory;
           },
         },
       },
       methods: memoryMethods(ports, load),
+      alarms: [
+        {
+          name: "memory_embedding",
+          next: () => {
+            const { model, dueAt } = state.read();
+            if (rowDatabase === undefined) return undefined;
+            // A change of the settings.
+            return model === targetOf(settings()) ? dueAt : AT_ONCE;
+          },
+          run: async () => {
+            const memory = await load();
+            if (memory.ok) await memory.value.pass.run();
+          },
+        },
+      ],
     };
   },
 };
 
-function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load: () => Promise<Result<MemoryKeeper>>): Handlers {
+function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load: () => Promise<Result<Loaded>>): Handlers {
   const of = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
   const known = (agentId: string): Result<string> => (config.hasAgent(agentId) ? succeed(agentId) : unknownAgent(config, agentId));
   return {
     "memory.list": async (_caller, { agentId, before, superseded = false, limit = DEFAULT_LISTED }) => {
-      const keeper = await load();
-      if (!keeper.ok) return keeper;
+      const memory = await load();
+      if (!memory.ok) return memory;
+      const { keeper } = memory.value;
       // The memories of a removed agent can still be listed.
-      const page = await keeper.value.list(of(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
+      const page = await keeper.list(of(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
       if (!page.ok) return page;
       const isKnown = config.hasAgent(of(agentId)) || page.value.memories.length > 0;
       if (!isKnown) return unknownAgent(config, of(agentId));
-      return succeed({ memories: page.value.memories.map((memory) => keeper.value.shown(memory)), more: page.value.more });
+      const embeddings = await memory.value.pass.waiting();
+      return succeed({
+        memories: page.value.memories.map((row) => keeper.shown(row)),
+        more: page.value.more,
+        ...(embeddings === undefined ? {} : { embeddings }),
+      });
     },
     "memory.search": async (_caller, { query, agentId, limit = DEFAULT_FOUND }) => {
-      const keeper = await load();
-      if (!keeper.ok) return keeper;
-      const found = await keeper.value.search(of(agentId), query, limit);
+      const memory = await load();
+      if (!memory.ok) return memory;
+      const { keeper } = memory.value;
+      const found = await keeper.search(of(agentId), query, limit);
       if (!found.ok) return found;
       if (found.value.hits.length === 0 && !config.hasAgent(of(agentId))) return unknownAgent(config, of(agentId));
       const scores = new Map(found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [[hit.id, hit.score]] : [])));
-      const rows = await keeper.value.rowsOf(of(agentId), [...scores.keys()]);
+      const rows = await keeper.rowsOf(of(agentId), [...scores.keys()]);
       if (!rows.ok) return rows;
       const memories = [...scores].flatMap(([id, score]) => {
-        const memory = rows.value.get(id);
-        return memory === undefined ? [] : [{ memory, score }];
+        const row = rows.value.get(id);
+        return row === undefined ? [] : [{ memory: row, score }];
       });
       return succeed({ memories, notes: [...found.value.notes] });
     },
     "memory.add": async ({ connection }, { text, agentId, metadata = {}, supersedes, requestId }) => {
       const agent = known(of(agentId));
       if (!agent.ok) return agent;
-      const keeper = await load();
-      if (!keeper.ok) return keeper;
-      const added = await keeper.value.add({
+      const memory = await load();
+      if (!memory.ok) return memory;
+      const { keeper } = memory.value;
+      const added = await keeper.add({
         agentId: agent.value,
         text,
         metadata,
@@ -114,10 +175,11 @@ function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load:
       return added;
     },
     "memory.forget": async ({ connection }, { ids, agentId }) => {
-      const keeper = await load();
-      if (!keeper.ok) return keeper;
+      const memory = await load();
+      if (!memory.ok) return memory;
+      const { keeper } = memory.value;
       const agent = of(agentId);
-      const forgotten = await keeper.value.forget(agent, ids);
+      const forgotten = await keeper.forget(agent, ids);
       const actor = actorOf(connection.principal);
       const decision = forgotten.ok ? "allowed" : "failed";
       // Each id stands in the audit: an entry has room for some of them.

@@ -22,14 +22,28 @@ import type {
 } from "../../ports/long-term-memory.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import type { MemoryNear, MemorySearchPort, SearchPort } from "../../ports/search.ts";
 import { OWNER } from "../../ports/taint.ts";
 import { readUlid, ULID_BYTES, ulid } from "./ulid.ts";
 
 export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pick<KernelPorts, "ids" | "log" | "now" | "scrub"> {
   readonly rows: LongTermMemory;
+  readonly vectors: VectorWork;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
+}
+/** Vectors of an embedding service, when one is chosen. */
+export interface VectorWork {
+  /** Rows will wait for vectors. */
+  readonly isChosen: () => boolean;
+  /** Rows are about to be written: the gateway looks for them after this time (epoch ms), whatever happens to the caller. */
+  readonly announce: (dueAt: number) => void;
+  readonly question: (
+    agentId: string,
+    text: string,
+    signal: AbortSignal,
+  ) => Promise<Result<{ readonly model: string; readonly vector: Vector } | undefined>>;
 }
 export interface Adding {
   readonly agentId: string;
@@ -39,10 +53,15 @@ export interface Adding {
   readonly requestId: string;
 }
 const DEFAULT_RECALLED = 10;
+/** Longer than writing a row takes. */
+const WRITE_MS = 30_000;
 /** A longer memory is shown by the part that matches. */
 const WHOLE_CHARS = 2_000;
 /** Pages that a recall looks through when hits are left out. */
 const SCANS = 3;
+/** As the contract has them. */
+const MAX_NOTES = 32;
+const NOTE_CHARS = 400;
 const scopeOf = (agentId: string): MemoryScope => ({ tenantId: TENANT_ID, agentId });
 const unknown = (id: string) => fail("memory.unknown", `There is no memory ${JSON.stringify(id.slice(0, 32))}.`);
 
@@ -90,7 +109,20 @@ export class MemoryKeeper {
     const supersedes = given === undefined ? undefined : readUlid(given);
     if (given !== undefined && supersedes === undefined) return Promise.resolve(unknown(given));
     const id = ulid(memory.createdAt, ids.bytes(ULID_BYTES));
-    return rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) });
+    return this.#announced((awaitsVector) =>
+      rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) }, awaitsVector),
+    );
+  }
+  /** The gateway is told before the row is written, so that its vector is made also when this call is cut after the row. */
+  async #announced<T>(write: (awaitsVector: boolean) => Promise<T>): Promise<T> {
+    const { vectors, now } = this.#ports;
+    if (!vectors.isChosen()) return write(false);
+    vectors.announce(now() + WRITE_MS);
+    try {
+      return await write(true);
+    } finally {
+      vectors.announce(now());
+    }
   }
 
   /**
@@ -116,9 +148,12 @@ export class MemoryKeeper {
   }): Promise<Result<Recalled>> {
     const { agentId, query, wanted, snippetChars, rowsOnly, minScore } = asked;
     const hits: RecallHit[] = [];
+    const own: string[] = [];
     let notes: readonly string[] = [];
+    let asking: Promise<MemoryNear | undefined> | undefined;
+    const near = (): Promise<MemoryNear | undefined> => (asking ??= this.#near(agentId, query, own));
     for (let scan = 0, offset = 0; scan < SCANS && hits.length < wanted; scan++, offset += wanted) {
-      const found = await this.#ports.memorySearch.find({ agentId, query, limit: wanted, offset, snippetChars, rowsOnly });
+      const found = await this.#ports.memorySearch.find({ agentId, query, limit: wanted, offset, snippetChars, rowsOnly, near });
       if (!found.ok) return found;
       if (scan === 0) notes = found.value.notes;
       const ids = found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [hit.id] : []));
@@ -134,7 +169,17 @@ export class MemoryKeeper {
       }
       if (!found.value.more) break;
     }
-    return succeed({ hits: hits.slice(0, wanted), notes });
+    return succeed({ hits: hits.slice(0, wanted), notes: [...own, ...notes].slice(0, MAX_NOTES) });
+  }
+  /** The question as a vector of the embedding service. A failure costs the meaning of this question: its words are still searched. */
+  async #near(agentId: string, query: string, notes: string[]): Promise<MemoryNear | undefined> {
+    const { vectors, log } = this.#ports;
+    if (!vectors.isChosen()) return undefined;
+    const asked = await vectors.question(agentId, query, AbortSignal.timeout(LIMITS.embeddingQuestionMs));
+    if (asked.ok) return asked.value;
+    log.warn("question_not_embedded", { agent: agentId, reason: asked.error.reason });
+    notes.push(`${asked.error.message.slice(0, NOTE_CHARS)} Memories were found without it.`);
+    return undefined;
   }
   #whole(hit: Extract<RecallHit, { kind: "memory" }>, row: StoredMemory): RecallHit {
     const text = row.content.length <= WHOLE_CHARS ? this.#ports.scrub(row.content) : hit.text;
@@ -178,7 +223,19 @@ export class MemoryKeeper {
   }
 
   /** Secrets are masked, and a memory never has more than the contract allows. */
-  shown({ id, content, metadata, author, taint, sessionKey, callId, supersedes, supersededBy, createdAt }: StoredMemory): Memory {
+  shown({
+    id,
+    content,
+    metadata,
+    author,
+    taint,
+    sessionKey,
+    callId,
+    supersedes,
+    supersededBy,
+    createdAt,
+    embedding,
+  }: StoredMemory): Memory {
     const { scrub } = this.#ports;
     return {
       id,
@@ -190,6 +247,7 @@ export class MemoryKeeper {
       label: taint.label,
       labelSource: scrub(taint.source),
       ...(sessionKey === "" ? {} : { sessionKey: asSessionKey(sessionKey), callId: callId.slice(0, 256) }),
+      ...(embedding === undefined || !this.#ports.vectors.isChosen() ? {} : { embedding: embedding.state }),
       ...(supersedes === undefined ? {} : { supersedes }),
       ...(supersededBy === undefined ? {} : { supersededBy }),
       at: createdAt,

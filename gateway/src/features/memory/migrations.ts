@@ -25,4 +25,14 @@ export const MEMORY_MIGRATIONS: readonly RowMigration[] = [
         INSERT OR REPLACE INTO memory_changes(tenant_id, agent_id, memory_id) VALUES(old.tenant_id, old.agent_id, old.id); END`,
     ],
   },
+  {
+    name: "vectors of embedding services",
+    statements: [
+      // With the row, so that forgetting the row forgets its vector, and an index that is rebuilt costs nothing.
+      "ALTER TABLE long_term_memory ADD COLUMN embedding_vector TEXT",
+      "CREATE INDEX memory_embedding ON long_term_memory(tenant_id, embedding_state, id)",
+      `CREATE TRIGGER memory_embedded AFTER UPDATE OF embedding_vector ON long_term_memory BEGIN
+        INSERT OR REPLACE INTO memory_changes(tenant_id, agent_id, memory_id) VALUES(new.tenant_id, new.agent_id, new.id); END`,
+    ],
+  },
 ];

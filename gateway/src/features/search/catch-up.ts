@@ -12,7 +12,7 @@ import type { Result } from "../../ports/result.ts";
 import type { IndexKind, SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder, QUARANTINE_FOLDER } from "../../storage/keys.ts";
-import type { Doc, IndexStore, Source } from "./index-store.ts";
+import type { Doc, IndexStore, MemoryChange, Source } from "./index-store.ts";
 import { searchable } from "../../storage/searchable.ts";
 import { dayOfName, dayWords, isMemory, linePieces, pieces } from "./text.ts";
 import { transcriptLines } from "./transcript-lines.ts";
@@ -143,13 +143,13 @@ class Pass {
       }
       const last = page.value.at(-1);
       if (last === undefined) return true;
-      const changes = page.value.map(({ id, memory }) => {
+      const changes = page.value.map(({ id, memory, vector }): MemoryChange => {
         if (memory === undefined || memory.supersededBy !== undefined) return { id, docs: undefined };
         const { content, createdAt } = memory;
         const docs = pieces(content, MESSAGE_PIECE_CHARS).map(
           ({ text }, position): Doc => ({ position, at: createdAt, text, day: dayWords(createdAt) }),
         );
-        return { id, docs };
+        return { id, docs, ...(vector === undefined ? {} : { vector }) };
       });
       this.#taken += changes.length;
       if (!store.memories(changes, { from, to: last.seq })) continue;

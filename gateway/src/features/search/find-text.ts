@@ -17,7 +17,7 @@ import type {
 } from "../../ports/search.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
-import { parseQuery } from "./query.ts";
+import { parseQuery, usesMeaning } from "./query.ts";
 import { SNIPPET_CHARS, snippetOf, unmarked, withoutMarks } from "./text.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
@@ -70,10 +70,12 @@ export async function findMemories(
   if (!match.ok) return match;
   const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
   if (!main.ok) return fail("session.bad_key", `Invalid agent id: ${main.problem}.`);
+  const near = usesMeaning(match.value) ? await input.near?.() : undefined;
   const found = await ask(ports, {
     agentId,
     match: match.value,
     question: input.query,
+    ...(near === undefined ? {} : { nearRows: near }),
     sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
     memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },
     ...page(input),

@@ -1,10 +1,12 @@
 /** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
 import type { Database } from "../../platform/sql.ts";
 import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { AFTER, apart, BEFORE, type Candidate, type Place, ranked } from "./ranking.ts";
-import type { Vector } from "./static-embeddings.ts";
+import { AFTER, apart, BEFORE, type Candidate, type Place, ranked, scaled } from "./ranking.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import { usesMeaning } from "./query.ts";
+import type { RowVectorStore } from "./row-vector-store.ts";
 import { isMemory, linesBefore, MARK_BEGIN, MARK_END } from "./text.ts";
-import type { Near, VectorStore } from "./vector-store.ts";
+import type { VectorStore } from "./vector-store.ts";
 
 /** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
 const POOL = 300;
@@ -12,6 +14,8 @@ const POOL = 300;
 const NEAR = 100;
 /** A text that is less near has nothing to do with the question. */
 const LEAST_COSINE = 0.3;
+/** Models of services give lower cosines to related texts than the table. */
+const LEAST_SERVICE_COSINE = 0.2;
 /** Words that rank; more are only searched. */
 const RANKING_WORDS = 24;
 /** A word of the date is worth as much as a word of the text. */
@@ -43,10 +47,12 @@ export type SourceRow = {
 export class IndexQuery {
   readonly #storage: Database;
   readonly #vectors: VectorStore;
+  readonly #rowVectors: RowVectorStore;
 
-  constructor(storage: Database, vectors: VectorStore) {
+  constructor(storage: Database, vectors: VectorStore, rowVectors: RowVectorStore) {
     this.#storage = storage;
     this.#vectors = vectors;
+    this.#rowVectors = rowVectors;
   }
 
   find(request: Find): SearchPlace[] {
@@ -76,23 +82,34 @@ export class IndexQuery {
     });
   }
   #order(request: Find, limit: number): readonly Scored[] {
-    const { match, near } = request;
+    const { match, near, nearRows } = request;
     const rows = this.#best(request, limit);
     const pool = rows.slice(0, POOL);
     // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
-    if (near === undefined || match.exact !== undefined || match.words.length < 2)
+    if ((near === undefined && nearRows === undefined) || !usesMeaning(match))
       return [...this.#ranked(pool, match.words, undefined), ...rows.slice(POOL)];
     const known = new Set(rows.map(({ id }) => id));
-    const found = this.#vectors.nearest(near, this.#sources(request), NEAR, LEAST_COSINE);
+    const sources = this.#sources(request);
+    const found = new Set([
+      ...(near === undefined ? [] : this.#vectors.nearest(near, sources, NEAR, LEAST_COSINE)).map(({ id }) => id),
+      ...(nearRows === undefined ? [] : this.#rowVectors.nearest(nearRows, sources, NEAR, LEAST_SERVICE_COSINE)).map(({ id }) => id),
+    ]);
     const others = this.#candidates(
-      found.filter(({ id }) => !known.has(id)),
+      [...found].filter((id) => !known.has(id)),
       match,
     );
-    const cosines = this.#vectors.cosines(
-      near,
+    const nearness = this.#nearness(
+      request,
       [...pool, ...others].map(({ id }) => id),
     );
-    return [...this.#ranked([...pool, ...others], match.words, cosines), ...rows.slice(POOL)];
+    return [...this.#ranked([...pool, ...others], match.words, nearness), ...rows.slice(POOL)];
+  }
+  /** A row that has a vector of the embedding service is compared by that one alone. */
+  #nearness({ near, nearRows }: Find, ids: readonly number[]): ReadonlyMap<number, number> {
+    const byService = nearRows === undefined ? new Map<number, number>() : this.#rowVectors.cosines(nearRows, ids);
+    const others = ids.filter((id) => !byService.has(id));
+    const byTable = near === undefined ? new Map<number, number>() : this.#vectors.cosines(near, others);
+    return new Map([...scaled(byService), ...scaled(byTable)]);
   }
   /** The sources that a request may find something in. */
   #sources(request: Find): ReadonlySet<number> {
@@ -101,12 +118,12 @@ export class IndexQuery {
     return new Set(rows.map(({ id }) => id));
   }
   /** Near texts as candidates, without those that have an excluded word. */
-  #candidates(near: readonly Near[], { without }: Find["match"]): Scored[] {
+  #candidates(near: readonly number[], { without }: Find["match"]): Scored[] {
     const excluded = without === undefined ? "" : " AND d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)";
     return this.#storage.sql
       .exec<Scored>(
         `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
-        JSON.stringify(near.map(({ id }) => id)),
+        JSON.stringify(near),
         ...(without === undefined ? [] : [without]),
       )
       .toArray();
@@ -137,7 +154,7 @@ export class IndexQuery {
       .toArray();
   }
   /** The pool by its texts' own words and the words of their places. */
-  #ranked(pool: readonly Scored[], words: readonly string[], cosines: ReadonlyMap<number, number> | undefined): readonly Scored[] {
+  #ranked(pool: readonly Scored[], words: readonly string[], nearness: ReadonlyMap<number, number> | undefined): readonly Scored[] {
     const asked = words.slice(0, RANKING_WORDS);
     // Every text of the pool has the only word of a search for one word: its place adds nothing.
     if (asked.length < 2 || pool.length === 0) return pool;
@@ -157,7 +174,7 @@ export class IndexQuery {
             .map(({ id, score }) => [id, score]),
         ),
     );
-    return ranked(pool, places, values, cosines);
+    return ranked(pool, places, values, nearness);
   }
   /** Scored texts with what is known of them and of their sources. */
   #whole(scored: readonly Scored[]): Row[] {

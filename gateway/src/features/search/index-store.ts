@@ -7,10 +7,12 @@ import type { IndexKind, SearchPlace } from "../../ports/search.ts";
 import { type Find, IndexQuery, type SourceRow, type SourceState } from "./index-query.ts";
 import type { Embedder } from "./static-embeddings.ts";
 import { segment } from "./text.ts";
+import type { MemoryChanged } from "../../ports/long-term-memory.ts";
+import { RowVectorStore } from "./row-vector-store.ts";
 import { VectorStore } from "./vector-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 4;
+const SCHEMA = 5;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** SQLite's "no limit". */
@@ -41,6 +43,10 @@ export interface Doc {
   /** The words of its date. */
   readonly day?: string;
 }
+/** `docs` of undefined: the memory is not found any more. */
+export interface MemoryChange extends Pick<MemoryChanged, "id" | "vector"> {
+  readonly docs: readonly Doc[] | undefined;
+}
 type SourceChange = Partial<Omit<Source, "id" | "kind" | "name">>;
 const COLUMNS = {
   etag: "etag",
@@ -70,10 +76,12 @@ const sourceOf = (row: SourceRow): Source => ({
 export class IndexStore {
   readonly #storage: Database;
   readonly #vectors: VectorStore;
+  readonly #rowVectors: RowVectorStore;
 
   constructor(storage: Database) {
     this.#storage = storage;
     this.#vectors = new VectorStore(storage);
+    this.#rowVectors = new RowVectorStore(storage);
   }
 
   /** Creates the tables; first drops tables of another version. */
@@ -99,6 +107,7 @@ export class IndexStore {
         "CREATE VIRTUAL TABLE stems USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2')",
       );
       this.#vectors.create();
+      this.#rowVectors.create();
       for (const [name, value] of [
         ["memories", "0"],
         ["schema", String(SCHEMA)],
@@ -191,19 +200,17 @@ export class IndexStore {
    * Applies changes of memories: `docs` of undefined removes a memory with everything that was made of it, down to the words in FTS5's
    * own tables. One transaction. False: others have applied changes since `from`, so these may be old, and nothing was applied.
    */
-  memories(
-    changes: readonly { readonly id: string; readonly docs: readonly Doc[] | undefined }[],
-    { from, to }: { readonly from: number; readonly to: number },
-  ): boolean {
+  memories(changes: readonly MemoryChange[], { from, to }: { readonly from: number; readonly to: number }): boolean {
     const { sql } = this.#storage;
     return this.#storage.transactionSync(() => {
       if (this.memoriesSeen() !== from) return false;
       const removed: number[] = [];
-      for (const { id, docs } of changes) {
+      for (const { id, docs, vector } of changes) {
         const known = this.source("memory", id);
         if (docs === undefined) {
           if (known !== undefined) removed.push(known.id);
-        } else if (known === undefined) {
+        } else if (known !== undefined) this.#rowVectors.put(known.id, vector);
+        else {
           const { source } = sql
             .exec<{ source: number }>(
               "INSERT INTO sources(kind, name, etag, state) VALUES('memory', ?, '', 'done') RETURNING id AS source",
@@ -211,12 +218,14 @@ export class IndexStore {
             )
             .one();
           this.#insert(source, docs);
+          this.#rowVectors.put(source, vector);
         }
       }
       if (removed.length > 0) {
         for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 1)`);
         for (const source of removed) {
           this.#remove(source, Number.MAX_SAFE_INTEGER, ALL);
+          this.#rowVectors.remove(source);
           sql.exec("DELETE FROM sources WHERE id = ?", source);
         }
         for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 0)`);
@@ -317,6 +326,6 @@ export class IndexStore {
     return this.#meta("vectors") !== undefined && this.#vectors.isWaiting();
   }
   find(request: Find): SearchPlace[] {
-    return new IndexQuery(this.#storage, this.#vectors).find(request);
+    return new IndexQuery(this.#storage, this.#vectors, this.#rowVectors).find(request);
   }
 }

@@ -40,6 +40,9 @@ interface Alternative {
   readonly excluded: string[];
 }
 
+/** An exact text and a single word are found by their words alone. */
+export const usesMeaning = ({ exact, words }: SearchMatch): boolean => exact === undefined && words.length > 1;
+
 /** What the index is asked, or the error. */
 export function parseQuery(query: string): Result<SearchMatch> {
   const alternatives: Alternative[] = [{ any: [], required: [], excluded: [] }];

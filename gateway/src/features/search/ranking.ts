@@ -12,7 +12,7 @@ export type Candidate = Place & { readonly at: number };
 export const BEFORE = 2;
 export const AFTER = 1;
 const PLACE_SHARE = 0.6;
-/** What the nearness of the best text adds to the scores of words. */
+/** What the nearness of a text adds to the scores of words. */
 const MEANING_SHARE = 0.3;
 /** What a text gives of its score to the texts right beside it. */
 const NEIGHBOUR_SHARE = 0.15;
@@ -21,13 +21,13 @@ const NEIGHBOUR = 0.7;
 
 /**
  * Candidates with scores, the best first. `words` has a map for each word of the query: the word's score in each text, by the text's id,
- * neighbours included. Scores that agree to three decimals count as equal; then the later text comes first.
+ * neighbours included; `nearness` has how near texts are to the question, from 0 to 1. Scores that agree to three decimals count as equal; then the later text comes first.
  */
 export function ranked<C extends Candidate>(
   candidates: readonly C[],
   places: readonly Place[],
   words: readonly ReadonlyMap<number, number>[],
-  cosines?: ReadonlyMap<number, number>,
+  nearness?: ReadonlyMap<number, number>,
 ): readonly (C & { readonly score: number })[] {
   const bySource = new Map<number, Map<number, number>>();
   for (const place of places) within(bySource, place.source).set(place.ord, place.id);
@@ -55,19 +55,23 @@ export function ranked<C extends Candidate>(
     ...candidate,
     score: PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * (own / mostOwn),
   }));
-  return (cosines === undefined ? byWords : withMeaning(byWords, cosines))
+  return (nearness === undefined ? byWords : withMeaning(byWords, nearness))
     .map((text) => ({ ...text, score: rounded(text.score) }))
     .sort((left, right) => right.score - left.score || right.at - left.at || right.id - left.id);
+}
+/** Cosines of one model as nearness: the best one is 1. Cosines of different models say different things and are never compared. */
+export function scaled(cosines: ReadonlyMap<number, number>): ReadonlyMap<number, number> {
+  const nearest = Math.max(Number.MIN_VALUE, ...cosines.values());
+  return new Map([...cosines].map(([id, cosine]) => [id, Math.max(0, cosine) / nearest]));
 }
 /** Adds how near each text is to the question, lets neighbours share, and scales the best score to 1. */
 function withMeaning<C extends Candidate & { readonly score: number }>(
   texts: readonly C[],
-  cosines: ReadonlyMap<number, number>,
+  nearness: ReadonlyMap<number, number>,
 ): readonly C[] {
-  const nearest = Math.max(Number.MIN_VALUE, ...texts.map(({ id }) => cosines.get(id) ?? 0));
   const valued = texts.map((text) => ({
     ...text,
-    score: text.score + MEANING_SHARE * (Math.max(0, cosines.get(text.id) ?? 0) / nearest),
+    score: text.score + MEANING_SHARE * (nearness.get(text.id) ?? 0),
   }));
   const at = new Map(valued.map(({ source, ord, score }) => [`${source} ${ord}`, score]));
   const shared = valued.map((text) => {

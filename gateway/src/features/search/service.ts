@@ -7,7 +7,9 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
 import { catchUp, type CatchUpPorts, followMemories, type Note, type Report } from "./catch-up.ts";
-import type { Embedder } from "./static-embeddings.ts";
+import { builtInEmbeddings } from "../../embeddings/built-in.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import { DIMENSIONS, type Embedder } from "./static-embeddings.ts";
 import { MAX_NOTE_CHARS, MAX_NOTES } from "./limits.ts";
 
 export interface ServicePorts extends CatchUpPorts {
@@ -43,7 +45,7 @@ export class SearchService implements SearchPort {
     // A further page belongs to the same list.
     const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId));
     const { question, ...find } = request;
-    const near = question === undefined ? undefined : (await this.#embedded())?.embed(question);
+    const near = question === undefined ? undefined : await this.#near(question);
     const found = store.find({ ...find, ...(near === undefined ? {} : { near }), limit: request.limit + 1 });
     const notes = notesFor(request, this.#last.notes);
     return {
@@ -62,6 +64,11 @@ export class SearchService implements SearchPort {
     while (!store.removeGone());
   }
 
+  async #near(question: string): Promise<Vector | undefined> {
+    const embedder = await this.#embedded();
+    const embedded = embedder && (await builtInEmbeddings(embedder, DIMENSIONS).embed([question]));
+    return embedded?.ok === true ? embedded.value.vectors[0] : undefined;
+  }
   /** The embedder, after it has embedded what waits for it; of a large index a part, and the alarm embeds the rest. */
   async #embedded(): Promise<Embedder | undefined> {
     const { store, embedder, wakeIn } = this.#ports;

@@ -3,6 +3,9 @@
  * PURE. The text is split as BERT's uncased tokenizer does it: lower case, no accents, greedy longest pieces.
  */
 
+import { shortened } from "../../embeddings/answer.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+
 export const DIMENSIONS = 256;
 /** Changes with the table or with how a text is split: then every text is embedded again. */
 export const MODEL = "static-256-1";
@@ -12,11 +15,6 @@ const MAX_WORD_CHARS = 64;
 const MAX_PIECES = 512;
 const HEADER_BYTES = 4;
 
-/** A vector of length 1: `bytes[i] * scale`. */
-export interface Vector {
-  readonly bytes: Int8Array;
-  readonly scale: number;
-}
 export interface Embedder {
   readonly model: string;
   /** Undefined: no word of the text is in the table. */
@@ -46,12 +44,7 @@ function embedded(pieces: readonly number[], scales: Float32Array, rows: Int8Arr
     const at = id * DIMENSIONS;
     for (let index = 0; index < DIMENSIONS; index++) sum[index] = (sum[index] ?? 0) + scale * (rows[at + index] ?? 0);
   }
-  const most = sum.reduce((known, value) => Math.max(known, Math.abs(value)), 0);
-  if (most === 0) return undefined;
-  const bytes = Int8Array.from(sum, (value) => Math.round((value / most) * 127));
-  let length = 0;
-  for (const byte of bytes) length += byte * byte;
-  return { bytes, scale: 1 / Math.sqrt(length) };
+  return shortened(sum);
 }
 
 /** The ids of the text's word pieces. Words that the table does not have are left out. */
@@ -84,15 +77,18 @@ function wordPieces(word: string, ids: ReadonlyMap<string, number>): readonly nu
   return pieces;
 }
 
-/** The cosine of two vectors of length 1. */
+/** The cosine of two vectors of length 1 and the same size. */
 export function cosine(one: Vector, bytes: Int8Array, scale: number): number {
   let [a, b, c, d] = [0, 0, 0, 0];
   const mine = one.bytes;
-  for (let index = 0; index < DIMENSIONS; index += 4) {
+  const size = mine.length;
+  const even = size - (size % 4);
+  for (let index = 0; index < even; index += 4) {
     a += (mine[index] as number) * (bytes[index] as number);
     b += (mine[index + 1] as number) * (bytes[index + 1] as number);
     c += (mine[index + 2] as number) * (bytes[index + 2] as number);
     d += (mine[index + 3] as number) * (bytes[index + 3] as number);
   }
+  for (let index = even; index < size; index++) a += (mine[index] as number) * (bytes[index] as number);
   return (a + b + c + d) * one.scale * scale;
 }

@@ -5,7 +5,8 @@ import { database, measure, table, tableOf } from "../../../test/features/search
 import { conversations } from "../../../test/features/search/recall-set.ts";
 import { IndexStore } from "./index-store.ts";
 import { parseQuery } from "./query.ts";
-import { cosine, DIMENSIONS, type Embedder, piecesOf, readTable, type Vector } from "./static-embeddings.ts";
+import { cosine, DIMENSIONS, type Embedder, piecesOf, readTable } from "./static-embeddings.ts";
+import type { Vector } from "../../ports/embeddings.ts";
 
 const embedder = table();
 const near = (one: string, two: string): number => {

@@ -4,7 +4,8 @@
  * how a vector is made.
  */
 import type { Database } from "../../platform/sql.ts";
-import { cosine, DIMENSIONS, type Embedder, type Vector } from "./static-embeddings.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import { cosine, DIMENSIONS, type Embedder } from "./static-embeddings.ts";
 
 /** Texts that one transaction embeds. */
 const EMBED_STEP = 500;
@@ -80,8 +81,8 @@ export class VectorStore {
     return new Map(rows.map(({ doc, scale, bytes }) => [doc, cosine(query, bytesOf(bytes), scale)]));
   }
   /** The nearest texts of these sources, the nearest first. Every vector is compared. */
-  nearest(query: Vector, sources: ReadonlySet<number>, limit: number, least: number): Near[] {
-    const best: Near[] = [];
+  nearest(query: Vector, sources: ReadonlySet<number>, limit: number, least: number): readonly Near[] {
+    const nearest = new Nearest(limit, least);
     const searched = JSON.stringify([...sources]);
     for (let after = -1; ; ) {
       const rows = this.#storage.sql
@@ -92,20 +93,32 @@ export class VectorStore {
           SCAN_STEP,
         )
         .toArray();
-      for (const { doc, scale, bytes } of rows) {
-        const near = cosine(query, bytesOf(bytes), scale);
-        const worst = best.length < limit ? least : (best.at(-1)?.cosine ?? least);
-        if (near <= worst) continue;
-        const at = best.findIndex((other) => other.cosine < near);
-        best.splice(at === -1 ? best.length : at, 0, { id: doc, cosine: near });
-        if (best.length > limit) best.pop();
-      }
+      for (const { doc, scale, bytes } of rows) nearest.offer(doc, cosine(query, bytesOf(bytes), scale));
       const last = rows.at(-1);
-      if (last === undefined || rows.length < SCAN_STEP) return best;
+      if (last === undefined || rows.length < SCAN_STEP) return nearest.best;
       after = last.doc;
     }
   }
 }
+/** The nearest texts of a scan, the nearest first. */
+export class Nearest {
+  readonly best: Near[] = [];
+  readonly #limit: number;
+  #worst: number;
+
+  constructor(limit: number, least: number) {
+    this.#limit = limit;
+    this.#worst = least;
+  }
+  offer(id: number, cosine: number): void {
+    if (cosine <= this.#worst) return;
+    const { best } = this;
+    const at = best.findIndex((other) => other.cosine < cosine);
+    best.splice(at === -1 ? best.length : at, 0, { id, cosine });
+    if (best.length > this.#limit) best.pop();
+    if (best.length === this.#limit) this.#worst = best.at(-1)?.cosine ?? this.#worst;
+  }
+}
 /** SQLite in Node gives a view. */
-const bytesOf = (blob: ArrayBuffer | Uint8Array): Int8Array =>
+export const bytesOf = (blob: ArrayBuffer | Uint8Array): Int8Array =>
   blob instanceof ArrayBuffer ? new Int8Array(blob) : new Int8Array(blob.buffer, blob.byteOffset, blob.byteLength);

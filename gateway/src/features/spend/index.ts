@@ -17,7 +17,11 @@ export const spendFeature: FeatureDefinition<LedgerPorts, SpendPort & { readonly
   create(ports) {
     const ledger = new Ledger(ports);
     return {
-      offers: { spendFull: (agentId) => ledger.full(agentId), spendRpc: { reserve: (ask) => ledger.reserve(ask) } },
+      offers: {
+        spendFull: (agentId) => ledger.full(agentId),
+        ownCall: (call) => ledger.ownCall(call),
+        spendRpc: { reserve: (ask) => ledger.reserve(ask) },
+      },
       methods: {
         "usage.get": async (_caller, { by, days }) => succeed(await ledger.usage(by ?? "day", days ?? USUAL_DAYS)),
       },

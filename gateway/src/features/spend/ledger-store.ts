@@ -118,6 +118,10 @@ export class LedgerStore {
     );
     return true;
   }
+  /** Of the gateway itself: numbers may be negative, which corrects earlier ones. */
+  addOwn({ session, agent }: Omit<Spender, "guest">, sum: SpendSum): void {
+    this.#add(session, agent, sum);
+  }
   #add(session: string, agent: string, { day, model, guest = "", ...sum }: SpendSum): void {
     run(
       this.#db.sql,

@@ -8,7 +8,18 @@ import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { localTime } from "../../prompt/dates.ts";
-import { type Amount, enoughMore, type MoreOffer, type SpendAnswer, type SpendAsk, type SpendState } from "../../ports/spend.ts";
+import {
+  type Amount,
+  enoughMore,
+  type MoreOffer,
+  OWN_WORK,
+  type OwnCall,
+  type OwnCallAnswer,
+  type SpendAnswer,
+  type SpendAsk,
+  type SpendState,
+  type SpendSum,
+} from "../../ports/spend.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { DeletedSession, SessionsPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
@@ -70,16 +81,8 @@ export class Ledger {
       if (this.#store.record(spender, ask.report)) this.#warn(spender, today);
       this.#store.dropGrant(spender.session);
       for (const raise of ask.raises ?? []) this.#store.raise(raise, spender);
-      const counted: Partial<Record<Scope, Counted>> = {};
-      for (const scope of SCOPES) {
-        if ((scope === "guest" || scope === "guests") && spender.guest === "") continue;
-        if (UNITS.every((unit) => limitOf(limits, scope, unit) === undefined)) continue;
-        counted[scope] = {
-          used: this.#store.used(scope, spender, today),
-          reserved: this.#store.reserved(scope, spender),
-          raised: this.#store.raised(scope, spender, today),
-        };
-      }
+      const scopes = SCOPES.filter((scope) => (scope !== "guest" && scope !== "guests") || spender.guest !== "");
+      const counted = this.#counted(scopes, spender, today);
       const ruling = rule(limits, counted, ask);
       if (ruling.kind === "full") return { full: ruling.full, reserved: (counted[ruling.full.scope]?.reserved[ruling.full.unit] ?? 0) > 0 };
       const until = Math.min(at + LEASE_MS, nextDay(at, zone));
@@ -95,6 +98,43 @@ export class Ledger {
     const offer = forGuest ? undefined : this.#offer(full, dayOf(at, zone));
     return { answer: { ok: false, settled, error, ...(offer ? { offer } : {}) }, full, reserved };
   }
+  #counted(scopes: readonly Scope[], spender: Spender, today: string): Partial<Record<Scope, Counted>> {
+    const counted: Partial<Record<Scope, Counted>> = {};
+    for (const scope of scopes) {
+      if (UNITS.every((unit) => limitOf(this.#limits, scope, unit) === undefined)) continue;
+      counted[scope] = {
+        used: this.#store.used(scope, spender, today),
+        reserved: this.#store.reserved(scope, spender),
+        raised: this.#store.raised(scope, spender, today),
+      };
+    }
+    return counted;
+  }
+
+  /**
+   * A call that no session makes. What it may use at most is recorded before it begins, and corrected afterwards: a gateway that is
+   * killed in between has counted too much and never too little.
+   */
+  ownCall({ agentId, model, need }: OwnCall): OwnCallAnswer {
+    const at = this.#ports.now();
+    const today = dayOf(at, this.#zone);
+    const spender: Spender = { session: OWN_WORK, agent: agentId, guest: "" };
+    const record = (change: Partial<Omit<SpendSum, "day" | "model">>): void =>
+      this.#store.addOwn(spender, { ...NO_CALLS, ...change, day: today, model });
+    const refused = this.#store.transaction(() => {
+      const ruling = rule(this.#limits, this.#counted(["agent", "day", "month"], spender, today), { need, least: need });
+      if (ruling.kind === "full") return fullError(ruling.full, false, this.#resumes(ruling.full.scope, at));
+      record({ ...need, calls: 1 });
+      this.#warn(spender, today);
+      return undefined;
+    });
+    this.#ports.arm();
+    if (refused !== undefined) return { ok: false, error: refused };
+    const settle = ({ costUsd, tokens, input }: Amount & { readonly input: number }): void =>
+      record({ costUsd: costUsd - need.costUsd, tokens: tokens - need.tokens, input });
+    return { ok: true, settle };
+  }
+
   /** As much as a run may use, or as often that as the refused call needs. */
   #offer(full: Full, today: string): MoreOffer | undefined {
     const { scope, unit, missing } = full;
@@ -277,5 +317,6 @@ export class Ledger {
     ).slice(0, 200);
   }
 }
+const NO_CALLS = { calls: 0, input: 0, output: 0, cacheRead: 0, cacheWrite: 0, costUsd: 0, tokens: 0 } as const;
 const EVERYONE: Spender = { session: "", agent: "", guest: "" };
 const spenderOf = ({ identity, guest }: SpendAsk): Spender => ({ session: identity.key, agent: identity.agentId, guest: guest ?? "" });

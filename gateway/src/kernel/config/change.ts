@@ -5,6 +5,7 @@ import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { embeddingsProblem } from "../../embeddings/choose.ts";
 import { notificationProblems } from "../../notify/places.ts";
 import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
@@ -135,6 +136,7 @@ export function settle(before: Readonly<GsvConfig>, next: unknown, path: string,
     badProvider(before, next) ??
     badHeartbeat(before, next) ??
     badNotifications(before, next) ??
+    badEmbeddings(before, next) ??
     check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
@@ -179,6 +181,12 @@ function heartbeatProblems({ agents, userTimezone = "UTC" }: Readonly<GsvConfig>
 function badNotifications(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
   const was = new Set(notificationProblems(before));
   return notificationProblems(next).find((problem) => !was.has(problem));
+}
+
+/** An embedding service that cannot be used, unless it was set before. */
+function badEmbeddings(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const problem = embeddingsProblem(next.memory?.embeddings);
+  return problem === embeddingsProblem(before.memory?.embeddings) ? undefined : problem;
 }
 
 /** Models by the path of the setting that names them. */

@@ -2,14 +2,14 @@
  * The contract of the store of long-term memory, as cases that run anywhere: on SQLite in Node, on the runtime's simulation of D1, and on
  * the D1 of the embedded runtime.
  */
-import type { LongTermMemory, MemoryScope, NewMemory } from "../../../src/ports/long-term-memory.ts";
+import type { LongTermMemory, MemoryScope, MemoryVectors, NewMemory } from "../../../src/ports/long-term-memory.ts";
 import type { Result } from "../../../src/ports/result.ts";
 import { ulid } from "../../../src/features/memory/ulid.ts";
 
 export interface RowsCase {
   readonly name: string;
   /** `scope` is the case's own. */
-  readonly run: (rows: LongTermMemory, scope: MemoryScope) => Promise<void>;
+  readonly run: (rows: LongTermMemory & MemoryVectors, scope: MemoryScope) => Promise<void>;
 }
 export const rowsCases: RowsCase[] = [];
 const rowsCase = (name: string, run: RowsCase["run"]): void => void rowsCases.push({ name, run });
@@ -168,4 +168,45 @@ rowsCase("[LM8] a removed memory is gone and is removed once", async (rows, scop
   same(await good(rows.remove(scope, [one.id])), 1, "first");
   same(await good(rows.remove(scope, [one.id])), 0, "again");
   same((await good(rows.get(scope, [one.id]))).size, 0, "read");
+});
+
+rowsCase("[LM15] [LM16] [LM17] vectors of a service are in the rows, and only rows without one of its model wait", async (rows, given) => {
+  const scope = { ...given, tenantId: `vectors-${given.agentId}` };
+  const small = { provider: "openai", model: "small", dimensions: 3 };
+  const large = { ...small, model: "large" };
+  const vector = { bytes: Int8Array.of(127, -128, 0), scale: 0.005578 };
+  const waits = async (): Promise<readonly string[]> =>
+    (await good(rows.waiting(scope.tenantId, { withoutAgents: [], limit: 10 })))?.texts.map(({ id }) => id) ?? [];
+  const [old, fresh, other] = [memory("old"), memory("fresh"), memory("other's")];
+  await good(rows.store(scope, old));
+  await good(rows.store(scope, fresh, true));
+  await good(rows.store({ ...scope, agentId: "other" }, other, true));
+  same(await waits(), [fresh.id], "written for a service, of one agent");
+  await good(rows.awaitVectors(scope.tenantId, small));
+  same(await waits(), [old.id, fresh.id], "all rows");
+  same(await good(rows.countVectors(scope.tenantId)), { waiting: 3, refused: 0 }, "counted");
+  same(await good(rows.hasVectors(scope, small)), false, "before");
+  const seen = (await good(rows.changes(scope, 0, 10))).at(-1)?.seq ?? 0;
+  await good(
+    rows.keepVectors(scope, small, [
+      { id: old.id, vector },
+      { id: other.id, vector },
+      { id: "gone", vector },
+    ]),
+  );
+  await good(rows.noVector(scope, small, fresh.id));
+  const without = await good(rows.waiting(scope.tenantId, { withoutAgents: [scope.agentId], limit: 10 }));
+  same([without?.agentId, without?.texts], ["other", [{ id: other.id, content: "other's" }]], "another agent's row is not changed");
+  same([await good(rows.hasVectors(scope, small)), await good(rows.hasVectors(scope, large))], [true, false], "by model");
+  const changed = await good(rows.changes(scope, seen, 10));
+  const kept = changed.find(({ id }) => id === old.id)?.vector;
+  same([kept?.of, [...(kept?.vector.bytes ?? [])], kept?.vector.scale], [small, [127, -128, 0], 0.005578], "as it was kept");
+  same(changed.find(({ id }) => id === fresh.id)?.memory?.embedding, { state: "refused", of: small }, "refused");
+  await good(rows.awaitVectors(scope.tenantId, small));
+  same(await waits(), [other.id], "nothing of this agent waits again");
+  await good(rows.awaitVectors(scope.tenantId, large));
+  same(await waits(), [old.id, fresh.id], "another model");
+  await good(rows.remove(scope, [old.id]));
+  await good(rows.keepVectors(scope, large, [{ id: old.id, vector }]));
+  same((await good(rows.get(scope, [old.id]))).size, 0, "a removed row does not come back");
 });

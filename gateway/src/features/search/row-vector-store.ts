@@ -1,0 +1,80 @@
+/**
+ * The vectors that an embedding service made of rows of long-term memory, and the exact search in them. They come with the rows and go
+ * with them. Only vectors of one model are compared. Must not know how a vector is made.
+ */
+import type { Database } from "../../platform/sql.ts";
+import type { EmbeddingModel, Vector } from "../../ports/embeddings.ts";
+import { modelKey } from "../../ports/embeddings.ts";
+import type { MemoryNear } from "../../ports/search.ts";
+import { cosine } from "./static-embeddings.ts";
+import { bytesOf, type Near, Nearest } from "./vector-store.ts";
+
+/** Vectors that are read at once. */
+const SCAN_STEP = 1_000;
+type Row = { doc: number; source: number; scale: number; bytes: ArrayBuffer };
+
+export class RowVectorStore {
+  readonly #storage: Database;
+
+  constructor(storage: Database) {
+    this.#storage = storage;
+  }
+
+  /** Makes the table; runs in the transaction that makes those of the texts. */
+  create(): void {
+    const { sql } = this.#storage;
+    sql.exec("DROP TABLE IF EXISTS row_vectors");
+    sql.exec("CREATE TABLE row_vectors(source INTEGER PRIMARY KEY, model TEXT NOT NULL, scale REAL NOT NULL, bytes BLOB NOT NULL) STRICT");
+  }
+  /** The vector of a row; undefined: it has none. */
+  put(source: number, given: { readonly of: EmbeddingModel; readonly vector: Vector } | undefined): void {
+    if (given === undefined) return this.remove(source);
+    const { of, vector } = given;
+    this.#storage.sql.exec(
+      "INSERT OR REPLACE INTO row_vectors(source, model, scale, bytes) VALUES(?, ?, ?, ?)",
+      source,
+      modelKey(of),
+      vector.scale,
+      vector.bytes.slice().buffer,
+    );
+  }
+  remove(source: number): void {
+    this.#storage.sql.exec("DELETE FROM row_vectors WHERE source = ?", source);
+  }
+
+  /** The nearest rows of these sources, each by its first text. */
+  nearest({ model, vector }: MemoryNear, sources: ReadonlySet<number>, limit: number, least: number): readonly Near[] {
+    const nearest = new Nearest(limit, least);
+    for (let after = -1; ; ) {
+      const rows = this.#storage.sql
+        .exec<Row>(
+          `SELECT d.id AS doc, v.source, v.scale, v.bytes FROM row_vectors v JOIN docs d ON d.source = v.source AND d.ord = 0
+           WHERE v.source > ? AND v.model = ? ORDER BY v.source LIMIT ?`,
+          after,
+          model,
+          SCAN_STEP,
+        )
+        .toArray();
+      for (const { doc, source, scale, bytes } of rows)
+        if (sources.has(source)) nearest.offer(doc, nearness(vector, bytesOf(bytes), scale));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < SCAN_STEP) return nearest.best;
+      after = last.source;
+    }
+  }
+  /** How near the rows of these texts are, by text. A text without such a vector is left out. */
+  cosines({ model, vector }: MemoryNear, docs: readonly number[]): ReadonlyMap<number, number> {
+    const rows = this.#storage.sql
+      .exec<Row>(
+        `SELECT d.id AS doc, v.source, v.scale, v.bytes FROM json_each(?) w JOIN docs d ON d.id = w.value
+         JOIN row_vectors v ON v.source = d.source WHERE v.model = ?`,
+        JSON.stringify(docs),
+        model,
+      )
+      .toArray();
+    return new Map(rows.map(({ doc, scale, bytes }) => [doc, nearness(vector, bytesOf(bytes), scale)]));
+  }
+}
+/** Vectors of one model have one size; a damaged one is near nothing. */
+const nearness = (vector: Vector, bytes: Int8Array, scale: number): number =>
+  vector.bytes.length === bytes.length ? cosine(vector, bytes, scale) : 0;
