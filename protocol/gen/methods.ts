@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "dc4816d014291419";
+export const PROTOCOL_FINGERPRINT = "f9337070c016d14f";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -706,7 +706,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "none",
-    errors: ["storage.failed"],
+    errors: ["event.not_found", "storage.failed"],
     deferred: false,
     idempotent: true,
   },
@@ -1216,7 +1216,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer. */
+  /** Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer. With `notes` also notes, as `session.preview` has them; `offset` and `total` then count them, too. */
   "session.messages": {
     params: "SessionMessagesParams",
     result: "SessionMessagesResult",
@@ -1238,7 +1238,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer. */
+  /** Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer. With `notes` also what happened beside them, each as `{role: "note", kind: "note" | "late" | "error" | "aborted", content, timestamp, isAnswer?}`. */
   "session.preview": {
     params: "SessionPreviewParams",
     result: "SessionPreviewResult",

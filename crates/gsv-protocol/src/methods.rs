@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "dc4816d014291419";
+pub const PROTOCOL_FINGERPRINT: &str = "f9337070c016d14f";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -1691,7 +1691,7 @@ impl Method for SessionHistory {
     }
 }
 
-/// Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer.
+/// Returns messages of the current conversation from `offset` on, the oldest first, in the format of the model library, as many as fit into an answer. With `notes` also notes, as `session.preview` has them; `offset` and `total` then count them, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionMessages;
 impl Method for SessionMessages {
@@ -1721,7 +1721,7 @@ impl Method for SessionPatch {
     }
 }
 
-/// Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer.
+/// Returns the last messages, the oldest first, in the format of the model library: at most `limit`, else as many as fit into an answer. With `notes` also what happened beside them, each as `{role: "note", kind: "note" | "late" | "error" | "aborted", content, timestamp, isAnswer?}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPreview;
 impl Method for SessionPreview {
