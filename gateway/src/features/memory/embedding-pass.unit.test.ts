@@ -75,7 +75,10 @@ function world() {
         if (given.full.has(call.agentId)) return { ok: false, error: { reason: "budget.agent", message: "The limit is reached." } };
         const noted: (typeof calls)[number] = { call, settled: undefined };
         calls.push(noted);
-        return { ok: true, settle: ({ input }) => void (noted.settled = input) };
+        const settle = ({ input }: { readonly input: number }): void => {
+          noted.settled = input;
+        };
+        return { ok: true, settle };
       },
       now: () => given.now,
       scrub: (text) => text.replaceAll("hunter2hunter2", "[hidden]"),
