@@ -76,6 +76,8 @@ export const LIMITS = {
   eventRing: 2000,
   /** How long events of a session can be replayed. */
   eventRingMs: 86400000,
+  /** Days for which a domain event waits for the owner's word; then it is rejected. */
+  eventWaitDays: 30,
   /** Domain events that wait for their handler or for the owner; one more is refused. */
   eventsOpen: 10000,
   /** Largest text frame, in UTF-8 bytes. */

@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f9337070c016d14f";
+export const PROTOCOL_FINGERPRINT = "e1a694fc1a58e630";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -305,6 +305,8 @@ export type ApprovalEntry = {
   tool: ToolName;
   nodeId?: NodeId;
   limit?: true;
+  /** At most 32 characters. */
+  event?: string;
   /** At most 32768 characters. */
   text: string;
   textBytes: number;
@@ -404,6 +406,7 @@ export type ApprovalResolveResult = {
   /** At most 16 characters. */
   again?: string;
   limit?: true;
+  event?: true;
   /** Epoch ms. */
   endedAt?: number;
 };
@@ -1804,6 +1807,10 @@ export type DomainEvent = {
   decidedBy?: string;
   /** Epoch ms. */
   decidedAt?: number;
+  /** At most 2048 characters. */
+  word?: string;
+  /** At most 16 characters. */
+  code?: string;
   /** Epoch ms. */
   endedAt?: number;
   /** At most 256 items. */

@@ -50,6 +50,8 @@ export const ApprovalEntry = struct(
     nodeId: t.optional(NodeId),
     /** The question is whether a paused run may use more than a limit allows. There is no call, and `tool` is `limit`. */
     limit: t.optional(t.literal(true)),
+    /** The question is about this domain event. No run waits for the answer. */
+    event: t.optional(t.string(32, { minLength: 32, pattern: "^[0-9a-f]+$" })),
     /** Everything that the call will do: its arguments, or both ends of them, 4 KB in all. */
     text: t.string(32768),
     /** Bytes of the whole text. */
@@ -99,6 +101,8 @@ method("approval.resolve", {
     again: t.optional(Code),
     /** The question was whether a paused run may use more than a limit allows, not about a call. */
     limit: t.optional(t.literal(true)),
+    /** The question was about a domain event. */
+    event: t.optional(t.literal(true)),
     /** The question had ended before, at this time, so this answer changed nothing. */
     endedAt: t.optional(t.time()),
   },

@@ -68,6 +68,10 @@ const DomainEvent = struct("DomainEvent", "An event and what has become of it.",
   decision: o(EventDecision),
   decidedBy: o(t.string(512)),
   decidedAt: o(t.time()),
+  /** What the owner said with the decision. */
+  word: o(t.string(2048)),
+  /** While it waits for the owner's word: the code of the question, for `approval.resolve`. */
+  code: o(t.string(16)),
   endedAt: o(t.time()),
   /** Absent: none. */
   started: o(t.array(EventStart, 256)),

@@ -102,6 +102,7 @@ limit("embeddingQuestionMs", 3000, "How long a recall waits for the vector of it
 limit("memories", 20000, "Long-term memories of one agent.");
 limit("eventPayloadBytes", 65536, "Payload of one domain event, as JSON.");
 limit("eventsOpen", 10000, "Domain events that wait for their handler or for the owner; one more is refused.");
+limit("eventWaitDays", 30, "Days for which a domain event waits for the owner's word; then it is rejected.");
 limit("eventHandlerMs", 300000, "One attempt of a domain event's handler.");
 limit("eventDays", 30, "Days for which an ended domain event is kept.");
 limit("versionsKept", 30, "Earlier versions of a workspace file that are kept.");

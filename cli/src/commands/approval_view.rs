@@ -18,6 +18,8 @@ pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
         .map_or_else(|| "the gateway".to_owned(), |node| visible(node.as_ref()));
     let what = if entry.limit.is_some() {
         "a paused run".to_owned()
+    } else if let Some(event) = &entry.event {
+        format!("the event {}", visible(event))
     } else {
         format!("{} on {machine}", visible(entry.tool.as_ref()))
     };
@@ -141,6 +143,12 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
         }
         (true, ApprovalOutcome::Denied) if result.ended_at.is_some() => {
             Ok(format!("{code} was denied before{known}; this answer changes nothing"))
+        }
+        (false, ApprovalOutcome::Allowed) if result.event.is_some() => {
+            Ok(format!("{code}: approved, the event goes to its handler"))
+        }
+        (true, ApprovalOutcome::Denied) if result.event.is_some() => {
+            Ok(format!("{code}: rejected, the event will not be handled"))
         }
         (false, ApprovalOutcome::Allowed) if is_about_limit => Ok(format!("{code}: allowed, the run continues")),
         (false, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, the agent goes on")),

@@ -155,6 +155,14 @@ fn details(event: &DomainEvent, now: u64) -> Vec<(&'static str, Option<String>)>
         ),
         ("reason", event.reason.as_ref().map(|reason| one_line(reason, 1_000))),
         ("decision", decision),
+        ("word", event.word.as_ref().map(|word| one_line(word, 1_000))),
+        (
+            "answer with",
+            event
+                .code
+                .as_ref()
+                .map(|code| format!("gsv approval allow {0}, or gsv approval deny {0}", one_line(code, 16))),
+        ),
         ("started", started(event, now)),
         ("ended", event.ended_at.map(|at| ago(at, now))),
     ]

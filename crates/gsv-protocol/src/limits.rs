@@ -113,6 +113,9 @@ pub const EVENT_RING: u64 = 2_000;
 /// How long events of a session can be replayed.
 pub const EVENT_RING_MS: u64 = 86_400_000;
 
+/// Days for which a domain event waits for the owner's word; then it is rejected.
+pub const EVENT_WAIT_DAYS: u64 = 30;
+
 /// Domain events that wait for their handler or for the owner; one more is refused.
 pub const EVENTS_OPEN: u64 = 10_000;
 

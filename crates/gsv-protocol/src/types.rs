@@ -551,6 +551,9 @@ pub struct ApprovalEntry {
     pub node_id: Option<NodeId>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limit: Option<bool>,
+    /// At most 32 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// At most 32768 characters.
     pub text: String,
     pub text_bytes: u64,
@@ -703,6 +706,8 @@ pub struct ApprovalResolveResult {
     pub again: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub limit: Option<bool>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub event: Option<bool>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
@@ -2717,6 +2722,12 @@ pub struct DomainEvent {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<u64>,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,

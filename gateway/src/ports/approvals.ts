@@ -70,6 +70,8 @@ export interface ApprovalTaken {
   readonly again?: string;
   /** The question was about a limit of a run. */
   readonly limit?: true;
+  /** The question was about a domain event. */
+  readonly event?: true;
   /** The question had ended before, at this wall time: the answer changed nothing. */
   readonly endedAt?: number;
 }
@@ -88,10 +90,42 @@ export interface ApprovalsPort {
     ): Promise<Result<ApprovalTaken>>;
   };
 }
+/** A domain event that waits for the owner. Its texts may be of anyone: they are escaped here. */
+export interface EventQuestion {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly runId: string;
+  readonly topic: string;
+  readonly text: string;
+  readonly why: string;
+}
+/** What the approvals feature offers to domain events: questions in the same rows, answered in the same places. */
+export interface EventQuestionsPort {
+  readonly eventQuestions: {
+    /** The code of the question, which waits from now on. Once per event. */
+    ask(question: EventQuestion): Promise<string>;
+    /** The question is over. */
+    end(eventId: string, end: { readonly outcome: "allowed" | "denied" | "expired"; readonly by: string }): void;
+    /** The code of the event's question while it waits. */
+    codeOf(eventId: string): string | undefined;
+    /** Events whose time for an answer is over. */
+    expired(now: number): readonly string[];
+    nextExpiry(): number | undefined;
+    /** Who carries out the answers. */
+    answeredBy(answer: EventAnswerer): void;
+  };
+}
+export type EventAnswerer = (
+  eventId: string,
+  answer: { readonly decision: "approve" | "reject"; readonly by: string; readonly word?: string },
+) => Promise<Result<ApprovalTaken>>;
 /** How a question ended, for the person who answered it. */
-export function endText(code: string, { outcome, by, again, limit, endedAt }: ApprovalTaken, now: number): string {
+export function endText(code: string, { outcome, by, again, limit, event, endedAt }: ApprovalTaken, now: number): string {
   if (endedAt !== undefined && (outcome === "allowed" || outcome === "denied"))
     return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${by}`}), and this answer changes nothing.`;
+  if (event && outcome === "allowed") return `${code} is approved: the event goes to its handler.`;
+  if (event && outcome === "denied") return `${code} is rejected: the event will not be handled.`;
   switch (outcome) {
     case "allowed":
       return `${code} is allowed, and the agent goes on.`;

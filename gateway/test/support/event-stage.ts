@@ -4,12 +4,14 @@ import { createHash } from "node:crypto";
 import type { AgentDefinition, EventEnvelope, RunRequest } from "../../../protocol/gen/types.ts";
 import { TopicList, type Topic } from "../../src/events/topics.ts";
 import { EventLog } from "../../src/features/events/d1-store.ts";
+import { Decisions } from "../../src/features/events/decisions.ts";
 import { EventKeeper } from "../../src/features/events/keeper.ts";
 import { EventStarts } from "../../src/features/events/starts.ts";
 import { CORE_TOPICS } from "../../src/features/events/topics.ts";
 import type { Emission } from "../../src/ports/events.ts";
-import type { Tell } from "../../src/ports/notify.ts";
+import type { NotifyPort, Tell } from "../../src/ports/notify.ts";
 import { type Result, succeed } from "../../src/ports/result.ts";
+import type { SessionNote } from "../../src/ports/session.ts";
 import type { NamedTask } from "../../src/ports/tasks.ts";
 import { sqliteRows } from "./rows.ts";
 
@@ -34,6 +36,12 @@ export class EventStage {
   subscribers: readonly string[] = [];
   starting: (id: string) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
   readonly jobs = new Map<string, { readonly request: RunRequest; readonly event: NamedTask["event"] }>();
+  /** How the questions about events stand. */
+  readonly questions = new Map<string, string>();
+  /** The conversation of the event. */
+  isDeleted = false;
+  readonly notes = new Map<string, string>();
+  noting = ({ key, text }: SessionNote): Promise<void> => Promise.resolve(void this.notes.set(key, text));
   readonly told = new Map<string, Tell>();
   readonly unsent = new Map<string, { dueAt: number; tries: number }>();
   readonly #db = sqliteRows((sql) => this.before(sql));
@@ -60,16 +68,19 @@ export class EventStage {
     };
     const log = { warn: () => undefined, error: () => undefined };
     const events = this.#log();
+    const notify: NotifyPort["notify"] = {
+      tell: (tell) => (this.told.has(tell.key) ? undefined : this.told.set(tell.key, tell).size),
+      over: () => undefined,
+      bounced: () => false,
+    };
+    const topics = new TopicList().add("events", CORE_TOPICS).add("test", [PARCEL]).close();
+    const config = { mainKey: () => "main" } as never;
     return new EventKeeper({
       definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
-      notify: {
-        tell: (tell) => (this.told.has(tell.key) ? undefined : this.told.set(tell.key, tell).size),
-        over: () => undefined,
-        bounced: () => false,
-      },
+      notify,
       arm: () => undefined,
       ids,
-      config: { mainKey: () => "main" } as never,
+      config,
       log: log as never,
       now: () => this.now,
       events,
@@ -92,7 +103,29 @@ export class EventStage {
         remove: (id) => void this.unsent.delete(id),
         due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries }] : [])),
       },
-      topics: new TopicList().add("events", CORE_TOPICS).add("test", [PARCEL]).close(),
+      topics,
+      decisions: new Decisions({
+        notify,
+        topics,
+        config,
+        events,
+        eventQuestions: {
+          ask: async ({ id }) => {
+            if (!this.questions.has(id)) this.questions.set(id, "waiting");
+            return "K7Q2A";
+          },
+          end: (id, { outcome }) => void this.questions.set(id, outcome),
+          codeOf: () => undefined,
+          expired: () => [],
+          nextExpiry: () => undefined,
+          answeredBy: () => undefined,
+        },
+        sessions: {
+          find: (key: string) => (this.isDeleted ? undefined : { key, ref: "ref" }),
+          lookUp: ({ key }: { readonly key: string }) => ({ key }),
+        } as never,
+        ask: (_key, ask) => ask({ note: (note: SessionNote) => this.noting(note) } as never),
+      }),
       handlers: new Map([...(this.hasHandler ? [["parcel", handle] as const] : []), ["human_review", handle]]),
       queue: {
         send: async (envelope) => {

@@ -19,10 +19,11 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { namedSession } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { ApprovalReport, ApprovalsPort, ApprovalTaken, WaitingQuestion } from "../../ports/approvals.ts";
+import type { ApprovalReport, ApprovalsPort, ApprovalTaken, EventQuestionsPort, WaitingQuestion } from "../../ports/approvals.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { covers } from "../../policy/grants.ts";
+import { EventQuestions, isEventKey } from "./event-questions.ts";
 import { GrantStore } from "./grant-store.ts";
 import { choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
@@ -37,19 +38,25 @@ export interface Answer {
   readonly sessionKey?: string | undefined;
   readonly hash?: string | undefined;
 }
+/** As many as the contract's answer holds; the others are those that wait longest before they expire. */
+const MAX_LISTED = 1000;
 /** What sessions may call. */
 export interface ApprovalsRpc {
   report(report: ApprovalReport): void;
   useGrants(sessionKey: string, ids: readonly string[]): readonly string[];
 }
 
-export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & { readonly approvalsRpc: ApprovalsRpc }> = {
+export const approvalsFeature: FeatureDefinition<
+  ApprovalPorts,
+  ApprovalsPort & EventQuestionsPort & { readonly approvalsRpc: ApprovalsRpc }
+> = {
   name: "approvals",
   migrations: APPROVAL_MIGRATIONS,
   create(ports) {
     const { arm, audit, background, config, connections, now } = ports;
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
+    const events = new EventQuestions(store, ports);
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
     function report({ sessionKey, agentId, revision, waiting, ended }: ApprovalReport): void {
@@ -144,7 +151,13 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       if (found.length > 1) return fail("approval.ambiguous");
       if (question.state === "ended") {
         const { outcome, by: first, again, at } = question.ended;
-        return succeed({ outcome, ...(first === undefined ? {} : { by: first }), ...(again === undefined ? {} : { again }), endedAt: at });
+        return succeed({
+          outcome,
+          ...(first === undefined ? {} : { by: first }),
+          ...(again === undefined ? {} : { again }),
+          ...(isEventKey(question.sessionKey) ? { event: true } : {}),
+          endedAt: at,
+        });
       }
       const choice = choiceOf(decision);
       const { limit, rule } = question.entry;
@@ -156,6 +169,10 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
         );
       if (choice !== undefined && question.entry.choices?.every((possible) => possible.answer !== decision) !== false)
         return fail("approval.once_only");
+      if (question.entry.event !== undefined) {
+        const said = { ...(word === undefined ? {} : { word }), ...(hash === undefined ? {} : { hash }) };
+        return events.answer(question.entry, { decision: decision === "deny" ? "deny" : "allow", by, ...said });
+      }
       const taken = await ports.ask(question.sessionKey, (session) =>
         session.answerApproval({
           code: question.code,
@@ -182,6 +199,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
 
     return {
       offers: {
+        eventQuestions: events.port,
         approvalsRpc: { report, useGrants: (sessionKey, ids) => grants.use(sessionKey, ids, now()) },
         approvals: {
           waiting: (sessionKey) => store.waiting(sessionKey),
@@ -195,7 +213,7 @@ export const approvalsFeature: FeatureDefinition<ApprovalPorts, ApprovalsPort & 
       },
       methods: {
         "approval.list": (_caller, { sessionKey }) => {
-          if (sessionKey === undefined) return succeed({ approvals: [...store.waiting()] });
+          if (sessionKey === undefined) return succeed({ approvals: store.waiting().slice(0, MAX_LISTED) });
           const named = namedSession(config, sessionKey);
           return named.ok ? succeed({ approvals: [...store.waiting(named.value.key)] }) : named;
         },

@@ -39,6 +39,9 @@ type Row = {
   answered_by: string | null;
   again: string | null;
 };
+/** From a key, and before another one. */
+export type KeyRange = readonly [from: string, before: string];
+const WAITING_IN = "FROM approvals WHERE session_key >= ? AND session_key < ? AND ended_at IS NULL";
 /** Ended questions are remembered for this long, and so many of them. */
 const REMEMBERED_MS = 7 * 86_400_000;
 const REMEMBERED = 2_000;
@@ -111,6 +114,36 @@ export class ApprovalStore {
       for (const end of ends) over(end);
       return { asked: asked.map(({ entry }) => entry), ended: ends };
     });
+  }
+
+  /** A question that no session reports. */
+  ask(key: string, entry: ApprovalEntry): void {
+    const values = [key, entry.code, entry.expiresAt, JSON.stringify(entry)];
+    run(this.#db.sql, "INSERT INTO approvals(session_key, code, expires_at, entry) VALUES(?, ?, ?, ?)", ...values);
+  }
+  end(key: string, { code, outcome, by, at }: EndedRow): void {
+    run(
+      this.#db.sql,
+      "UPDATE approvals SET entry = NULL, ended_at = ?, outcome = ?, answered_by = ? WHERE session_key = ? AND code = ? AND ended_at IS NULL",
+      at,
+      outcome,
+      by ?? null,
+      key,
+      code,
+    );
+  }
+
+  /** Codes of the questions that wait. */
+  codes(): readonly string[] {
+    return all<{ code: string }>(this.#db.sql, "SELECT code FROM approvals WHERE ended_at IS NULL").map(({ code }) => code);
+  }
+  /** The first time at which a question of these keys is over. */
+  nextExpiry(keys: KeyRange): number | undefined {
+    return one<{ at: number | null }>(this.#db.sql, `SELECT min(expires_at) AS at ${WAITING_IN}`, ...keys)?.at ?? undefined;
+  }
+  expired(keys: KeyRange, now: number): readonly string[] {
+    const rows = all<{ key: string }>(this.#db.sql, `SELECT session_key AS key ${WAITING_IN} AND expires_at <= ? LIMIT 100`, ...keys, now);
+    return rows.map(({ key }) => key);
   }
 
   /** The session was deleted: the next one of its name reports from the beginning. */

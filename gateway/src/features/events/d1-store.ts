@@ -22,6 +22,10 @@ export interface EventRow {
   readonly decidedBy?: string;
   readonly decidedAt?: number;
   readonly endedAt?: number;
+  /** What the owner said with the decision. */
+  readonly word?: string;
+  /** When its conversation was told of the decision. */
+  readonly decisionToldAt?: number;
   /** Events and conversations that its chain has come through (rule EV11). */
   readonly hops: number;
   /** When its handler was done with it. Its jobs may not all have begun. */
@@ -32,6 +36,12 @@ export interface StartRow {
   readonly agentId: string;
   readonly jobId: string;
   readonly startedAt: number;
+}
+/** The owner's word on an event. */
+export interface Decided {
+  readonly decision: EventDecision;
+  readonly by: string;
+  readonly word?: string;
 }
 export type NewEvent = Pick<EventRow, "envelope" | "sessionKey" | "taint" | "hops">;
 export interface EventsAsked {
@@ -62,6 +72,8 @@ type Row = {
   ended_at: number | null;
   hops: number;
   handled_at: number | null;
+  word: string | null;
+  decision_told_at: number | null;
 };
 const OLD = "SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?";
 const REASON_CHARS = 1000;
@@ -209,19 +221,23 @@ export class EventLog {
     );
   }
   /** The first decision counts. */
-  decide(id: string, decision: EventDecision, by: string): Promise<Result<void>> {
+  decide(id: string, { decision, by, word }: Decided): Promise<Result<void>> {
     const now = this.#now();
     const isApproved = decision === "approve";
     return this.#change(
-      `UPDATE event_log SET status = ?, decision = ?, decided_by = ?, decided_at = ?, ended_at = ?
+      `UPDATE event_log SET status = ?, decision = ?, decided_by = ?, word = ?, decided_at = ?, ended_at = ?
        WHERE id = ? AND status = 'waiting_approval' AND decision IS NULL`,
       isApproved ? "queued" : "rejected",
       decision,
       by,
+      word ?? null,
       now,
       isApproved ? null : now,
       id,
     );
+  }
+  decisionTold(id: string): Promise<Result<void>> {
+    return this.#change("UPDATE event_log SET decision_told_at = ? WHERE id = ? AND decision_told_at IS NULL", this.#now(), id);
   }
   replay(id: string): Promise<Result<void>> {
     return this.#change(
@@ -278,5 +294,7 @@ const eventOf = (row: Row): EventRow => ({
   ...(row.decided_at === null ? {} : { decidedAt: row.decided_at }),
   ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
   hops: row.hops,
+  ...(row.word === null ? {} : { word: row.word }),
+  ...(row.decision_told_at === null ? {} : { decisionToldAt: row.decision_told_at }),
   ...(row.handled_at === null ? {} : { handledAt: row.handled_at }),
 });

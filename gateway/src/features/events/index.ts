@@ -6,13 +6,15 @@ import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort, AgentSubscribersPort } from "../../ports/agents.ts";
+import type { ApprovalTaken, EventQuestionsPort } from "../../ports/approvals.ts";
 import type { EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { EventJobsPort } from "../../ports/jobs.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
-import type { EventLog, EventRow, StartRow } from "./d1-store.ts";
+import type { Decided, EventLog, EventRow, StartRow } from "./d1-store.ts";
 import type { EventKeeper } from "./keeper.ts";
 import { EVENT_MIGRATIONS } from "./migrations.ts";
 import { OutboxStore } from "./outbox-store.ts";
@@ -23,7 +25,9 @@ export interface EventPorts
   extends AgentDefinitionsPort,
     AgentSubscribersPort,
     EventJobsPort,
+    EventQuestionsPort,
     NotifyPort,
+    SessionsPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
@@ -64,10 +68,13 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     const load = async (): Promise<Result<Loaded>> => {
       const queue = eventQueue();
       if (rowDatabase === undefined || queue === undefined) return NOT_BOUND;
-      loaded ??= import("./events.lazy.ts").then(({ EventLog, EventKeeper, EventStarts }) => {
+      loaded ??= import("./events.lazy.ts").then(({ Decisions, EventLog, EventKeeper, EventStarts }) => {
         const events = new EventLog(rowDatabase, TENANT_ID, now, (what, error) => ports.log.error("event_rows_failed", { what, error }));
         const starts = new EventStarts({ ...ports, events });
-        return { events, keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue, starts }) };
+        return {
+          events,
+          keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue, starts, decisions: new Decisions({ ...ports, events }) }),
+        };
       });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -75,6 +82,17 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
       });
       return succeed(await loaded);
     };
+    const resolve = resolver(ports, load);
+    ports.eventQuestions.answeredBy(async (id, decided) => {
+      const done = await resolve(id, decided);
+      if (done.ok) return succeed(takenOf(done.value));
+      const parts = await load();
+      const found = parts.ok ? await parts.value.keeper.find(id) : parts;
+      if (!found.ok || found.value.status === "waiting_approval") return done;
+      // It was decided by its id, and the question is a moment behind.
+      ports.eventQuestions.end(id, { outcome: takenOf(found.value).outcome, by: found.value.decidedBy ?? "" });
+      return succeed({ ...takenOf(found.value), endedAt: found.value.decidedAt ?? now() });
+    });
     return {
       offers: {
         eventHandlers: { add },
@@ -89,7 +107,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
           },
         },
       },
-      methods: eventMethods(ports, load),
+      methods: eventMethods(ports, load, resolve),
       alarms: [
         {
           name: "events",
@@ -102,12 +120,42 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
             for (const { id } of outbox.due(now())) outbox.again(id, now() + UNBOUND_MS);
           },
         },
+        {
+          name: "event_questions",
+          next: () => ports.eventQuestions.nextExpiry(),
+          run: async (at) => {
+            const expired = ports.eventQuestions.expired(at);
+            const parts = expired.length === 0 ? undefined : await load();
+            // The alarm tries again, with growing pauses.
+            if (parts?.ok === false) throw new Error(parts.error.message);
+            await parts?.value.keeper.expire(expired);
+          },
+        },
       ],
     };
   },
 };
 
-function eventMethods({ audit, background, config, scrub }: EventPorts, load: () => Promise<Result<Loaded>>): Handlers {
+type Load = () => Promise<Result<Loaded>>;
+type Resolve = (id: string, decided: Decided) => Promise<Result<EventRow>>;
+/** The owner's word, however it was given. */
+const resolver =
+  ({ audit, background }: Pick<EventPorts, "audit" | "background">, load: Load): Resolve =>
+  async (id, decided) => {
+    const parts = await load();
+    if (!parts.ok) return parts;
+    const done = await parts.value.keeper.resolve(id, decided);
+    const entry = { actor: decided.by, action: "events.resolve", target: id, detail: decided.decision } as const;
+    background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+    return done;
+  };
+function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
+  // The part that knows the text is loaded with the first event only.
+  const outcome = decision === "approve" ? "allowed" : decidedBy?.startsWith("no one") === true ? "expired" : "denied";
+  return { outcome, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
+}
+
+function eventMethods({ audit, background, config, scrub, eventQuestions }: EventPorts, load: Load, resolve: Resolve): Handlers {
   const summaryOf = ({ envelope, status, attempts, reason }: EventRow): EventSummary => ({
     id: envelope.id,
     topic: envelope.topic,
@@ -119,7 +167,8 @@ function eventMethods({ audit, background, config, scrub }: EventPorts, load: ()
     ...(reason === undefined ? {} : { reason: scrub(reason).slice(0, 1024) }),
   });
   const shown = (row: EventRow, starts: readonly StartRow[] = []): DomainEvent => {
-    const { envelope, sessionKey, taint, decision, decidedBy, decidedAt, endedAt } = row;
+    const code = row.status === "waiting_approval" ? eventQuestions.codeOf(row.envelope.id) : undefined;
+    const { envelope, sessionKey, taint, decision, decidedBy, decidedAt, word, endedAt } = row;
     return {
       ...summaryOf(row),
       version: envelope.version,
@@ -131,6 +180,8 @@ function eventMethods({ audit, background, config, scrub }: EventPorts, load: ()
       ...(decision === undefined ? {} : { decision }),
       ...(decidedBy === undefined ? {} : { decidedBy }),
       ...(decidedAt === undefined ? {} : { decidedAt }),
+      ...(word === undefined ? {} : { word: scrub(word) }),
+      ...(code === undefined ? {} : { code }),
       ...(endedAt === undefined ? {} : { endedAt }),
       ...(starts.length === 0 ? {} : { started: starts.map((start) => ({ ...start, agentId: asAgentId(start.agentId) })) }),
     };
@@ -152,12 +203,7 @@ function eventMethods({ audit, background, config, scrub }: EventPorts, load: ()
       return starts.ok ? succeed({ event: shown(found.value, starts.value) }) : starts;
     },
     "events.resolve": async ({ connection }, { id, decision }) => {
-      const parts = await load();
-      if (!parts.ok) return parts;
-      const actor = actorOf(connection.principal);
-      const done = await parts.value.keeper.resolve(id, decision, actor);
-      const entry = { actor, action: "events.resolve", target: id, detail: decision } as const;
-      background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+      const done = await resolve(id, { decision, by: actorOf(connection.principal) });
       return done.ok ? succeed({ event: shown(done.value) }) : done;
     },
     "events.replay": async ({ connection }, { id }) => {

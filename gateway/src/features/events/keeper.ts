@@ -4,7 +4,7 @@
  */
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { EventDecision, EventEnvelope } from "../../../../protocol/gen/types.ts";
+import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { isListed } from "../../agents/definition.ts";
@@ -17,8 +17,8 @@ import type { Emission, Emitted, EventHandler, EventQueue, Settled } from "../..
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
-import { taintMark } from "../../ports/taint.ts";
-import type { EventLog, EventRow } from "./d1-store.ts";
+import type { Decided, EventLog, EventRow } from "./d1-store.ts";
+import { type Decisions, NO_ONE } from "./decisions.ts";
 import type { OutboxStore } from "./outbox-store.ts";
 import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
@@ -29,6 +29,7 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   readonly handlers: ReadonlyMap<string, EventHandler>;
   readonly queue: EventQueue;
   readonly starts: Pick<EventStarts, "has" | "start">;
+  readonly decisions: Pick<Decisions, "ask" | "tell">;
 }
 /** Pauses before the second, third and fourth attempt. */
 export const RETRY_SECONDS = [10, 60, 300] as const;
@@ -37,14 +38,13 @@ const LOG_RETRY_SECONDS = 30;
 const OUTBOX_MS = 30_000;
 const OUTBOX_MAX_MS = 600_000;
 const ID_CHARS = 32;
-const TEXT_CHARS = 2000;
 const ACK: Settled = { kind: "ack" };
 const AGAIN: Settled = { kind: "retry", delaySeconds: LOG_RETRY_SECONDS };
 
 export class EventKeeper {
   readonly #ports: KeeperPorts;
-  /** Deliveries of one event wait for each other, so that copies are handled once. After a kill there are none. */
-  readonly #handling = new Map<string, Promise<Settled>>();
+  /** Deliveries and decisions of one event wait for each other, so that copies are handled once. After a kill there are none. */
+  readonly #handling = new Map<string, Promise<unknown>>();
 
   constructor(ports: KeeperPorts) {
     this.#ports = ports;
@@ -91,10 +91,13 @@ export class EventKeeper {
     outbox.put(id, now() + OUTBOX_MS);
     arm();
   }
-  async #send({ envelope, status }: EventRow, tries: number): Promise<void> {
-    const { queue, outbox, now, log, arm } = this.#ports;
+  /** What is to be done once the log has changed: the queue gets the event, and its conversation learns of a decision. */
+  async #send(row: EventRow, tries: number): Promise<void> {
+    const { queue, outbox, now, log, arm, decisions } = this.#ports;
+    const { envelope, status } = row;
     try {
       if (status === "queued") await queue.send(envelope, { contentType: "json" });
+      await decisions.tell(row);
       outbox.remove(envelope.id);
     } catch (error) {
       log.warn("event_not_sent", { id: envelope.id, error });
@@ -117,15 +120,16 @@ export class EventKeeper {
     const read = readEnvelope(text, this.#ports.topics, TENANT_ID);
     if (!read.ok) return this.#broken(text, read.reason, read.id);
     const { envelope, topic } = read;
-    const before = this.#handling.get(envelope.id) ?? Promise.resolve(ACK);
-    const deliver = (): Promise<Settled> => this.#deliver(envelope, topic, isDead);
-    // What made the delivery before it fail is no reason to drop this one.
-    const handling = before.then(deliver, deliver);
-    this.#handling.set(envelope.id, handling);
+    return this.#inTurn(envelope.id, () => this.#deliver(envelope, topic, isDead));
+  }
+  async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    // What made the work before it fail is no reason to drop this one.
+    const handling = (this.#handling.get(id) ?? Promise.resolve()).then(work, work);
+    this.#handling.set(id, handling);
     try {
       return await handling;
     } finally {
-      if (this.#handling.get(envelope.id) === handling) this.#handling.delete(envelope.id);
+      if (this.#handling.get(id) === handling) this.#handling.delete(id);
     }
   }
   async #deliver(envelope: EventEnvelope, topic: Topic, isDead: boolean): Promise<Settled> {
@@ -181,12 +185,8 @@ export class EventKeeper {
       return failed("The handler failed inside GSV.");
     }
   }
-  /** The owner sees the question once, also when this is repeated. */
-  #ask({ envelope, taint }: EventRow, topic: Topic): Settled {
-    const { id, agent_id: agentId, payload } = envelope;
-    const key = askKey(id);
-    const text = `${topic.text(payload).slice(0, TEXT_CHARS)}\n\nAn event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word: gsv events resolve ${id} approve, or reject.`;
-    this.#ports.notify.tell({ kind: "approval", key, cause: key, text, agentId });
+  async #ask(row: EventRow, topic: Topic): Promise<Settled> {
+    await this.#ports.decisions.ask(row, topic);
     return ACK;
   }
 
@@ -217,23 +217,32 @@ export class EventKeeper {
     return row.value.status === "dead" ? this.#tellDead(row.value) : ACK;
   }
 
-  async resolve(id: string, decision: EventDecision, by: string): Promise<Result<EventRow>> {
-    const { events, notify } = this.#ports;
+  async resolve(id: string, decided: Decided): Promise<Result<EventRow>> {
+    const found = await this.find(id);
+    return found.ok ? this.#inTurn(found.value.envelope.id, () => this.#resolve(found.value.envelope.id, decided)) : found;
+  }
+  async #resolve(id: string, decided: Decided): Promise<Result<EventRow>> {
     const found = await this.find(id);
     if (!found.ok) return found;
+    const { decision } = decided;
     if (found.value.status !== "waiting_approval" && found.value.decision !== decision)
       return fail("event.wrong_state", `The event does not wait for your word: it is ${standing(found.value)}.`);
-    const known = found.value.envelope.id;
-    this.#expect(known);
-    const decided = await events.decide(known, decision, by);
-    if (!decided.ok) return decided;
-    const row = await this.find(known);
+    this.#expect(id);
+    const written = await this.#ports.events.decide(id, decided);
+    if (!written.ok) return written;
+    const row = await this.find(id);
     if (!row.ok) return row;
     if (row.value.decision !== decision)
       return fail("event.wrong_state", `Another decision came first: the event is ${standing(row.value)}.`);
-    notify.over(askKey(known));
     await this.#send(row.value, 0);
     return row;
+  }
+  /** No one has decided in time. */
+  async expire(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const expired = await this.resolve(id, { decision: "reject", by: NO_ONE });
+      if (!expired.ok && expired.error.reason === "storage.failed") throw new Error(expired.error.message);
+    }
   }
   async replay(id: string): Promise<Result<EventRow>> {
     const { events, topics } = this.#ports;
@@ -263,7 +272,6 @@ export class EventKeeper {
       : succeed(found.value);
   }
 }
-const askKey = (id: string): string => `event:${id}:asks`;
 const listed = (topics: readonly string[]): string =>
   topics.length === 0 ? "The agent may emit no events." : `Topics of this agent: ${topics.join(", ")}.`;
 const standing = ({ status }: EventRow): string => status.replace("_", " ");

@@ -212,7 +212,7 @@ describe("the owner", () => {
     assert.deepEqual([asked?.kind, others.length, stage.handled], ["approval", 0, []]);
     assert.match(asked?.text ?? "", new RegExp(`^Refund 49 SEK\\? Why: Above my limit\\..*gsv events resolve ${id} approve`, "s"));
     const decide = async (decision: "approve" | "reject") => {
-      const decided = await stage.keeper.resolve(id, decision, "owner");
+      const decided = await stage.keeper.resolve(id, { decision, by: "owner" });
       return decided.ok ? decided.value.status : decided.error.reason;
     };
     assert.equal(await decide("approve"), "queued");
@@ -228,18 +228,18 @@ describe("the owner", () => {
     const id = await stage.review();
     await stage.deliver();
     const sent = stage.sent.length;
-    assert.ok((await stage.keeper.resolve(id, "reject", "owner")).ok);
+    assert.ok((await stage.keeper.resolve(id, { decision: "reject", by: "owner" })).ok);
     await stage.deliver();
     assert.equal((await stage.keeper.replay(id)).ok, false);
     assert.deepEqual([stage.sent.length, stage.handled, (await stage.status(id))[0]], [sent, [], "rejected"]);
-    assert.equal((await stage.keeper.resolve("0".repeat(32), "approve", "owner")).ok, false);
+    assert.equal((await stage.keeper.resolve("0".repeat(32), { decision: "approve", by: "owner" })).ok, false);
   });
   test("[EV7] a decision that a kill cuts before the queue has the event is sent by the alarm", async () => {
     const stage = new EventStage();
     const id = await stage.review();
     await stage.deliver();
     stage.sending = () => Promise.reject(new Error("killed"));
-    assert.ok((await stage.keeper.resolve(id, "approve", "owner")).ok);
+    assert.ok((await stage.keeper.resolve(id, { decision: "approve", by: "owner" })).ok);
     stage.sending = () => Promise.resolve();
     stage.kill();
     stage.now += 700_000;

@@ -26,6 +26,10 @@ export const EVENT_ROWS: readonly RowMigration[] = [
         PRIMARY KEY(event_id, agent_id)) STRICT, WITHOUT ROWID`,
     ],
   },
+  {
+    name: "decisions that conversations are told",
+    statements: ["ALTER TABLE event_log ADD COLUMN word TEXT", "ALTER TABLE event_log ADD COLUMN decision_told_at INTEGER"],
+  },
 ];
 export const EVENT_MIGRATIONS: readonly Migration[] = [
   {

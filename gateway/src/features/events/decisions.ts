@@ -1,0 +1,76 @@
+/**
+ * The owner's word on events (rules EV7, EV12): the question about one, and what the conversation that emitted it is told of the decision.
+ * Decides nothing.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import { visible } from "../../calls/shown-call.ts";
+import type { Topic } from "../../events/topics.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
+import { taintMark } from "../../ports/taint.ts";
+import type { EventLog, EventRow } from "./d1-store.ts";
+
+export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config"> {
+  readonly events: Pick<EventLog, "decisionTold">;
+  readonly topics: ReadonlyMap<string, Topic>;
+}
+/** Stands for the owner when no one has decided in time. */
+export const NO_ONE = `no one, in ${LIMITS.eventWaitDays} days`;
+const TEXT_CHARS = 2000;
+const QUOTED_CHARS = 300;
+const ANSWER_MS = 10_000;
+const askKey = (id: string): string => `event:${id}:asks`;
+
+export class Decisions {
+  readonly #ports: DecisionPorts;
+
+  constructor(ports: DecisionPorts) {
+    this.#ports = ports;
+  }
+
+  /** The owner sees the question once, also when this is repeated. */
+  async ask({ envelope, sessionKey, taint }: EventRow, topic: Topic): Promise<void> {
+    const { eventQuestions, notify } = this.#ports;
+    const { id, agent_id: agentId, task_id: runId, payload } = envelope;
+    const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word.`;
+    const question: EventQuestion = { id, agentId, sessionKey, runId, topic: topic.name, text: questionOf(topic, payload), why };
+    const code = await eventQuestions.ask(question);
+    const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: gsv events resolve ${id} approve, or reject.`;
+    const key = askKey(id);
+    const text = `${visible(topic.text(payload)).slice(0, TEXT_CHARS)}\n\n${why} ${answers}`;
+    notify.tell({ kind: "approval", key, cause: key, text, agentId, question: code });
+  }
+
+  /** Once: the question is over, and the conversation is told. Throws when the conversation does not answer. */
+  async tell({ envelope, sessionKey, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
+    if (decision === undefined || decisionToldAt !== undefined) return;
+    const { eventQuestions, notify, events, sessions, ask, config, topics } = this.#ports;
+    const { id, topic: name, payload } = envelope;
+    const outcome = decidedBy === NO_ONE ? "expired" : decision === "approve" ? "allowed" : "denied";
+    eventQuestions.end(id, { outcome, by: decidedBy });
+    notify.over(askKey(id));
+    const named = canonicalKey(sessionKey, config.mainKey());
+    const record = named.ok ? sessions.find(named.key) : undefined;
+    // A conversation that was deleted is not made again.
+    if (named.ok && record !== undefined) {
+      const asked = visible(topics.get(name)?.text(payload) ?? "").slice(0, QUOTED_CHARS);
+      const said = word === undefined ? "" : ` They said: ${visible(word)}`;
+      const text = `Your event ${id} (${name}: ${JSON.stringify(asked)}) was ${decision === "approve" ? "approved" : "rejected"} by ${decidedBy}.${said}`;
+      const identity = sessions.lookUp(named, record.ref);
+      const noted = ask(named.key, (session) => session.note({ identity, key: `event:${id}:decision`, text, forModel: true }));
+      await within(afterTimeout, ANSWER_MS, noted, () => {
+        throw new Error("the conversation does not answer");
+      });
+    }
+    const stored = await events.decisionTold(id);
+    if (!stored.ok) throw new Error(stored.error.message);
+  }
+}
+/** The payload as a person reads it, and below it what the text leaves out. */
+function questionOf(topic: Topic, payload: unknown): string {
+  return `${topic.text(payload)}\n${JSON.stringify(payload, null, 1)}`;
+}

@@ -1,0 +1,75 @@
+/** What a conversation is told of the owner's word on its events. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { EventStage } from "../../../test/support/event-stage.ts";
+
+async function asked(stage: EventStage): Promise<string> {
+  const id = await stage.review();
+  await stage.deliver();
+  return id;
+}
+
+describe("the conversation that emitted an event", () => {
+  test("[EV12] is told the decision once, with who decided and what they said, and the question is over", async () => {
+    const stage = new EventStage();
+    const id = await asked(stage);
+    const [told] = stage.told.values();
+    assert.match(told?.text ?? "", /Code K7Q2A: answer in your direct chat with "allow K7Q2A"/);
+    assert.deepEqual([told?.question, stage.questions.get(id)], ["K7Q2A", "waiting"]);
+    for (const _ of [1, 2]) assert.ok((await stage.keeper.resolve(id, { decision: "reject", by: "owner", word: "Too much." })).ok);
+    assert.deepEqual(
+      [...stage.notes],
+      [
+        [
+          `event:${id}:decision`,
+          `Your event ${id} (human_review: "Refund 49 SEK? Why: Above my limit.") was rejected by owner. They said: Too much.`,
+        ],
+      ],
+    );
+    assert.equal(stage.questions.get(id), "denied");
+    const found = await stage.keeper.find(id);
+    assert.deepEqual(found.ok && [found.value.word, found.value.decisionToldAt], ["Too much.", 1_000_000]);
+  });
+  test("[EV12] is told later when a kill comes first, or when it does not answer", async () => {
+    const stage = new EventStage();
+    const id = await asked(stage);
+    stage.noting = () => Promise.reject(new Error("killed"));
+    assert.ok((await stage.keeper.resolve(id, { decision: "approve", by: "owner" })).ok, "the decision counts all the same");
+    const told: string[] = [];
+    stage.noting = ({ text }) => Promise.resolve(void told.push(text));
+    stage.kill();
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    assert.equal(told.length, 1);
+    assert.match(told[0] ?? "", /was approved by owner\.$/);
+    await stage.deliver();
+    await stage.keeper.replay(id);
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    assert.equal(told.length, 1, "neither its handler nor the alarm tells it again");
+  });
+  test("[EV12] that was deleted is told nothing and is not made again; the decision ends", async () => {
+    const stage = new EventStage();
+    const id = await asked(stage);
+    stage.isDeleted = true;
+    assert.ok((await stage.keeper.resolve(id, { decision: "approve", by: "owner" })).ok);
+    assert.deepEqual([stage.notes.size, stage.unsent.size, stage.questions.get(id)], [0, 0, "allowed"]);
+  });
+});
+test("[EV7] an event that no one decides in time is rejected, and says so", async () => {
+  const stage = new EventStage();
+  const id = await asked(stage);
+  await stage.keeper.expire([id]);
+  assert.deepEqual([(await stage.status(id))[0], stage.questions.get(id)], ["rejected", "expired"]);
+  assert.match([...stage.notes.values()][0] ?? "", /was rejected by no one, in 30 days\.$/);
+});
+test("[EV7] two decisions at the same time: the first one counts, and one is told", async () => {
+  const stage = new EventStage();
+  const id = await asked(stage);
+  const both = await Promise.all((["approve", "reject"] as const).map((decision) => stage.keeper.resolve(id, { decision, by: "owner" })));
+  assert.deepEqual(
+    both.map(({ ok }) => ok),
+    [true, false],
+  );
+  assert.match([...stage.notes.values()].join(), /^Your event .* was approved by owner\.$/);
+});

@@ -1,0 +1,129 @@
+/** The owner's word on events, in the rows and places of the questions about tool calls. */
+import { createExecutionContext, createMessageBatch, evictDurableObject, reset, runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ApprovalEntry, ChannelInboundOutcome, DomainEvent, EventEnvelope } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { composeNativeTools } from "../../../src/app/native-tools.ts";
+import worker from "../../../src/app/worker.ts";
+import type { SessionNote } from "../../../src/ports/session.ts";
+import { channelEntrypoint, client, eventually, fakeSessions, gateway, type Peer, port, seed, silent } from "../../support/gateway.ts";
+
+const KEY = "agent:mail:main";
+const DAY = 86_400_000;
+let owner: Peer;
+let sessions: ReturnType<typeof fakeSessions>;
+let sent: EventEnvelope[] = [];
+beforeEach(async () => {
+  await reset();
+  sent = [];
+  sessions = fakeSessions();
+  await seed();
+  vi.spyOn(parts, "channel").mockImplementation(() => undefined);
+  vi.spyOn(parts, "channelNames").mockImplementation(() => ["test"]);
+  vi.spyOn(parts, "eventQueue").mockImplementation(() => ({ send: async (envelope) => void sent.push(envelope) }));
+  owner = await client();
+  await owner.ok("config.set", { path: "channels.test.owners", value: ["anna"] });
+  await owner.ok("config.set", { path: "channels.test.allowFrom", value: ["guest"] });
+  await owner.ok("agents.define", {
+    text: "metadata: { id: mail, name: mail }\ncore_context: { system_prompt: Hi }\nevents: { emit: [human_review] }\n",
+  });
+  await owner.ok("chat.send", { sessionKey: KEY, message: "Refund Anna.", runId: "r1" });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const tools = composeNativeTools(env.STORAGE, { log: silent });
+async function deliver(): Promise<void> {
+  const batch = createMessageBatch("domain-events", [{ id: "m", timestamp: Date.now(), attempts: 1, body: sent.at(-1) }]);
+  await worker.queue(batch, env, createExecutionContext());
+}
+/** The question about an event that waits. */
+async function asked(question = "Refund 49 SEK?\u202e"): Promise<ApprovalEntry> {
+  const outcome = await tools.run(
+    "emit_event",
+    { topic: "human_review", payload: { question } },
+    {
+      identity: { key: KEY, ref: "ref", agentId: "mail", isOwnersSession: true },
+      ...{ callId: `c${sent.length}`, runId: "r1", now: Date.now(), userTimezone: "UTC", gateway: port() },
+    },
+  );
+  expect(outcome.ok).toBe(true);
+  await deliver();
+  const { approvals } = await owner.ok<{ approvals: ApprovalEntry[] }>("approval.list", {});
+  const found = approvals.find(({ event }) => event === sent.at(-1)?.id);
+  if (found === undefined) throw new Error("there is no question");
+  return found;
+}
+const show = async (id: string | undefined): Promise<DomainEvent> => (await owner.ok<{ event: DomainEvent }>("events.show", { id })).event;
+/** The notes about decisions. */
+const notes = (): readonly SessionNote[] =>
+  sessions
+    .of("note")
+    .map(({ args }) => args[0] as SessionNote)
+    .filter(({ key }) => key.endsWith(":decision"));
+let serial = 0;
+const write = (sender: string, text: string): Promise<ChannelInboundOutcome> =>
+  channelEntrypoint().inbound({
+    account: { channel: "test", accountId: "default" },
+    inbound: {
+      peer: { kind: "dm", id: sender },
+      sender: { id: sender },
+      message: { id: `m${++serial}`, text, timestamp: Date.now() },
+      receivedAt: Date.now(),
+    },
+  });
+
+describe("[EV7] [EV12] a question about an event", () => {
+  test("has a code, is shown whole and with hidden characters as escapes, and is answered with approval.resolve", async () => {
+    const entry = await asked();
+    expect(entry).toMatchObject({ sessionKey: KEY, agentId: "mail", runId: "r1", tool: "emit_event", rule: "topic human_review" });
+    expect(entry.text).toContain("Refund 49 SEK?\\u{202e}");
+    expect((await show(entry.event)).code).toBe(entry.code);
+    const { notifications } = await owner.ok<{ notifications: { kind: string; text: string }[] }>("notifications.list", {});
+    expect(notifications.filter(({ kind, text }) => kind === "approval" && text.includes(`allow ${entry.code}`))).toHaveLength(1);
+    expect((await owner.refused("approval.resolve", { code: entry.code, decision: "allow_always" })).reason).toBe("approval.once_only");
+    expect((await owner.refused("approval.resolve", { code: entry.code, decision: "allow", hash: "x" })).reason).toBe("approval.not_found");
+    const answer = { code: entry.code, decision: "deny", word: "Too much.", hash: entry.hash };
+    expect(await owner.ok("approval.resolve", answer)).toMatchObject({ outcome: "denied", event: true });
+    expect(await owner.ok("approval.resolve", answer)).toMatchObject({ outcome: "denied", event: true, endedAt: expect.any(Number) });
+    expect(await show(entry.event)).toMatchObject({ status: "rejected", decision: "reject", word: "Too much." });
+    expect(await show(entry.event)).not.toHaveProperty("code");
+    expect(notes()).toMatchObject([{ key: `event:${entry.event}:decision`, forModel: true }]);
+    expect(notes()[0]?.text).toMatch(/was rejected by client:\S+ .*\. They said: Too much\.$/);
+  });
+  test("is answered in the owner's direct chat alone, also after an eviction", async () => {
+    const { code, event } = await asked();
+    await write("guest", `allow ${code}`);
+    expect((await show(event)).status).toBe("waiting_approval");
+    await evictDurableObject(gateway());
+    owner = await client();
+    const outcome = await write("anna", `allow ${code}`);
+    expect(JSON.stringify(outcome)).toContain(`${code} is approved: the event goes to its handler.`);
+    expect(await show(event)).toMatchObject({ status: "queued", decision: "approve", decidedBy: "channel:test/default owner:anna" });
+    await deliver();
+    expect((await show(event)).status).toBe("done");
+    expect(notes()).toHaveLength(1);
+    expect(JSON.stringify(await write("anna", `deny ${code}`))).toContain(`${code} was allowed before`);
+    await eventually(async () => {
+      const { entries } = await owner.ok<{ entries: { action: string; target?: string }[] }>("audit.list", {});
+      expect(entries.filter(({ action }) => action === "events.resolve").map(({ target }) => target)).toEqual([event]);
+      expect(entries.some(({ action, target }) => action === "approval.resolve" && target === code)).toBe(true);
+    });
+  });
+  test("that was answered by the event's id is over", async () => {
+    const { code, event } = await asked();
+    await owner.ok("events.resolve", { id: event, decision: "approve" });
+    expect((await owner.ok<{ approvals: unknown[] }>("approval.list", {})).approvals).toEqual([]);
+    expect(await owner.ok("approval.resolve", { code, decision: "deny" })).toMatchObject({ outcome: "allowed", event: true });
+    expect((await show(event)).decision).toBe("approve");
+  });
+  test("that no one answers in 30 days is over, and the event is rejected", async () => {
+    const { event } = await asked();
+    const later = Date.now() + 30 * DAY + 1;
+    vi.spyOn(Date, "now").mockReturnValue(later);
+    await runDurableObjectAlarm(gateway());
+    expect(await show(event)).toMatchObject({ status: "rejected", decidedBy: "no one, in 30 days" });
+    expect((await owner.ok<{ approvals: unknown[] }>("approval.list", {})).approvals).toEqual([]);
+  });
+});
