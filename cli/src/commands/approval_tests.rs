@@ -11,6 +11,7 @@ fn entry() -> ApprovalEntry {
         tool: ToolName("lap__Bash".to_owned()),
         node_id: Some(NodeId("lap".to_owned())),
         limit: None,
+        event: None,
         text: "rm -rf build\nls\u{202e}".to_owned(),
         text_bytes: 17,
         text_sha256: None,
@@ -100,8 +101,31 @@ fn result(outcome: ApprovalOutcome) -> ApprovalResolveResult {
         by: None,
         again: None,
         limit: None,
+        event: None,
         ended_at: None,
     }
+}
+
+#[test]
+fn ev7_a_question_about_an_event_names_it_and_its_answers_say_what_becomes_of_it() {
+    let event = ApprovalEntry {
+        event: Some("0".repeat(32)),
+        ..entry()
+    };
+    assert!(question(&event, 0)[0].starts_with(&format!("K7Q2A  the event {}, for", "0".repeat(32))));
+    let about = |outcome| ApprovalResolveResult {
+        event: Some(true),
+        ..result(outcome)
+    };
+    let said = |decision, outcome| told("K7Q2A", decision, &about(outcome), 0).unwrap();
+    assert_eq!(
+        said(ApprovalAnswerKind::Allow, ApprovalOutcome::Allowed),
+        "K7Q2A: approved, the event goes to its handler"
+    );
+    assert_eq!(
+        said(ApprovalAnswerKind::Deny, ApprovalOutcome::Denied),
+        "K7Q2A: rejected, the event will not be handled"
+    );
 }
 
 #[test]
