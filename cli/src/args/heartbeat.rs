@@ -15,7 +15,7 @@ pub enum HeartbeatCommand {
         #[arg(long, value_parser = agent_id)]
         agent: Option<AgentId>,
     },
-    /// Run a heartbeat now, also outside of its hours
+    /// Run a heartbeat now, also outside of its hours and when no condition of HEARTBEAT.md holds
     Run {
         /// Agent [default: the default agent]
         #[arg(long, value_parser = agent_id)]

@@ -109,10 +109,13 @@ async fn submit(context: &Context, args: JobSubmit) -> Outcome {
     out.show(taken, |taken| {
         let id = one_line(&taken.job_id, 64);
         out.line(&id);
-        out.aside(&format!(
-            "The job is {}. Watch it: `gsv job watch {id}`.",
-            standing(taken.status)
-        ));
+        let standing = standing(taken.status);
+        out.aside(&match taken.status {
+            JobStatus::Queued | JobStatus::Running | JobStatus::AwaitingApproval => {
+                format!("The job is {standing}. Watch it: `gsv job watch {id}`.")
+            }
+            _ => format!("The job has ended already: {standing}. Show it: `gsv job show {id}`."),
+        });
     });
     client.close().await;
     Ok(())
@@ -265,7 +268,7 @@ fn end(context: &Context, job: &AgentJob) -> Outcome {
             summary
                 .map(|text| one_line(&text, 1_000))
                 .or_else(error)
-                .unwrap_or_else(|| format!("The job is {}.", standing(job.status))),
+                .unwrap_or_else(|| format!("How the job stands: {}.", standing(job.status))),
             why,
         ),
     }

@@ -1,6 +1,6 @@
 //! Jobs as `gsv job` shows them.
 
-use gsv_protocol::types::{AgentJob, JobStatus, JobSummary, StoryCall};
+use gsv_protocol::types::{AgentJob, AgentReport, JobStatus, JobSummary, StoryCall};
 
 use super::why::ended_badly;
 use crate::clean::one_line;
@@ -43,6 +43,15 @@ pub fn table(jobs: &[JobSummary], now: u64) -> Table<7> {
     )
 }
 
+/// Calls of models without a known price count as 0, which is not their price.
+fn cost(report: &AgentReport) -> String {
+    if report.cost_usd > 0.0 || report.usage.cost_usd.is_some() {
+        dollars(report.cost_usd)
+    } else {
+        "no known price".to_owned()
+    }
+}
+
 pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> {
     let status = if job.cancelling.is_some() {
         format!("{}, and told to end", standing(job.status))
@@ -57,7 +66,7 @@ pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> 
         ("began", job.started_at.map(|at| ago(at, now))),
         ("ended", job.ended_at.map(|at| ago(at, now))),
         ("took", job.started_at.map(|_| took(job.started_at, job.ended_at, now))),
-        ("cost", job.report.as_ref().map(|report| dollars(report.cost_usd))),
+        ("cost", job.report.as_ref().map(cost)),
         (
             "conversation",
             job.session_key.as_ref().map(|key| one_line(key.as_ref(), 400)),

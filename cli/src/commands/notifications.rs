@@ -31,7 +31,7 @@ pub async fn run(context: &Context, args: Notifications) -> Outcome {
     };
     let shown = context.show::<List>(params, |result| {
         let now = now_ms();
-        out.table(&places(&result.places));
+        out.table(&places(&result.places, result.quiet_hours.is_some()));
         if let Some(line) = hours(&result) {
             out.line(&line);
         }
@@ -121,9 +121,9 @@ fn tested(notification: &Notification) -> String {
     }
 }
 
-fn places(places: &[NotificationPlace]) -> Table<3> {
+fn places(places: &[NotificationPlace], has_quiet_hours: bool) -> Table<3> {
     let rows = places.iter().map(|place| {
-        let held = if place.held { "held back" } else { "told at once" };
+        let held = if place.held && has_quiet_hours { "held back" } else { "told at once" };
         [place.kind.as_str().to_owned(), place.place.clone(), held.to_owned()]
     });
     Table::new(["KIND", "PLACE", "IN QUIET HOURS"], rows)

@@ -91,6 +91,7 @@ fn end(story: &RunWhyResult) -> String {
 fn used(usage: &Usage) -> String {
     let cached = usage
         .cache_read
+        .filter(|tokens| *tokens > 0)
         .map(|tokens| format!(" ({} more from the cache)", grouped(tokens)))
         .unwrap_or_default();
     let cost = usage.cost_usd.map_or_else(|| "no known price".to_owned(), dollars);

@@ -33,7 +33,7 @@ import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { Emission, Emitted, EventConsumerPort, Settled } from "../ports/events.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
 import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
-import type { JobHostPort, JobPlace, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
+import type { JobHostPort, JobQueueStatus, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
 import type { Recalled, RecallInput, Remembered, Remembering } from "../ports/long-term-memory.ts";
 import type { Origin } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
@@ -42,7 +42,7 @@ import type { CronCall, CronTold } from "../ports/schedule.ts";
 import type { SearchableSessions, SearchAnswer, SearchInput } from "../ports/search.ts";
 import type { SessionToSession, SessionToSessionSent } from "../ports/session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
-import type { NamedTask, TaskStand } from "../ports/tasks.ts";
+import type { NamedTask, TaskStatus } from "../ports/tasks.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import type { SessionFileChanging } from "../ports/changes.ts";
 import type { WaitAnswer, WaitReport } from "../ports/waits.ts";
@@ -138,13 +138,13 @@ export class Gateway
   async claimJob(turn: JobTurn): Promise<boolean> {
     return this.#ports.jobsRpc.claimJob(turn);
   }
-  async placeJob(id: string, place: JobPlace): Promise<void> {
-    return this.#ports.jobsRpc.placeJob(id, place);
+  async updateQueue(id: string, place: JobQueueStatus): Promise<void> {
+    return this.#ports.jobsRpc.updateQueue(id, place);
   }
   async beginJob(task: NamedTask, request: RunRequest): Promise<Result<string>> {
     return this.#ports.jobsRpc.beginJob(task, request);
   }
-  async lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStand>> {
+  async lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>> {
     return this.#ports.jobsRpc.lookAtJob(task, seen);
   }
   async stopJob(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>> {

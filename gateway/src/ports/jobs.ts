@@ -2,7 +2,7 @@
 import type { AgentJob, JobListParams, JobListResult, JobStatus, JobTaken, RunRequest } from "../../../protocol/gen/types.ts";
 import type { Admitted, HttpCaller, TaskRequest } from "./http.ts";
 import type { Result } from "./result.ts";
-import type { NamedTask, TaskStand } from "./tasks.ts";
+import type { NamedTask, TaskStatus } from "./tasks.ts";
 
 /** What the gateway knows of a job that waits for its turn. */
 export interface JobTurn extends NamedTask {
@@ -23,14 +23,14 @@ export interface JobPort {
   cancel(): Promise<AgentJob | null>;
 }
 /** What a job takes of the queue: `gone` when it is deleted. */
-export type JobPlace = Extract<JobStatus, "running" | "awaiting_approval"> | "ended" | "gone";
+export type JobQueueStatus = Extract<JobStatus, "running" | "awaiting_approval"> | "ended" | "gone";
 /** What the object of a job may ask of the gateway. Every call can be made again. */
 export interface JobHostPort {
   /** Whether the job may begin now. If not, the gateway wakes it when it may. */
   claimJob(turn: JobTurn): Promise<boolean>;
-  placeJob(id: string, place: JobPlace): Promise<void>;
+  updateQueue(id: string, place: JobQueueStatus): Promise<void>;
   beginJob(task: NamedTask, request: RunRequest): Promise<Result<string>>;
-  lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStand>>;
+  lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>>;
   stopJob(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>>;
 }
 /** The part of a KV namespace that the index of jobs needs. */

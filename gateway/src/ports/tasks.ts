@@ -17,7 +17,7 @@ export interface NamedTask extends CheckedTask {
   readonly event?: CausingEvent & { readonly taint: Taint };
 }
 /** `report`: it has ended, or waits for the owner's word. */
-export type TaskStand =
+export type TaskStatus =
   | { readonly state: "running" }
   | { readonly state: "ended"; readonly report: AgentReport }
   | { readonly state: "awaiting"; readonly report: AgentReport; readonly approvals: readonly string[] };
@@ -29,7 +29,7 @@ export interface TaskRunsPort {
     /** Stores the task, then sends its message; returns the key of its conversation. Once per id, however often it is called. */
     begin(task: NamedTask, request: RunRequest): Promise<Result<string>>;
     /** How the task stands. Waits a while for its end, or for questions that wait for the owner and are not `seen` yet. */
-    look(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStand>>;
+    look(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>>;
     /** Ends the run. */
     stop(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>>;
   };

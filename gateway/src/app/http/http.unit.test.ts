@@ -1,4 +1,3 @@
-import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -102,7 +101,7 @@ test("HTTP problems carry the code and the hint of the error table", () => {
     status: 401,
     code: 401,
     reason: "auth.required",
-    hint: ERRORS["auth.required"].hint,
+    hint: "Send a token in the header `Authorization: Bearer TOKEN`. Make one: `gsv token create --scope client`.",
   });
   assert.equal(problem("auth.required", "No.", "Ask the owner.").hint, "Ask the owner.");
   assert.deepEqual([problem("limit.sockets", "x").retryable, problem("limit.sockets", "x").detail], [true, "x"]);

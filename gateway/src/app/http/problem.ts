@@ -3,6 +3,11 @@ import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { ProblemDetails } from "../../../../protocol/gen/types.ts";
 import type { GsvError } from "../../ports/result.ts";
 
+/** What a program that speaks HTTP does next, where the contract's own hint is for the command line. */
+const HTTP_HINTS: Partial<Record<ErrorReason, string>> = {
+  "auth.required": "Send a token in the header `Authorization: Bearer TOKEN`. Make one: `gsv token create --scope client`.",
+};
+
 export function problem(reason: ErrorReason, detail?: string, hint?: string): ProblemDetails {
   const { code, http, retryable, text, hint: usual } = ERRORS[reason];
   return {
@@ -12,7 +17,7 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
     code,
     reason,
     ...(detail === undefined || detail === text ? {} : { detail }),
-    hint: hint ?? usual,
+    hint: hint ?? HTTP_HINTS[reason] ?? usual,
     ...(retryable ? { retryable: true } : {}),
   };
 }

@@ -48,7 +48,7 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
           eventJobs: { start: async (id, request, event) => (await load()).intake.start(id, request, event) },
           jobsRpc: {
             claimJob: async (turn) => (await load()).turns.claim(turn),
-            placeJob: async (id, place) => (await load()).turns.place(id, place),
+            updateQueue: async (id, place) => (await load()).turns.place(id, place),
             beginJob: async (task, request) => {
               // The agent may have been deleted or renamed while the job waited.
               const checked = await ports.taskRuns.check(request);

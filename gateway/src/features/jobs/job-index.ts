@@ -1,6 +1,6 @@
 /** The index of jobs in a KV namespace (rules JB9, JB10): one key for each job, with a summary as its metadata. Its values are empty. */
 import { checkJobSummary } from "../../../../protocol/gen/validators/checks.js";
-import type { JobListParams, JobListResult, JobSummary } from "../../../../protocol/gen/types.ts";
+import type { AgentReport, JobListParams, JobListResult, JobSummary } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { IndexSpace, NewJob } from "../../ports/jobs.ts";
 import type { JobState } from "./machine.ts";
@@ -23,8 +23,10 @@ export const indexKey = ({ id, createdAt }: Pick<NewJob, "id" | "createdAt">): s
 export function summaryOf(
   { id, agentId, createdAt, request }: NewJob,
   { status, startedAt, endedAt }: JobState,
-  costUsd: number | undefined,
+  report: Pick<AgentReport, "cost_usd" | "usage"> | undefined,
 ): JobSummary {
+  // Calls of models without a known price count as 0, which is not their price.
+  const isPriced = report !== undefined && (report.cost_usd > 0 || report.usage.costUsd !== undefined);
   return {
     job_id: id,
     status,
@@ -34,7 +36,7 @@ export function summaryOf(
     ...(startedAt === undefined ? {} : { started_at: startedAt }),
     ...(endedAt === undefined ? {} : { ended_at: endedAt }),
     instructions: beginning(request.instructions),
-    ...(endedAt === undefined || costUsd === undefined ? {} : { cost_usd: costUsd }),
+    ...(endedAt === undefined || !isPriced ? {} : { cost_usd: report.cost_usd }),
   };
 }
 /** One line. No character of it needs an escape of many bytes in JSON. */

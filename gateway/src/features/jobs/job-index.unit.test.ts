@@ -37,7 +37,14 @@ function space(jobs: readonly NewJob[], status: "queued" | "failed" = "queued"):
 test("[JB9] the summary of any job fits the metadata of a key, and the contract", () => {
   for (const instructions of ["💥", '"\\', "\u0000\u0007", "\u2028\u{e0001}", "ä\n\n", "a", "\ud800"].map((text) => text.repeat(20_000))) {
     const state = { ...NEW_STATE, status: "budget_exceeded", startedAt: 9_999_999_999_999, endedAt: 9_999_999_999_999 } as const;
-    const summary = summaryOf(job("x".repeat(26), 9_999_999_999_999, instructions), state, 0.123456789012345);
+    const report = { cost_usd: 0.123456789012345, usage: { input: 1, output: 1, total: 2 } };
+    const summary = summaryOf(job("x".repeat(26), 9_999_999_999_999, instructions), state, report);
+    assert.equal(summary.cost_usd, report.cost_usd);
+    assert.equal(
+      summaryOf(job("x", 1, instructions), state, { ...report, cost_usd: 0 }).cost_usd,
+      undefined,
+      "a model without a known price",
+    );
     assert.ok(checkJobSummary(summary), instructions.slice(0, 4));
     const bytes = utf8Bytes(JSON.stringify(summary));
     assert.ok(bytes <= 1_024, `${bytes} bytes`);

@@ -133,7 +133,7 @@ export class JobObject implements JobPort {
           pass = { ...pass, looked: true };
           break;
         case "place":
-          await host.placeJob(job.id, step.place);
+          await host.updateQueue(job.id, step.place);
           this.#apply({ result: "placed", place: step.place });
           break;
         case "index":
@@ -141,7 +141,7 @@ export class JobObject implements JobPort {
           break;
         case "remove":
           await index().delete(indexKey(job));
-          await host.placeJob(job.id, "gone");
+          await host.updateQueue(job.id, "gone");
           return erase();
         case "rest":
           if (storage.get("retry") !== undefined) storage.delete("retry");
@@ -179,7 +179,7 @@ export class JobObject implements JobPort {
   async #index(job: NewJob, state: JobState): Promise<boolean> {
     const { storage, index, log } = this.#ports;
     try {
-      const metadata = summaryOf(job, state, storage.get<AgentReport>("report")?.cost_usd);
+      const metadata = summaryOf(job, state, storage.get<AgentReport>("report"));
       await index().put(indexKey(job), "", { metadata });
     } catch (error) {
       log.error("job_not_indexed", { job: job.id, error });

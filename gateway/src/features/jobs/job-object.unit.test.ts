@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
 import type { JobHostPort, NewJob } from "../../ports/jobs.ts";
 import { failure, succeed } from "../../ports/result.ts";
-import type { TaskStand } from "../../ports/tasks.ts";
+import type { TaskStatus } from "../../ports/tasks.ts";
 import { JobObject } from "./job-object.ts";
 
 const JOB: NewJob = {
@@ -78,7 +78,7 @@ class Stage {
           if (this.mayBegin) this.place = "running";
           return this.mayBegin;
         }),
-      placeJob: (_id, place) =>
+      updateQueue: (_id, place) =>
         this.#call(() => {
           this.place = place;
         }),
@@ -105,7 +105,7 @@ class Stage {
         }),
     };
   }
-  #stand(run: { stopped: boolean; looks: number }): TaskStand {
+  #stand(run: { stopped: boolean; looks: number }): TaskStatus {
     const report = (status: AgentReport["status"]): AgentReport => ({ status, summary: status, cost_usd: 0.5 }) as AgentReport;
     if (run.stopped) return { state: "ended", report: report("cancelled") };
     run.looks++;

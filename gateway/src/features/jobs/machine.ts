@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type AgentReport, asSessionKey, type AgentJob, type JobStatus, type ReportStatus } from "../../../../protocol/gen/types.ts";
-import type { JobPlace, NewJob } from "../../ports/jobs.ts";
-import type { TaskStand } from "../../ports/tasks.ts";
+import type { JobQueueStatus, NewJob } from "../../ports/jobs.ts";
+import type { TaskStatus } from "../../ports/tasks.ts";
 
 export interface JobState {
   readonly status: JobStatus;
@@ -20,7 +20,7 @@ export interface JobState {
   readonly approvals?: readonly string[];
   readonly error?: { readonly reason: string; readonly message: string };
   /** The place that the gateway knows. */
-  readonly place: "queued" | Exclude<JobPlace, "gone">;
+  readonly place: "queued" | Exclude<JobQueueStatus, "gone">;
   /** Counts changes of what the index shows; `indexed` is the one that it has. */
   readonly revision: number;
   readonly indexed: number;
@@ -36,7 +36,7 @@ export interface Pass {
 }
 export type JobStep =
   | { readonly do: "claim" | "begin" | "stop" | "look" | "index" | "remove" }
-  | { readonly do: "place"; readonly place: Exclude<JobPlace, "gone"> }
+  | { readonly do: "place"; readonly place: Exclude<JobQueueStatus, "gone"> }
   /** `at` absent: until the object is woken. */
   | { readonly do: "rest"; readonly at?: number };
 
@@ -44,9 +44,9 @@ export type JobResult =
   | { readonly result: "granted"; readonly now: number }
   | { readonly result: "begun"; readonly sessionKey: string }
   | { readonly result: "refused"; readonly now: number; readonly error: { readonly reason: string; readonly message: string } }
-  | { readonly result: "stood"; readonly now: number; readonly stand: TaskStand }
+  | { readonly result: "stood"; readonly now: number; readonly stand: TaskStatus }
   | { readonly result: "stopped" }
-  | { readonly result: "placed"; readonly place: Exclude<JobPlace, "gone"> }
+  | { readonly result: "placed"; readonly place: Exclude<JobQueueStatus, "gone"> }
   | { readonly result: "indexed"; readonly revision: number }
   | { readonly result: "cancel"; readonly now: number };
 
@@ -101,7 +101,7 @@ export function applied(state: JobState, result: JobResult): JobState {
 }
 const changed = (state: JobState, change: Partial<JobState>): JobState => ({ ...state, ...change, revision: state.revision + 1 });
 
-function stood(state: JobState, stand: TaskStand, now: number): JobState {
+function stood(state: JobState, stand: TaskStatus, now: number): JobState {
   const { approvals: _, ...rest } = state;
   switch (stand.state) {
     case "running":

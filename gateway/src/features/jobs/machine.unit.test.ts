@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { TaskStand } from "../../ports/tasks.ts";
+import type { TaskStatus } from "../../ports/tasks.ts";
 import { applied, hasEnded, type JobState, NEW_STATE, nextStep, type Pass } from "./machine.ts";
 
 const WEEK_MS = LIMITS.jobDays * 86_400_000;
@@ -28,7 +28,7 @@ class World {
   constructor(next: () => number) {
     this.next = next;
   }
-  stand(): TaskStand {
+  stand(): TaskStatus {
     this.looks++;
     if (this.stopped) return { state: "ended", report: report("cancelled") };
     if (this.looks === 2) return { state: "awaiting", report: report("awaiting_approval"), approvals: ["K7Q2A"] };

@@ -5,7 +5,7 @@
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { JobPlace, JobPort, JobTurn } from "../../ports/jobs.ts";
+import type { JobQueueStatus, JobPort, JobTurn } from "../../ports/jobs.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Place, QueueStore } from "./queue-store.ts";
 import { nextJob } from "./turns.ts";
@@ -60,7 +60,7 @@ export class JobQueue {
     return state === "granted" || state === "running" || state === "awaiting_approval";
   }
 
-  place(id: string, place: JobPlace): void {
+  place(id: string, place: JobQueueStatus): void {
     const { queue, arm, now } = this.#ports;
     if (place === "gone") queue.remove(id);
     else queue.put(id, place, place === "ended" ? undefined : now() + RUN_MS);

@@ -9,11 +9,11 @@ export interface ReportFacts {
   readonly end: RunEnd;
   /** Codes of questions that wait for the owner. */
   readonly approvals: readonly string[];
-  readonly afterWord: AfterWord;
+  readonly resultAccess: ResultAccess;
   readonly delegations: readonly ReportDelegation[];
 }
 /** How the end can be asked for when the owner has answered: with the same request and its key, as the job, or not at all. */
-export type AfterWord = "key" | "job" | "none";
+export type ResultAccess = "key" | "job" | "none";
 const MAX_CALLS = 1_000;
 const MAX_DELEGATIONS = 200;
 const NO_END = "The end of the run is not known: its conversation was removed.";
@@ -33,14 +33,15 @@ export function statusOf(end: RunEnd): ReportStatus {
       return "awaiting_approval";
   }
 }
-export function reportOf({ taskId, agentId, story, end, approvals, afterWord, delegations }: ReportFacts): AgentReport {
+export function reportOf({ taskId, agentId, story, end, approvals, resultAccess, delegations }: ReportFacts): AgentReport {
   const { sessionKey, runId, usage, steps } = story;
   const status = statusOf(end);
   const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
   const why = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
   return {
     status,
-    summary: end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, afterWord, taskId, sessionKey) : why,
+    summary:
+      end.state === "final" ? end.text : status === "awaiting_approval" ? waitText(approvals, resultAccess, taskId, sessionKey) : why,
     tool_calls: calls.map(({ tool, callId, outcome, exitCode, signal, durationMs }) => ({
       tool,
       call_id: callId,
@@ -64,12 +65,12 @@ export function reportOf({ taskId, agentId, story, end, approvals, afterWord, de
     },
   };
 }
-function waitText(approvals: readonly string[], afterWord: AfterWord, taskId: string, sessionKey: string): string {
+function waitText(approvals: readonly string[], resultAccess: ResultAccess, taskId: string, sessionKey: string): string {
   const allow = approvals.map((code) => `gsv approval allow ${code}`).join(", ");
-  return `The task waits for the owner's word: ${allow}. ${endText(afterWord, taskId, sessionKey)}`;
+  return `The task waits for the owner's word: ${allow}. ${endText(resultAccess, taskId, sessionKey)}`;
 }
-function endText(afterWord: AfterWord, taskId: string, sessionKey: string): string {
-  switch (afterWord) {
+function endText(resultAccess: ResultAccess, taskId: string, sessionKey: string): string {
+  switch (resultAccess) {
     case "key":
       return "Send the same request with its Idempotency-Key again for the end.";
     case "job":

@@ -12,7 +12,7 @@ test("[RT2] a call whose command failed is `ok`, because it ran, and has the com
     agentId: "main",
     approvals: [],
     delegations: [],
-    afterWord: "none",
+    resultAccess: "none",
     end: { state: "final", text: "Done." },
     story: {
       sessionKey: asSessionKey("agent:main:task:t"),

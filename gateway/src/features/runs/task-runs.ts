@@ -17,10 +17,10 @@ import type { OthersUse } from "../../ports/others-use.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
-import type { CheckedTask, NamedTask, TaskStand } from "../../ports/tasks.ts";
+import type { CheckedTask, NamedTask, TaskStatus } from "../../ports/tasks.ts";
 import { overrideIn, taskText } from "../../prompt/task.ts";
 import type { DelegationStore } from "./delegation-store.ts";
-import { type AfterWord, reportOf, statusOf } from "./report.ts";
+import { type ResultAccess, reportOf, statusOf } from "./report.ts";
 import type { TaskStore } from "./task-store.ts";
 
 export interface TaskRunPorts
@@ -98,13 +98,13 @@ export class TaskRuns {
   }
 
   /** The report when the run has ended, or waits for the owner. */
-  async report(task: Task, afterWord: AfterWord): Promise<Result<AgentReport>> {
+  async report(task: Task, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
-    return this.#reported(task, session.value.key, await this.#stood(task, session.value.key, [], Number.POSITIVE_INFINITY), afterWord);
+    return this.#reported(task, session.value.key, await this.#stood(task, session.value.key, [], Number.POSITIVE_INFINITY), resultAccess);
   }
 
-  async look(task: Task, seen: readonly string[]): Promise<Result<TaskStand>> {
+  async look(task: Task, seen: readonly string[]): Promise<Result<TaskStatus>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
     const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS);
@@ -130,11 +130,11 @@ export class TaskRuns {
     return built.ok ? succeed({ key: built.key, address: built.address }) : fail("internal");
   }
 
-  async #reported(task: Task, sessionKey: string, { end, approvals }: Stood, afterWord: AfterWord): Promise<Result<AgentReport>> {
+  async #reported(task: Task, sessionKey: string, { end, approvals }: Stood, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
     const story = await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) }));
     if (!story.ok) return story;
     const delegations = await this.#below(sessionKey, runIdOf(task), 1);
-    return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, afterWord, delegations }));
+    return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, resultAccess, delegations }));
   }
   /** Codes of the questions of a run that wait for the owner, and of those of the tasks that it has handed on. */
   questions(sessionKey: string, runId: string): readonly string[] {

@@ -304,7 +304,7 @@ function reminderOf(job: Job, run: JobRun, now: number, tz: string): { readonly 
   const own = spec.mode === "remind" ? spec.text : "";
   if (given !== undefined && nounOf(job) === "hook") return { text: `Reminder by the hook "${job.body.name}": ${given.text}`, ...label };
   const late = byHand === true ? "" : lateText(run.ts, now, tz);
-  const parts = [`Reminder: ${own}`, ...(given === undefined ? [] : [given.text]), ...(late === "" ? [] : [`It is${late.slice(1)}.`])];
+  const parts = [`Reminder: ${own}`, ...(given === undefined ? [] : [given.text]), ...(late === "" ? [] : [`(${late.slice(2)})`])];
   return { text: parts.join("\n\n"), ...label };
 }
 function textFor(job: Job, run: JobRun, now: number, tz: string): string {
