@@ -123,7 +123,11 @@ fn tested(notification: &Notification) -> String {
 
 fn places(places: &[NotificationPlace], has_quiet_hours: bool) -> Table<3> {
     let rows = places.iter().map(|place| {
-        let held = if place.held && has_quiet_hours { "held back" } else { "told at once" };
+        let held = if place.held && has_quiet_hours {
+            "held back"
+        } else {
+            "told at once"
+        };
         [place.kind.as_str().to_owned(), place.place.clone(), held.to_owned()]
     });
     Table::new(["KIND", "PLACE", "IN QUIET HOURS"], rows)

@@ -158,7 +158,8 @@ export async function jumps(from: number, seeds: number, sum: Tally): Promise<vo
   }
 }
 const endedEarly = (row: LogRow): boolean =>
-  (row.kind === "notice" && row.reason !== "budget.steps" && row.question?.limit !== true) || (row.kind === "toolResult" && row.reason !== undefined);
+  (row.kind === "notice" && row.reason !== "budget.steps" && row.question?.limit !== true) ||
+  (row.kind === "toolResult" && row.reason !== undefined);
 
 /** What the program tries, in this order: histories that cost little first. */
 const HUNTS = {
