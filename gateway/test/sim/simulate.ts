@@ -291,6 +291,13 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     const state = world.disk.load();
     return state === undefined || (state.run.phase === "idle" && state.outbox.length === 0);
   };
+  /** Any run may come to the limit of its steps, and then waits for the owner, who may never answer. */
+  const step = (): boolean => {
+    const [asked, before] = [world.owner.waiting > 0, time.now];
+    const isPlanned = time.step();
+    if (asked) deadline += time.now - before;
+    return isPlanned;
+  };
   await settle();
   for (let steps = 0; !atRest(); steps++) {
     if (world.problems.length > 0) fail();
@@ -300,13 +307,10 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       );
       break;
     }
-    const [asked, before] = [world.owner.waiting > 0, time.now];
-    if (!time.step()) {
+    if (!step()) {
       world.problem("nothing is planned, and the session is not at rest");
       break;
     }
-    // Any run may come to the limit of its steps, and then waits for the owner, who may never answer.
-    if (asked) deadline += time.now - before;
     await settle();
   }
   // Late results and doubles of what has ended already must change nothing any more.
