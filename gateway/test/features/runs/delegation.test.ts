@@ -152,23 +152,29 @@ describe("[DG4] the budget of a task", () => {
   });
 });
 
+/** Everything is killed while the task of `triage` runs, after `meanwhile`; then the same request is sent again. */
+async function killedInTask(meanwhile: () => Promise<unknown> = async () => undefined): ReturnType<typeof run> {
+  let isHeld = true;
+  act({
+    triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
+    refund: async () => {
+      while (isHeld) await scheduler.wait(2);
+      return says("approve");
+    },
+  });
+  const lost = run("triage").catch(() => undefined);
+  await eventually(() => expect(calledAs("refund")).toHaveLength(1));
+  await meanwhile();
+  await abortAllDurableObjects();
+  await lost;
+  stage.peer = await client();
+  isHeld = false;
+  return run("triage");
+}
+
 describe("[DG5] a kill", () => {
   test("[P12] of everything while the task runs: one task, one report", async () => {
-    let isHeld = true;
-    act({
-      triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
-      refund: async () => {
-        while (isHeld) await scheduler.wait(2);
-        return says("approve");
-      },
-    });
-    const lost = run("triage").catch(() => undefined);
-    await eventually(() => expect(calledAs("refund")).toHaveLength(1));
-    await abortAllDurableObjects();
-    await lost;
-    stage.peer = await client();
-    isHeld = false;
-    const report = await run("triage");
+    const report = await killedInTask();
     expect(report).toMatchObject({ status: "completed", summary: "told true" });
     expect(report.delegations).toHaveLength(1);
     // The call that was cut is made again; nothing else is.
@@ -239,22 +245,8 @@ describe("[DG6] a task", () => {
 });
 
 test("[DG2] [DG5] a change of the definition ends no task that has begun", async () => {
-  let isHeld = true;
-  act({
-    triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
-    refund: async () => {
-      while (isHeld) await scheduler.wait(2);
-      return says("approve");
-    },
-  });
-  const lost = run("triage").catch(() => undefined);
-  await eventually(() => expect(calledAs("refund")).toHaveLength(1));
-  await define("triage", "sub_agents: [letter]");
-  await abortAllDurableObjects();
-  await lost;
-  stage.peer = await client();
-  isHeld = false;
-  expect(await run("triage")).toMatchObject({ status: "completed", summary: "told true" });
+  const report = await killedInTask(() => define("triage", "sub_agents: [letter]"));
+  expect(report).toMatchObject({ status: "completed", summary: "told true" });
 });
 
 describe("[DG7] what was read", () => {
