@@ -3,7 +3,7 @@ import { checkJobSummary } from "../../../../protocol/gen/validators/checks.js";
 import type { AgentReport, JobListParams, JobListResult, JobSummary } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { IndexSpace, NewJob } from "../../ports/jobs.ts";
-import type { JobState } from "./machine.ts";
+import { headOf, type JobState } from "./machine.ts";
 
 const PREFIX = "job/";
 /** Keys are in the order of their bytes, so the newest job must have the smallest number. */
@@ -20,23 +20,13 @@ const CALLS = 20;
 export const indexKey = ({ id, createdAt }: Pick<NewJob, "id" | "createdAt">): string =>
   `${PREFIX}${String(LAST_TIME - createdAt).padStart(TIME_DIGITS, "0")}/${id}`;
 
-export function summaryOf(
-  { id, agentId, createdAt, request }: NewJob,
-  { status, startedAt, endedAt }: JobState,
-  report: Pick<AgentReport, "cost_usd" | "usage"> | undefined,
-): JobSummary {
+export function summaryOf(job: NewJob, state: JobState, report: Pick<AgentReport, "cost_usd" | "usage"> | undefined): JobSummary {
   // Calls of models without a known price count as 0, which is not their price.
   const isPriced = report !== undefined && (report.cost_usd > 0 || report.usage.costUsd !== undefined);
   return {
-    job_id: id,
-    status,
-    agent_name: request.agent_name,
-    agent_id: agentId,
-    created_at: createdAt,
-    ...(startedAt === undefined ? {} : { started_at: startedAt }),
-    ...(endedAt === undefined ? {} : { ended_at: endedAt }),
-    instructions: beginning(request.instructions),
-    ...(endedAt === undefined || !isPriced ? {} : { cost_usd: report.cost_usd }),
+    ...headOf(job, state),
+    instructions: beginning(job.request.instructions),
+    ...(state.endedAt === undefined || !isPriced ? {} : { cost_usd: report.cost_usd }),
   };
 }
 /** One line. No character of it needs an escape of many bytes in JSON. */

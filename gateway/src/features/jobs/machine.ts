@@ -123,23 +123,23 @@ const END_OF: Readonly<Record<ReportStatus, JobStatus>> = {
   awaiting_approval: "failed",
 };
 
+/** What every view of a job says. */
+export const headOf = ({ id, agentId, createdAt, request }: NewJob, { status, startedAt, endedAt }: JobState) => ({
+  job_id: id,
+  status,
+  agent_name: request.agent_name,
+  agent_id: agentId,
+  created_at: createdAt,
+  ...(startedAt === undefined ? {} : { started_at: startedAt }),
+  ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+});
+
 /** A job as its readers see it. `retried`: why its present step is made again. */
-export function shown(
-  { id, agentId, createdAt, request }: NewJob,
-  state: JobState,
-  report: AgentReport | undefined,
-  retried: JobState["error"],
-): AgentJob {
-  const { status, startedAt, endedAt, sessionKey, cancelling } = state;
+export function shown(job: NewJob, state: JobState, report: AgentReport | undefined, retried: JobState["error"]): AgentJob {
+  const { endedAt, sessionKey, cancelling } = state;
   const error = state.error ?? (hasEnded(state) ? undefined : retried);
   return {
-    job_id: id,
-    status,
-    agent_name: request.agent_name,
-    agent_id: agentId,
-    created_at: createdAt,
-    ...(startedAt === undefined ? {} : { started_at: startedAt }),
-    ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+    ...headOf(job, state),
     ...(cancelling === true && endedAt === undefined ? { cancelling } : {}),
     ...(sessionKey === undefined ? {} : { session_key: asSessionKey(sessionKey) }),
     ...(report === undefined ? {} : { report }),
