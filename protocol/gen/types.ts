@@ -52,6 +52,8 @@ export type AgentDefinition = {
   autonomy?: AgentAutonomy;
   memory_config?: AgentMemory;
   events?: AgentEvents;
+  /** At most 3 items. */
+  escalation?: AgentEscalation[];
   model_tier?: ModelTier;
 };
 
@@ -66,6 +68,13 @@ export type AgentEntry = {
   sessions: number;
   /** Epoch ms. */
   lastActiveAt?: number;
+};
+
+/** An event that is emitted when a run goes wrong. */
+export type AgentEscalation = {
+  when: EscalationCause;
+  /** At most 64 characters. */
+  to: string;
 };
 
 /** The domain events of the agent. */
@@ -1845,6 +1854,10 @@ export type ErrorShape = {
   details?: unknown;
   retryable?: boolean;
 };
+
+/** What makes an agent's run an escalation. `low_confidence`: the agent says so itself, with the tool `report_low_confidence`. `failed`, `budget_exceeded`: the status of a task's report. */
+export type EscalationCause = "low_confidence" | "failed" | "budget_exceeded";
+export const EscalationCauseValues = ["low_confidence", "failed", "budget_exceeded"] as const satisfies readonly EscalationCause[];
 
 /** The owner's word on an event. */
 export type EventDecision = "approve" | "reject";

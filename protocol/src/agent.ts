@@ -24,6 +24,11 @@ const AgentFile = struct("AgentFile", "A file of the agent's folder.", {
 const o = t.optional;
 const text = (max: number) => t.string(max, { minLength: 1 });
 export const ModelTier = enumOf("ModelTier", "Which of the models of `model.tiers` an agent uses.", ["critical", "main", "sub"]);
+export const EscalationCause = enumOf(
+  "EscalationCause",
+  "What makes an agent's run an escalation. `low_confidence`: the agent says so itself, with the tool `report_low_confidence`. `failed`, `budget_exceeded`: the status of a task's report.",
+  ["low_confidence", "failed", "budget_exceeded"],
+);
 /** The names of fields are those of agent.yaml. */
 export const AgentDefinition = struct("AgentDefinition", "What an agent is and what it may do, as agent.yaml says it.", {
   metadata: struct("AgentMetadata", "Who the agent is.", {
@@ -77,6 +82,17 @@ export const AgentDefinition = struct("AgentDefinition", "What an agent is and w
       /** Topics of which each event gives the agent a job, written as in `emit`. */
       on: o(t.array(text(64), 64)),
     }),
+  ),
+  /** Events that are emitted when a run goes wrong, at most one entry for each cause. */
+  escalation: o(
+    t.array(
+      struct("AgentEscalation", "An event that is emitted when a run goes wrong.", {
+        when: EscalationCause,
+        /** A topic that takes a question: `{question, reason, details}`. */
+        to: text(64),
+      }),
+      3,
+    ),
   ),
   /** Absent: the agent's own model, else the configured one. */
   model_tier: o(ModelTier),

@@ -195,6 +195,11 @@ pub fn fields(definition: &AgentDefinition) -> Vec<(&'static str, Option<String>
     let events = definition.events.as_ref();
     fields.push(("events", listed(events.and_then(|events| events.emit.as_ref()))));
     fields.push(("job for each", listed(events.and_then(|events| events.on.as_ref()))));
+    let causes = definition.escalation.iter().flatten();
+    let causes: Vec<String> = causes
+        .map(|escalation| format!("{} to {}", escalation.when.as_str(), escalation.to))
+        .collect();
+    fields.push(("escalates", listed(Some(&causes))));
     fields.push(("memory", definition.memory_config.as_ref().map(memory)));
     fields.push(("limits", Some(limits(autonomy.as_ref()))));
     fields.push(("tier", definition.model_tier.map(|tier| tier.as_str().to_owned())));
@@ -266,6 +271,7 @@ mod tests {
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
             "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
             "events": {"emit": ["human_review", "refund_*"], "on": ["parcel"]},
+            "escalation": [{"when": "low_confidence", "to": "human_review"}, {"when": "failed", "to": "human_review"}],
             "sub_agents": ["refund", "letter"],
             "model_tier": "sub",
         });
@@ -282,6 +288,7 @@ mod tests {
             "limits  12 model calls, 1 min, $0.50 a run\n",
             "events  human_review, refund_*\n",
             "job for each  parcel\n",
+            "escalates  low_confidence to human_review, failed to human_review\n",
             "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",
             "tier  sub\n",
         ] {

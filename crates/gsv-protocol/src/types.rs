@@ -137,6 +137,9 @@ pub struct AgentDefinition {
     pub memory_config: Option<AgentMemory>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub events: Option<AgentEvents>,
+    /// At most 3 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Vec<AgentEscalation>>,
     #[serde(
         rename = "model_tier",
         default,
@@ -162,6 +165,15 @@ pub struct AgentEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_active_at: Option<u64>,
+}
+
+/// An event that is emitted when a run goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentEscalation {
+    pub when: EscalationCause,
+    /// At most 64 characters.
+    pub to: String,
 }
 
 /// The domain events of the agent.
@@ -2784,6 +2796,18 @@ pub struct ErrorShape {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
+
+/// What makes an agent's run an escalation. `low_confidence`: the agent says so itself, with the tool `report_low_confidence`. `failed`, `budget_exceeded`: the status of a task's report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum EscalationCause {
+    #[serde(rename = "low_confidence")]
+    LowConfidence,
+    #[serde(rename = "failed")]
+    Failed,
+    #[serde(rename = "budget_exceeded")]
+    BudgetExceeded,
+}
+impl_string_enum!(EscalationCause { LowConfidence => "low_confidence", Failed => "failed", BudgetExceeded => "budget_exceeded" });
 
 /// The owner's word on an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

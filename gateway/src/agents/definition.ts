@@ -2,7 +2,7 @@
  * Reads an agent.yaml and lists everything that is wrong with it (rules AD1 to AD3). PURE; never throws. The text comes from a person, so
  * problems name path and line, never the value.
  */
-import type { AgentDefinition, DefinitionProblem } from "../../../protocol/gen/types.ts";
+import type { AgentDefinition, DefinitionProblem, EscalationCause } from "../../../protocol/gen/types.ts";
 import { checkAgentDefinition } from "../../../protocol/gen/validators/checks.js";
 import { type Cell, fieldsOf, resolveCell } from "../../../protocol/runtime/cells.ts";
 import { explain } from "../../../protocol/runtime/explain.ts";
@@ -22,6 +22,8 @@ const MAX_PROBLEMS = 64;
 const SHOWN_CHARS = 64;
 const EMIT = "emit_event";
 const NEEDS_TOPICS = "Name topics in `events.emit` to give the agent this tool.";
+const REPORT_LOW_CONFIDENCE = "report_low_confidence";
+const NEEDS_ESCALATION = "Add `escalation: [{ when: low_confidence, to: human_review }]` to give the agent this tool.";
 const NEEDS_LONG_TERM = "Set `memory_config.long_term_enabled: true` to give the agent this tool.";
 
 /** What a definition is compared with. */
@@ -31,6 +33,8 @@ export interface Known {
   readonly nativeTools: ReadonlySet<string>;
   /** Of domain events. */
   readonly topics: ReadonlySet<string>;
+  /** Those that take a question: `{question, reason, details}`. */
+  readonly questionTopics: ReadonlySet<string>;
   /** The name of each agent: that of its definition in force, else its id. */
   readonly names: ReadonlyMap<string, string>;
   /** The `sub_agents` of each definition in force, by its name. */
@@ -170,6 +174,16 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
       const problem = topicProblem(entry, known.topics);
       if (problem !== undefined) problems.push({ path: `events.${list}[${index}]`, problem });
     }
+  for (const [index, { when, to }] of (definition.escalation ?? []).entries()) {
+    const problem = known.questionTopics.has(to)
+      ? undefined
+      : known.topics.has(to)
+        ? `The topic takes no question. Topics that do are ${[...known.questionTopics].join(", ")}.`
+        : topicProblem(to, known.questionTopics);
+    if (problem !== undefined) problems.push({ path: `escalation[${index}].to`, problem });
+    if (definition.escalation?.findIndex((other) => other.when === when) !== index)
+      problems.push({ path: `escalation[${index}].when`, problem: "An entry above has this cause already." });
+  }
   for (const [index, sub] of (definition.sub_agents ?? []).entries()) {
     const problem = subAgentProblem(sub, name, known);
     if (problem !== undefined) problems.push({ path: `sub_agents[${index}]`, problem });
@@ -179,6 +193,7 @@ function checkMeaning(definition: AgentDefinition, known: Known, problems: Found
 const NEEDED: ReadonlyMap<string, string> = new Map([
   [REMEMBER, NEEDS_LONG_TERM],
   [EMIT, NEEDS_TOPICS],
+  [REPORT_LOW_CONFIDENCE, NEEDS_ESCALATION],
 ]);
 function topicProblem(entry: string, topics: ReadonlySet<string>): string | undefined {
   if ([...topics].some((topic) => allows(entry, topic))) return undefined;
@@ -215,13 +230,16 @@ function subAgentProblem(sub: string, own: string, { names, below }: Known): str
   }
   return reached.has(own) ? `It leads back to this agent: ${sub} hands tasks to it, itself or through others.` : undefined;
 }
+/** The topic of the event that this cause emits. */
+export const escalationOf = (definition: Pick<AgentDefinition, "escalation"> | undefined, cause: EscalationCause): string | undefined =>
+  definition?.escalation?.find(({ when }) => when === cause)?.to;
 /** Whether an entry of `tools.allowed` names the tool. */
 export const allows = (entry: string, tool: string): boolean =>
   entry.endsWith("*") ? tool.startsWith(entry.slice(0, -1)) : tool === entry;
 export const isListed = (list: readonly string[] | undefined, tool: string): boolean => list?.some((entry) => allows(entry, tool)) === true;
 /** Without a definition, and without `tools` in it, every tool but those that a field of the definition gives. */
 export function isAllowed(
-  definition: Pick<AgentDefinition, "tools" | "sub_agents" | "memory_config" | "events"> | undefined,
+  definition: Pick<AgentDefinition, "tools" | "sub_agents" | "memory_config" | "events" | "escalation"> | undefined,
   tool: string,
 ): boolean {
   const hasLongTerm = definition?.memory_config?.long_term_enabled === true;
@@ -229,6 +247,8 @@ export function isAllowed(
   if (tool === REMEMBER) return hasLongTerm;
   // Without a topic there is nothing to emit (rule EV1).
   if (tool === EMIT) return (definition?.events?.emit ?? []).length > 0;
+  // Without an escalation there is no one to report it to (rule EV13).
+  if (tool === REPORT_LOW_CONFIDENCE) return escalationOf(definition, "low_confidence") !== undefined;
   if (tool === RECALL && hasLongTerm) return true;
   if (definition?.sub_agents?.some((name) => tool === delegationTool(name)) === true) return true;
   return definition?.tools === undefined || isListed(definition.tools.allowed, tool);

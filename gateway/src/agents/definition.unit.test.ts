@@ -19,7 +19,8 @@ model_tier: main
 const known = (more: Partial<Known> = {}): Known => ({
   fileOf: (path) => (path === "triage.prompt.md" ? "You sort orders." : undefined),
   nativeTools: new Set(["gsv__ReadFile", "gsv__WriteFile"]),
-  topics: new Set(["human_review"]),
+  topics: new Set(["human_review", "parcel"]),
+  questionTopics: new Set(["human_review"]),
   names: new Map(),
   below: new Map(),
   ...more,
@@ -68,7 +69,7 @@ test("[EV1] [EV10] emit_event is given by events.emit alone, and its topics exis
     ["events.emit[0]", 3, "There is no such topic. Did you mean `human_review`?"],
   ]);
   assert.deepEqual(found(minimal('events: { emit: ["refund_*"] }')), [
-    ["events.emit[0]", 3, "There is no such topic. Topics are human_review."],
+    ["events.emit[0]", 3, "There is no such topic. Topics are human_review, parcel."],
   ]);
   assert.equal(allowed(minimal("events: { on: [human_review] }")), false, "[EV10] it gets jobs, and emits nothing");
   assert.deepEqual(found(minimal("events: { on: [human_revew] }")), [
@@ -199,8 +200,39 @@ test("the text that `gsv agent edit` begins with is right, also with each of its
     autonomy: { max_iterations: 50, time_budget_ms: 1800000, cost_budget_usd: 1, max_delegation_depth: 2, requires_approval: [] },
     memory_config: { long_term_enabled: false, top_k: 10, min_score: 0 },
     events: { emit: ["human_review"], on: ["human_review"] },
+    escalation: [{ when: "low_confidence", to: "human_review" }],
     model_tier: "main",
   });
+});
+
+test("[EV13] an escalation names a cause that exists, once, and a topic that takes a question", () => {
+  const of = (list: string, more = "") =>
+    problemsOf(minimal(`escalation: ${list}${more}`), { nativeTools: new Set(["report_low_confidence"]) }).map(({ path, problem }) => [
+      path,
+      problem,
+    ]);
+  assert.deepEqual(of("[{ when: failed, to: human_review }, { when: low_confidence, to: human_review }]"), []);
+  assert.deepEqual(of("[{ when: failed, to: parcel }]"), [
+    ["escalation[0].to", "The topic takes no question. Topics that do are human_review."],
+  ]);
+  assert.deepEqual(of("[{ when: failed, to: human_revew }]"), [
+    ["escalation[0].to", "There is no such topic. Did you mean `human_review`?"],
+  ]);
+  assert.deepEqual(of("[{ when: failed, to: human_review }, { when: failed, to: human_review }]"), [
+    ["escalation[1].when", "An entry above has this cause already."],
+  ]);
+  for (const cause of ["refused", "tired"]) {
+    const [[path, problem] = []] = of(`[{ when: ${cause}, to: human_review }]`);
+    assert.equal(path, "escalation[0].when");
+    assert.match(String(problem), /low_confidence.*failed.*budget_exceeded/);
+  }
+  assert.deepEqual(of("[{ when: failed, to: human_review }]", "\ntools: { allowed: [report_low_confidence] }"), [
+    ["tools.allowed[0]", "Add `escalation: [{ when: low_confidence, to: human_review }]` to give the agent this tool."],
+  ]);
+  const read = readDefinition(minimal("tools: { allowed: [] }\nescalation: [{ when: low_confidence, to: human_review }]"), known());
+  assert.ok(read.ok);
+  assert.equal(isAllowed(read.definition, "report_low_confidence"), true);
+  assert.equal(isAllowed(undefined, "report_low_confidence"), false);
 });
 
 test("[DG2] sub_agents name agents that exist, and never lead back", () => {

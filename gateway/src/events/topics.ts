@@ -19,6 +19,15 @@ export interface Topic {
   readonly text: (payload: unknown) => string;
 }
 export type Topics = ReadonlyMap<string, Topic>;
+/** The payload of an escalation (rule EV13). */
+export interface Question {
+  readonly question: string;
+  readonly reason: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+const ANY: Question = { question: "?", reason: "?", details: {} };
+export const questionTopics = (topics: Topics): ReadonlySet<string> =>
+  new Set([...topics.values()].flatMap(({ name, problem }) => (problem(ANY) === undefined ? [name] : [])));
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
 /** Of a schema of the contract. */

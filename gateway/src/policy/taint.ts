@@ -120,6 +120,7 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__Remember",
   REMEMBER,
   "emit_event",
+  "report_low_confidence",
   "gsv__Attach",
   "gsv__Message",
   "gsv__ConfigGet",

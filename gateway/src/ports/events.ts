@@ -1,5 +1,5 @@
 /** Domain events (gateway/spec/events.md): what sessions, the queue and other features may do with them. Types only. */
-import type { EventEnvelope } from "../../../protocol/gen/types.ts";
+import type { EscalationCause, EventEnvelope } from "../../../protocol/gen/types.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
@@ -7,6 +7,8 @@ import type { Taint } from "./taint.ts";
 export interface Emission {
   readonly agentId: string;
   readonly topic: string;
+  /** The agent's definition names the topic for this cause. Absent: the agent chose the topic itself. */
+  readonly escalation?: EscalationCause;
   readonly payload: unknown;
   readonly sessionKey: string;
   /** Absent: a client called the tool itself. */
@@ -14,6 +16,8 @@ export interface Emission {
   readonly callId: string;
   /** Who caused the run. */
   readonly origin?: Origin;
+  /** Instead of the origin: how far the run's chain has come. */
+  readonly hops?: number;
   /** What the conversation has read. */
   readonly taint: Taint;
   readonly now: number;

@@ -1,5 +1,5 @@
 /** Runs of tasks of other programs, for those that give them a turn: `POST /run` at once, jobs in their order. */
-import type { AgentReport, RunRequest } from "../../../protocol/gen/types.ts";
+import type { AgentReport, EscalationCause, RunRequest } from "../../../protocol/gen/types.ts";
 import type { CausingEvent } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
@@ -32,5 +32,24 @@ export interface TaskRunsPort {
     look(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>>;
     /** Ends the run. */
     stop(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>>;
+  };
+}
+/** A task that has ended without its result. */
+export interface FailedTask {
+  readonly id: string;
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly runId: string;
+  readonly cause: Exclude<EscalationCause, "low_confidence">;
+  /** Why, for a person. */
+  readonly message: string;
+  readonly taint?: Taint;
+  readonly hops: number;
+}
+/** Ends of tasks, for the feature of events. */
+export interface TaskEndsPort {
+  readonly taskEnds: {
+    /** `takes`: tasks of this agent are looked at until they end. `failed` may be called again for one task; false: it is, later. */
+    toldTo(listener: { readonly takes: (agentId: string) => boolean; readonly failed: (task: FailedTask) => Promise<boolean> }): void;
   };
 }

@@ -236,6 +236,7 @@ describe("[TA4] every native tool", () => {
     );
     expect(labels).toEqual({
       emit_event: "self",
+      report_low_confidence: "self",
       gsv__Attach: "self",
       gsv__Channels: "world",
       gsv__ConfigGet: "self",

@@ -60,7 +60,8 @@ export class EventStage {
       this.handled.push(event.idempotency_key);
       return this.handler(event);
     };
-    const definition = { events: { emit: ["parcel", "human_*"] } } as AgentDefinition;
+    const escalation = [{ when: "low_confidence", to: "human_review" }];
+    const definition = { events: { emit: ["parcel", "human_*"] }, escalation } as AgentDefinition;
     const ids = {
       name: () => "",
       bytes: () => new Uint8Array(),

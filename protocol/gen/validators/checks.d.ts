@@ -6,6 +6,7 @@ import type {
   AgentCoreContext,
   AgentDefinition,
   AgentEntry,
+  AgentEscalation,
   AgentEvents,
   AgentFile,
   AgentId,
@@ -169,6 +170,7 @@ import type {
   EmbeddingsConfig,
   EmbeddingsProvider,
   ErrorShape,
+  EscalationCause,
   EventDecision,
   EventEnvelope,
   EventStart,
@@ -504,6 +506,7 @@ export function checkAgentConfig(value: unknown): value is AgentConfig;
 export function checkAgentCoreContext(value: unknown): value is AgentCoreContext;
 export function checkAgentDefinition(value: unknown): value is AgentDefinition;
 export function checkAgentEntry(value: unknown): value is AgentEntry;
+export function checkAgentEscalation(value: unknown): value is AgentEscalation;
 export function checkAgentEvents(value: unknown): value is AgentEvents;
 export function checkAgentFile(value: unknown): value is AgentFile;
 export function checkAgentId(value: unknown): value is AgentId;
@@ -667,6 +670,7 @@ export function checkDomainEvent(value: unknown): value is DomainEvent;
 export function checkEmbeddingsConfig(value: unknown): value is EmbeddingsConfig;
 export function checkEmbeddingsProvider(value: unknown): value is EmbeddingsProvider;
 export function checkErrorShape(value: unknown): value is ErrorShape;
+export function checkEscalationCause(value: unknown): value is EscalationCause;
 export function checkEventDecision(value: unknown): value is EventDecision;
 export function checkEventEnvelope(value: unknown): value is EventEnvelope;
 export function checkEventStart(value: unknown): value is EventStart;

@@ -3,6 +3,7 @@
  * after the other, because each is compared with the others in force.
  */
 import type { AgentDefinition, DefinitionFile, DefinitionProblem } from "../../../../protocol/gen/types.ts";
+import { questionTopics, type Topics } from "../../events/topics.ts";
 import { type Known, namedIn, readDefinition } from "../../agents/definition.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -20,7 +21,7 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
   /** Of domain events. */
-  readonly topics: ReadonlyMap<string, unknown>;
+  readonly topics: Topics;
   /** All agents, also those without a definition. */
   readonly agentIds: () => readonly string[];
   /** Makes the agent when there is none with this id. True: it was made. */
@@ -146,6 +147,7 @@ export class Definitions {
       fileOf: (path) => texts.get(path),
       nativeTools: nativeTools(),
       topics: new Set(this.#ports.topics.keys()),
+      questionTopics: questionTopics(this.#ports.topics),
       // Tasks call an agent without a definition by its id.
       names: new Map(agentIds().map((agentId) => [agentId, store.find(agentId)?.definition.metadata.name ?? agentId])),
       below: new Map([...store.all().values()].map(({ definition }) => [definition.metadata.name, definition.sub_agents ?? []])),

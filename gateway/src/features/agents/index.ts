@@ -1,5 +1,6 @@
 /** Agents: list, show, create, define and delete them (gateway/spec/agents.md, definitions.md). */
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
+import type { Topics } from "../../events/topics.ts";
 import { isListed } from "../../agents/definition.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -23,7 +24,7 @@ export interface AgentPorts
     Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
   readonly native: Pick<NativeTools, "entries">;
-  readonly topics: ReadonlyMap<string, unknown>;
+  readonly topics: Topics;
 }
 
 export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort & AgentNamesPort & AgentSubscribersPort> = {

@@ -73,3 +73,13 @@ test("[EV7] two decisions at the same time: the first one counts, and one is tol
   );
   assert.match([...stage.notes.values()].join(), /^Your event .* was approved by owner\.$/);
 });
+test("[EV13] an escalation goes to the topic of the definition; a cause without one is refused", async () => {
+  const stage = new EventStage();
+  const payload = { question: "Is it a towel?", reason: "The picture is dark.", details: {} };
+  const id = await stage.emit({ topic: "", escalation: "low_confidence", payload, hops: 1 });
+  await stage.deliver();
+  const found = await stage.keeper.find(id);
+  assert.deepEqual(found.ok && [found.value.envelope.topic, found.value.status, found.value.hops], ["human_review", "waiting_approval", 1]);
+  const refused = await stage.tryEmit({ topic: "", escalation: "failed", payload, callId: "c9" });
+  assert.equal(refused.ok ? "" : refused.error.reason, "event.not_allowed");
+});

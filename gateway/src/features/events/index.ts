@@ -1,5 +1,6 @@
 /** Domain events: agents emit them, a queue carries them, handlers get each once (gateway/spec/events.md). */
 import { asAgentId, asSessionKey, type DomainEvent, type EventSummary } from "../../../../protocol/gen/types.ts";
+import { escalationOf } from "../../agents/definition.ts";
 import type { Topics } from "../../events/topics.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
@@ -7,7 +8,8 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort, AgentSubscribersPort } from "../../ports/agents.ts";
 import type { ApprovalTaken, EventQuestionsPort } from "../../ports/approvals.ts";
-import type { EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
+import type { Emission, EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
+import type { FailedTask, TaskEndsPort } from "../../ports/tasks.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { EventJobsPort } from "../../ports/jobs.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
@@ -28,6 +30,7 @@ export interface EventPorts
     EventQuestionsPort,
     NotifyPort,
     SessionsPort,
+    TaskEndsPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
@@ -41,6 +44,7 @@ interface Loaded {
 const DEFAULT_LISTED = 50;
 /** The consumer of the queue asks again when the part that handles events can't be loaded. */
 const RETRY_SECONDS = 30;
+const REASON_CHARS = 2000;
 const UNBOUND_MS = 600_000;
 const NOT_BOUND = fail(
   "storage.failed",
@@ -93,6 +97,14 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
       ports.eventQuestions.end(id, { outcome: takenOf(found.value).outcome, by: found.value.decidedBy ?? "" });
       return succeed({ ...takenOf(found.value), endedAt: found.value.decidedAt ?? now() });
     });
+    ports.taskEnds.toldTo({
+      takes: (agentId) => ports.definitionOf(agentId)?.escalation?.some(({ when }) => when !== "low_confidence") === true,
+      failed: async (task) => {
+        if (escalationOf(ports.definitionOf(task.agentId), task.cause) === undefined) return true;
+        const parts = await load();
+        return parts.ok && (await parts.value.keeper.emit(escalated(task, now()))).ok;
+      },
+    });
     return {
       offers: {
         eventHandlers: { add },
@@ -135,6 +147,24 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     };
   },
 };
+
+/** The event of a task that has failed. The same task makes the same event. */
+const escalated = ({ id, agentId, sessionKey, runId, cause, message, hops, taint }: FailedTask, now: number): Emission => ({
+  agentId,
+  topic: "",
+  escalation: cause,
+  payload: {
+    question: `The task ${id} of the agent ${agentId} ${cause === "failed" ? "has failed" : "has used up its budget"}. What should happen?`,
+    reason: message === "" ? "No reason is known." : message.toWellFormed().slice(0, REASON_CHARS),
+    details: { cause, task_id: id, session_key: sessionKey },
+  },
+  sessionKey,
+  runId,
+  callId: `escalation:${cause}`,
+  hops,
+  taint: taint ?? { label: "self", source: "the agent's own words" },
+  now,
+});
 
 type Load = () => Promise<Result<Loaded>>;
 type Resolve = (id: string, decided: Decided) => Promise<Result<EventRow>>;

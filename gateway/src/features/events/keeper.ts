@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
-import { isListed } from "../../agents/definition.ts";
+import { escalationOf, isListed } from "../../agents/definition.ts";
 import { problemOf, readEnvelope } from "../../events/envelope.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -52,8 +52,17 @@ export class EventKeeper {
 
   async emit(emission: Emission): Promise<Result<Emitted>> {
     const { definitionOf, topics, ids, events, outbox, config } = this.#ports;
-    const { agentId, topic: name, payload, sessionKey, runId, callId, taint, now } = emission;
-    const allowed = definitionOf(agentId)?.events?.emit;
+    const { agentId, escalation, payload, sessionKey, runId, callId, taint, now } = emission;
+    const definition = definitionOf(agentId);
+    const chosen = escalation === undefined ? undefined : escalationOf(definition, escalation);
+    if (escalation !== undefined && chosen === undefined)
+      return fail(
+        "event.not_allowed",
+        `The agent's definition has no escalation for ${escalation}.`,
+        "Say in your answer what you are not sure of.",
+      );
+    const name = chosen ?? emission.topic;
+    const allowed = chosen === undefined ? definition?.events?.emit : [chosen];
     const topic = topics.get(name);
     const offered = [...topics.keys()].filter((known) => isListed(allowed, known));
     if (topic === undefined) return fail("event.topic_unknown", `There is no topic ${JSON.stringify(name.slice(0, 64))}.`, listed(offered));

@@ -25,7 +25,8 @@ const ID_CHARS = 26;
 const SELF: Taint = { label: "self", source: "" };
 
 /** How far the chain has come that an emission belongs to. */
-export function hopsOfEmission({ origin, sessionKey }: Pick<Emission, "origin" | "sessionKey">, mainKey: string): number {
+export function hopsOfEmission({ origin, hops, sessionKey }: Pick<Emission, "origin" | "hops" | "sessionKey">, mainKey: string): number {
+  if (hops !== undefined) return hops;
   if (origin?.kind !== "node_event") return hopsOf(origin);
   // Such a run does not know what stands above it. In the conversation of a task it may be the end of a chain.
   const named = canonicalKey(sessionKey, mainKey);

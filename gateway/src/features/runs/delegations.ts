@@ -10,7 +10,7 @@ import { askedText } from "../../notify/asked-text.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { DelegationAsk, DelegationStand } from "../../ports/delegation.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
-import type { Delegation } from "../../ports/origin.ts";
+import { type Delegation, hopsOf } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { DelegatedTask, DelegationStore } from "./delegation-store.ts";
@@ -64,7 +64,7 @@ export class Delegations {
     if (!given.ok) return given;
     if (delegations.find(id) === undefined && delegations.countOpen() >= MAX_OPEN)
       return fail("limit.rate", `${MAX_OPEN} delegated tasks are open, which is the limit.`);
-    const stored = runs.store(task);
+    const stored = runs.store(task, hopsOf(asked.origin));
     if (!stored.ok) return stored;
     const { from, runId: parentRun, callId, to: name, mode, taint } = asked;
     const row = { id, agentId: task.agentId, name, parentKey: from.key, parentRun, callId, sessionKey: stored.value.key };

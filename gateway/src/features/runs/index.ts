@@ -4,7 +4,7 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { DelegationPort, HandedOnPort } from "../../ports/delegation.ts";
 import type { TaskPort } from "../../ports/http.ts";
-import type { TaskRunsPort } from "../../ports/tasks.ts";
+import type { TaskEndsPort, TaskRunsPort } from "../../ports/tasks.ts";
 import { DelegationStore } from "./delegation-store.ts";
 import type { DelegationPorts, Delegations } from "./delegations.ts";
 import { RUN_MIGRATIONS } from "./migrations.ts";
@@ -12,15 +12,18 @@ import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
 import type { TaskPorts, Tasks } from "./tasks.ts";
+import { WatchStore } from "./watch-store.ts";
+import type { TaskWatches } from "./watches.ts";
 
-export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "runs" | "delegations"> & Pick<KernelPorts, "database">;
+export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations"> &
+  Pick<KernelPorts, "database" | "log">;
 const DAY_MS = 86_400_000;
 /** Tasks that other agents wait for are looked at this often: the run above may have ended. */
 const LOOK_MS = 15_000;
 
 export const runsFeature: FeatureDefinition<
   RunsPorts,
-  TaskRunsPort & HandedOnPort & { readonly tasksRpc: TaskPort; readonly delegationRpc: DelegationPort }
+  TaskRunsPort & TaskEndsPort & HandedOnPort & { readonly tasksRpc: TaskPort; readonly delegationRpc: DelegationPort }
 > = {
   name: "runs",
   migrations: RUN_MIGRATIONS,
@@ -30,11 +33,19 @@ export const runsFeature: FeatureDefinition<
     /** Memory only: after a restart, the first look comes at once. */
     let lookedAt = 0;
     const delegations = new DelegationStore(ports.database);
-    let loaded: Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks; readonly others: Delegations }> | undefined;
+    const watches = new WatchStore(ports.database);
+    let listener: Parameters<TaskEndsPort["taskEnds"]["toldTo"]>[0] | undefined;
+    const stored: TaskRunPorts["stored"] = (task) => {
+      if (listener?.takes(task.agentId) === true) watches.add(task, ports.now() + LOOK_MS);
+    };
+    let loaded:
+      | Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks; readonly others: Delegations; readonly ends: TaskWatches }>
+      | undefined;
     const load = () => {
-      loaded ??= import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks }) => {
-        const runs = new TaskRuns({ ...ports, store, delegations });
-        return { runs, tasks: new Tasks({ ...ports, store, runs }), others: new Delegations({ ...ports, runs, delegations }) };
+      loaded ??= import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks, TaskWatches }) => {
+        const runs = new TaskRuns({ ...ports, store, stored, delegations });
+        const ends = new TaskWatches({ ...ports, watches, failed: async (task) => (await listener?.failed(task)) ?? true });
+        return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), others: new Delegations({ ...ports, runs, delegations }) };
       });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -48,6 +59,11 @@ export const runsFeature: FeatureDefinition<
     };
     return {
       offers: {
+        taskEnds: {
+          toldTo: (told) => {
+            listener = told;
+          },
+        },
         handedOn: (sessionKey, runId) => delegations.of(sessionKey, runId),
         taskRuns: {
           check: async (request) => (await load()).runs.check(request),
@@ -67,6 +83,7 @@ export const runsFeature: FeatureDefinition<
       },
       alarms: [
         { name: "tasks", next, run: async () => (await load()).tasks.removeOld() },
+        { name: "task_ends", next: () => watches.next(), run: async () => (await load()).ends.sweep() },
         {
           name: "delegations",
           next: () => (delegations.countOpen() === 0 ? undefined : Math.max(lookedAt + LOOK_MS, ports.now())),
@@ -79,6 +96,7 @@ export const runsFeature: FeatureDefinition<
       sessionGone: ({ key }) => {
         store.remove(key);
         delegations.remove(key);
+        watches.forget(key);
       },
     };
   },

@@ -22,4 +22,13 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX delegations_open ON delegations(id) WHERE open = 1");
     },
   },
+  {
+    name: "runs: tasks whose end is told",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE task_watches(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, session_key TEXT NOT NULL, hops INTEGER NOT NULL, look_at INTEGER NOT NULL,
+        tries INTEGER NOT NULL) STRICT, WITHOUT ROWID`);
+      sql.exec("CREATE INDEX task_watches_by_look ON task_watches(look_at)");
+    },
+  },
 ];

@@ -2,3 +2,4 @@
 export { Delegations } from "./delegations.ts";
 export { TaskRuns } from "./task-runs.ts";
 export { Tasks } from "./tasks.ts";
+export { TaskWatches } from "./watches.ts";

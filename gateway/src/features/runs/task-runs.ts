@@ -30,6 +30,8 @@ export interface TaskRunPorts
     Pick<KernelPorts, "arm" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
   readonly store: TaskStore;
   readonly delegations: Pick<DelegationStore, "of">;
+  /** The task has a row now. `hops`: how far its chain has come. */
+  readonly stored: (task: { readonly id: string; readonly agentId: string; readonly sessionKey: string; readonly hops: number }) => void;
 }
 type Task = Pick<NamedTask, "id" | "agentId">;
 /** What the message of a task has when the run of another agent has handed it on. */
@@ -68,11 +70,12 @@ export class TaskRuns {
   }
 
   /** Stores the task. Waits for nothing, so that a caller can look for the task in the same turn. */
-  store({ id, agentId, bodySha256 }: NamedTask): Result<NamedSession> {
-    const { store, now, arm } = this.#ports;
+  store({ id, agentId, bodySha256, event }: NamedTask, hops = event?.hops ?? 0): Result<NamedSession> {
+    const { store, stored, now, arm } = this.#ports;
     const session = this.#sessionOf({ id, agentId });
     if (!session.ok) return session;
     store.add({ id, agentId, sessionKey: session.value.key, bodySha256, createdAt: now() });
+    stored({ id, agentId, sessionKey: session.value.key, hops });
     arm();
     return session;
   }

@@ -8,8 +8,8 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import worker from "../../../src/app/worker.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, gateway, port, silent } from "../../support/gateway.ts";
-import { object, stands } from "../jobs/support.ts";
-import { jobStage } from "../schedule/support.ts";
+import { object, stands, submit } from "../jobs/support.ts";
+import { alarm, jobStage, pass } from "../schedule/support.ts";
 
 const stage = jobStage();
 const tools = composeNativeTools(env.STORAGE, { log: silent });
@@ -112,5 +112,62 @@ describe("[EV10] an event", () => {
     await stage.peer.ok("gateway.stop", {});
     const job = await approved();
     expect(await object(job).get()).toMatchObject({ status: "queued" });
+  });
+});
+
+describe("[EV13] an escalation", () => {
+  const define = (escalation: string): Promise<unknown> =>
+    stage.peer.ok("agents.define", {
+      text: `metadata: { id: mail, name: mail_name }\ncore_context: { system_prompt: You are mail. }\nescalation: ${escalation}\n`,
+    });
+  test("of a job that fails or uses up its budget asks the owner, once, also when the gateway was evicted", async () => {
+    await define("[{ when: failed, to: human_review }, { when: budget_exceeded, to: human_review }]");
+    stage.answer = () => ({ kind: "failed", error: { reason: "model.refused" as never, message: "The model says no." }, retryable: false });
+    const job = await submit({ agent_name: "mail_name", instructions: "Sort." });
+    await stands(job, "failed");
+    for (const _ of [1, 2, 3]) {
+      pass(stage, 20_000);
+      await alarm();
+    }
+    expect(sent).toHaveLength(1);
+    expect(sent[0]).toMatchObject({
+      topic: "human_review",
+      agent_id: "mail",
+      task_id: `task-${job}`,
+      payload: {
+        question: expect.stringContaining("has failed"),
+        reason: "The model says no.",
+        details: { cause: "failed", task_id: job },
+      },
+    });
+    await stage.peer.ok("config.set", { path: "limits.stepsPerRun", value: 1 });
+    stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: "none.md" } }]);
+    await stands(await submit({ agent_name: "mail_name", instructions: "Sort." }), "budget_exceeded");
+    pass(stage, 20_000);
+    await alarm();
+    expect(sent.at(-1)?.payload).toMatchObject({ details: { cause: "budget_exceeded" } });
+  });
+  test("of a job that succeeds, or of an agent without one, asks nothing", async () => {
+    stage.answer = () => ({ kind: "failed", error: { reason: "model.refused" as never, message: "The model says no." }, retryable: false });
+    await stands(await submit({ agent_name: "mail_name", instructions: "Sort." }), "failed");
+    await define("[{ when: failed, to: human_review }]");
+    stage.answer = () => says("Sorted.");
+    await stands(await submit({ agent_name: "mail_name", instructions: "Sort." }), "succeeded");
+    pass(stage, 20_000);
+    await alarm();
+    expect(sent).toEqual([]);
+  });
+  test("by the agent's own report of a low confidence has a tool, which no other agent has", async () => {
+    await define("[{ when: low_confidence, to: human_review }]");
+    const report = { question: "Is it a towel?", reason: "The picture is dark." };
+    stage.answer = ({ messages }) =>
+      messages.at(-1)?.role === "toolResult" ? says("A towel, I think.") : says("", [{ name: "report_low_confidence", arguments: report }]);
+    await stands(await submit({ agent_name: "mail_name", instructions: "Sort." }), "succeeded");
+    expect(sent.map(({ payload }) => payload)).toEqual([{ ...report, details: { cause: "low_confidence" } }]);
+    const offered = stage.calls.at(-1)?.tools.map(({ name }) => name) ?? [];
+    expect([offered.includes("report_low_confidence"), offered.includes("emit_event")]).toEqual([true, false]);
+    await stands(await submit({ agent_name: "clerk_name", instructions: "Sort." }), "failed");
+    expect(stage.calls.at(-1)?.tools.map(({ name }) => name)).not.toContain("report_low_confidence");
+    expect(sent).toHaveLength(1);
   });
 });

@@ -59,7 +59,7 @@ describe("[P5.4] native tools", () => {
       channels: ["gsv__Channels", "gsv__Message"],
       search: ["gsv__Search", "gsv__Remember"],
       memory: ["remember", "recall_memory"],
-      events: ["emit_event"],
+      events: ["emit_event", "report_low_confidence"],
       media: ["gsv__Attach"],
     });
     for (const { name, inputSchema, idempotent, description } of definitions) {
