@@ -1,10 +1,10 @@
 /** Domain events with the built program: workerd's own queue and D1, kills before the consumer, and a message that is broken on disk. */
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel, until } from "./support.ts";
+import { describe, it } from "node:test";
+import { type FakeModel, Machine, until, withModel } from "./support.ts";
 
 interface Event {
   readonly id: string;
@@ -21,7 +21,6 @@ interface Told {
 
 describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] [EV10] gsv events", () => {
   const machine = new Machine();
-  const folder = join(machine.folder, "mail");
   let fake: FakeModel;
   /** The id of the event that the agent emits. */
   async function emit(question: string): Promise<string> {
@@ -58,20 +57,12 @@ describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] [EV10] gsv events", () => {
     return changed;
   }
 
-  before(async () => {
-    fake = await startFakeModel();
-    mkdirSync(folder);
-    writeFileSync(
-      join(folder, "agent.yaml"),
+  withModel(machine, async (model) => {
+    fake = model;
+    await machine.defineAgent(
+      "mail",
       "metadata: { id: mail, name: mail }\ncore_context: { system_prompt: You sort. }\ntools: { allowed: [] }\nevents: { emit: [human_review] }\n",
     );
-    await machine.up();
-    await machine.useModel(fake);
-    await machine.ok("agent", "define", folder);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
   });
 
   it("an event comes over the queue to the owner, who approves it; another one is rejected", async () => {
@@ -110,13 +101,10 @@ describe("[EV2] [EV3] [EV4] [EV6] [EV7] [EV8] [EV10] gsv events", () => {
     assert.equal((await json<{ events: readonly Event[] }>("events", "list")).events.length, 5);
   });
   it("an approved event gives the agent of its topic one job, also when the gateway is killed before the consumer has it", async () => {
-    const clerk = join(machine.folder, "clerk");
-    mkdirSync(clerk);
-    writeFileSync(
-      join(clerk, "agent.yaml"),
+    await machine.defineAgent(
+      "clerk",
       "metadata: { id: clerk, name: clerk }\ncore_context: { system_prompt: You pay. }\ntools: { allowed: [] }\nevents: { on: [human_review] }\n",
     );
-    await machine.ok("agent", "define", clerk);
     const id = await emit("Pay Anna?");
     await reaches(id, "waiting_approval");
     await machine.ok("events", "resolve", id, "approve");

@@ -1,9 +1,9 @@
 /** Long-term memory with the built program: rows in the runtime's own D1, an agent that remembers and recalls, kills in between. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, startFakeModel } from "./support.ts";
+import { describe, it } from "node:test";
+import { type FakeModel, Machine, withModel } from "./support.ts";
 
 interface Row {
   readonly id: string;
@@ -14,7 +14,6 @@ interface Row {
 
 describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   const machine = new Machine();
-  const folder = join(machine.folder, "triage");
   let fake: FakeModel;
   const chat = (message: string): Promise<string> => machine.ok("chat", "--agent", "triage", message);
   const listed = async (...more: string[]): Promise<readonly Row[]> => {
@@ -26,20 +25,12 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
     return (body?.tools ?? []).map((tool) => tool.function.name);
   };
 
-  before(async () => {
-    fake = await startFakeModel();
-    mkdirSync(folder);
-    writeFileSync(
-      join(folder, "agent.yaml"),
+  withModel(machine, async (model) => {
+    fake = model;
+    await machine.defineAgent(
+      "triage",
       "metadata: { id: triage, name: triage }\ncore_context: { system_prompt: You sort. }\ntools: { allowed: [gsv__ReadFile] }\nmemory_config: { long_term_enabled: true, top_k: 5 }\n",
     );
-    await machine.up();
-    await machine.useModel(fake);
-    await machine.ok("agent", "define", folder);
-  });
-  after(async () => {
-    await machine.end();
-    await fake.close();
   });
 
   it("the agent remembers, and recalls in another conversation after a kill", async () => {

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -112,6 +112,14 @@ export class Machine {
     const { code, stdout, stderr } = await this.gsv(args);
     assert.equal(code, 0, `gsv ${args.join(" ")} ended with ${code}:\n${stdout}\n${stderr}`);
     return stdout;
+  }
+
+  /** Brings this text into force as the definition of an agent. */
+  async defineAgent(id: string, definition: string): Promise<void> {
+    const folder = join(this.folder, "definitions", id);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "agent.yaml"), definition);
+    await this.ok("agent", "define", folder);
   }
 
   async up(): Promise<void> {
@@ -246,13 +254,13 @@ export function isOnline(list: Json, id: string): boolean {
 }
 
 /** For the tests of one `describe`: the machine's gateway is up and asks a fake model, which `take` gets. Both end after the tests. */
-export function withModel(machine: Machine, take: (model: FakeModel) => void = () => undefined): void {
+export function withModel(machine: Machine, take: (model: FakeModel) => void | Promise<void> = () => undefined): void {
   let model: FakeModel | undefined;
   before(async () => {
     model = await startFakeModel();
-    take(model);
     await machine.up();
     await machine.useModel(model);
+    await take(model);
   });
   after(async () => {
     await machine.end();
