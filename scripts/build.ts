@@ -15,7 +15,15 @@ import { parseArgs } from "node:util";
 import { Inputs } from "./lib/inputs.ts";
 import { ROOT } from "./lib/root.ts";
 import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf } from "./lib/worker-bundle.ts";
-import { type ChannelFacts, channelFacts, type Compatibility, compatibility, ConfigProblem } from "./lib/wrangler-config.ts";
+import {
+  type ChannelFacts,
+  channelFacts,
+  type Compatibility,
+  compatibility,
+  ConfigProblem,
+  type QueueFacts,
+  queueFacts,
+} from "./lib/wrangler-config.ts";
 
 const TARGET = join(ROOT, "dist", "runtime");
 /** The table of word vectors, which the gateway reads as a file. */
@@ -79,6 +87,7 @@ interface Manifest extends Compatibility {
   readonly bytes: { readonly worker: number; readonly workerGzip: number; readonly r2: number };
   /** Files beside the gateway's script, which it loads on first use. */
   readonly modules: readonly string[];
+  readonly queues: readonly QueueFacts[];
   readonly channels: Readonly<Record<string, ChannelEntry>>;
 }
 
@@ -147,6 +156,7 @@ async function main(): Promise<void> {
       hash: hashOf(GATEWAY),
       bytes: { worker: bytes, workerGzip: gzipBytes, r2: r2.bytes },
       modules,
+      queues: queueFacts(readConfig(GATEWAY), GATEWAY.config),
       channels: Object.fromEntries(
         CHANNELS.map((worker) => [
           worker.name,

@@ -15,7 +15,14 @@ import { METHODS } from "../protocol/gen/methods.ts";
 import { resolveCell } from "../protocol/runtime/cells.ts";
 import { adviceFindings } from "./check/advice.ts";
 import { circleFindings, type Graph, rustGraph, typescriptGraph } from "./check/circles.ts";
-import { type Finding, type RustPackage, rustFindings, type Sources, typescriptFindings } from "./check/dependency-rules.ts";
+import {
+  type Finding,
+  packWordFindings,
+  type RustPackage,
+  rustFindings,
+  type Sources,
+  typescriptFindings,
+} from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { privateNameFindings } from "./check/private-names.ts";
@@ -153,7 +160,10 @@ const checks: Check[] = [
   {
     name: "who imports whom (TypeScript)",
     advice: "move the code, or pass what it needs as an argument (README.md, rules of dependency)",
-    look: async () => shown(typescriptFindings(await sources())),
+    look: async () => {
+      const files = await sources();
+      return shown([...typescriptFindings(files), ...packWordFindings(files)]);
+    },
   },
   {
     name: "who imports whom (Rust)",

@@ -70,11 +70,14 @@ export const CONFIG_DEFAULTS = {
   "jobs": {
     "maxConcurrent": 4
   },
+  "packs": {
+    "enabled": []
+  },
   "userTimezone": "UTC"
 } as const;
 
 /** Dot form, `*` for one segment. */
-export const SECRET_PATHS = ["apiKeys.*","model.headers.*"] as const;
+export const SECRET_PATHS = ["apiKeys.*","model.headers.*","packs.secrets.*.*"] as const;
 
 /** Settings that nothing reads, with all below them. */
 export const NOT_SERVED_PATHS = ["cron"] as const;

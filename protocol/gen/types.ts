@@ -2090,6 +2090,7 @@ export type GsvConfig = {
   compaction?: CompactionConfig;
   cron?: CronConfig;
   jobs?: JobsConfig;
+  packs?: PacksConfig;
   notifications?: NotificationsConfig;
   /** At most 64 characters. */
   userTimezone?: string;
@@ -3184,6 +3185,14 @@ export type OutboundMessage = {
   media?: Media[];
   /** At most 5 items. */
   actions?: OutboundAction[];
+};
+
+/** Packs: tools, agents and events for one kind of business. */
+export type PacksConfig = {
+  /** At most 32 items. */
+  enabled?: string[];
+  settings?: Record<string, Record<string, string>>;
+  secrets?: Record<string, Record<string, string>>;
 };
 
 /** Parameters of `pair.approve`. */

@@ -275,6 +275,15 @@ export const JobsConfig = struct("JobsConfig", "Jobs that other programs submit.
   /** Jobs that run at once. */
   maxConcurrent: o(t.int(1, 64)),
 });
+const packName = t.string(32, { pattern: "^[a-z][a-z0-9-]*$" });
+export const PacksConfig = struct("PacksConfig", "Packs: tools, agents and events for one kind of business.", {
+  /** The packs that are on. */
+  enabled: o(t.array(packName, 32)),
+  /** By pack and name. `docs/packs.md` says which a pack has. */
+  settings: o(t.map(t.map(t.string(2048)))),
+  /** By pack and name. Stored encrypted, never shown. */
+  secrets: o(t.map(t.map(t.string(8192)))),
+});
 
 export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: an absent setting has its default.", {
   model: o(ModelConfig),
@@ -295,6 +304,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: a
   compaction: o(CompactionConfig),
   cron: o(CronConfig),
   jobs: o(JobsConfig),
+  packs: o(PacksConfig),
   notifications: o(NotificationsConfig),
   userTimezone: o(t.string(64)),
 });
@@ -326,10 +336,11 @@ export const CONFIG_DEFAULTS = {
   agents: { list: [], bindings: [] },
   compaction: { enabled: true, reserveTokens: 20000, keepRecentTokens: 20000, extractMemories: true },
   jobs: { maxConcurrent: 4 },
+  packs: { enabled: [] },
   userTimezone: "UTC",
 } as const;
 /** Paths (dot form, `*` for one segment) whose values are never shown. */
-export const SECRET_PATHS = ["apiKeys.*", "model.headers.*"] as const;
+export const SECRET_PATHS = ["apiKeys.*", "model.headers.*", "packs.secrets.*.*"] as const;
 /**
  * Settings that no part of GSV reads yet, with all below them. They cannot be set; stored ones are kept and are not in force.
  * `npm run check` compares this list with the readers.

@@ -874,6 +874,24 @@ row(
   "Look at the event with `gsv events show id`.",
 );
 row(
+  "pack.not_configured",
+  { code: 660, blame: "caller", http: 409, exit: 1 },
+  "A setting of the pack is missing.",
+  "Set it as the guide of packs says. Show the settings: `gsv config get packs`.",
+);
+row(
+  "pack.unavailable",
+  { code: 661, blame: "peer", http: 503, exit: 4, retryable: true },
+  "The service of the pack does not answer.",
+  "Try again in a minute.",
+);
+row(
+  "pack.rejected",
+  { code: 662, blame: "peer", http: 502, exit: 1 },
+  "The service of the pack refused the request.",
+  "Correct what the message names, then try again.",
+);
+row(
   "job.not_found",
   { code: 581, blame: "caller", http: 404, exit: 1 },
   "There is no such job.",

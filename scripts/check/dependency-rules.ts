@@ -137,11 +137,55 @@ function* importProblems(
   if (specifier.startsWith("cloudflare:") && !typeOnly && under(file, "gateway/src/") && !mayUseRuntime(file))
     yield ["4", `Only the shells, app/ and platform/ import ${specifier}.`];
   if (under(file, "gateway/src/") && target !== undefined) yield* layerProblems(file, to);
-  if (under(to, "gateway/packs/") && !under(file, "gateway/packs/")) yield ["7", "Core never imports packs."];
+  yield* packProblems(file, to);
   // The HTTP contract is no schema: it takes its validators as arguments and needs no generation.
   if (under(file, "gateway/src/", "channels/") && under(to, "protocol/src/") && to !== "protocol/src/http.ts")
     yield ["9", "Import the generated protocol/gen/, not the schemas."];
 }
+const PACKS = "gateway/packs/";
+const packOf = (file: string): string => file.slice(PACKS.length).split("/")[0] ?? "";
+/** What a pack may use of the core: its types, its helpers and the contract. */
+const FOR_PACKS = ["gateway/src/packs/", "gateway/src/ports/", "gateway/src/events/", "protocol/gen/", "protocol/runtime/"];
+function* packProblems(file: string, to: string): Generator<readonly [rule: string, message: string]> {
+  if (under(to, PACKS) && !under(file, PACKS) && !(under(file, "gateway/src/app/") && to === `${PACKS}index.ts`))
+    yield ["7", "Core never imports packs. app/ composes them through gateway/packs/index.ts."];
+  if (!under(file, PACKS) || to === "") return;
+  const isOwn = under(to, `${PACKS}${packOf(file)}/`);
+  const isList = file === `${PACKS}index.ts` && /^gateway\/packs\/[^/]+\/index\.ts$/.test(to);
+  if (!isOwn && !isList && !under(to, ...FOR_PACKS))
+    yield ["7", "A pack imports src/packs, src/ports, src/events, protocol/gen, protocol/runtime and itself, no other pack."];
+}
+
+/** Words of one kind of business, and every name that a pack gives to something. */
+const BUSINESS = /\b(?:shopify|e-?commerce|merchandis\w+|refunds?|storefronts?|webshops?)\b/i;
+const CORE = ["gateway/src/", "gateway/embedded/", "protocol/src/", "protocol/runtime/", "cli/src/", "crates/", "channels/"];
+/** The core knows no business (rule PK1), so that a pack is added without a change of the core. */
+export function packWordFindings(sources: Sources): Finding[] {
+  const names = new Set<string>();
+  for (const [file, text] of sources) {
+    if (!under(file, PACKS) || isTest(file)) continue;
+    const [, agent] = /\/agents\/([^/]+)\/agent\.yaml$/.exec(file) ?? [];
+    if (agent !== undefined) names.add(agent);
+    if (!file.endsWith(".ts") || under(file, `${PACKS}${packOf(file)}/gen/`)) continue;
+    for (const [, name = ""] of text.matchAll(/\b(?:name|queue): "([a-z]+(?:[_-][a-z0-9]+)+)"/g)) names.add(name);
+  }
+  const findings: Finding[] = [];
+  for (const [file, text] of sources) {
+    if (!under(file, ...CORE) || isTest(file) || /(?:^|\/)gen\//.test(file)) continue;
+    for (const [index, line] of text.split("\n").entries()) {
+      const word = BUSINESS.exec(line)?.[0] ?? [...names].find((name) => line.includes(name));
+      if (word !== undefined)
+        findings.push({
+          rule: "7",
+          file,
+          line: index + 1,
+          message: `The core knows no business: "${word}" belongs to a pack (gateway/packs).`,
+        });
+    }
+  }
+  return findings;
+}
+
 /** A feature must not take all of the kernel's ports. */
 function wholeKernel(file: string, text: string): Finding[] {
   const statement = /^import\b[^;]*;/gm;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { blank, importsOf, rustFindings, typescriptFindings, type RustPackage } from "./dependency-rules.ts";
+import { blank, importsOf, packWordFindings, rustFindings, typescriptFindings, type RustPackage } from "./dependency-rules.ts";
 
 const rulesOf = (file: string, text: string): string[] => [...new Set(typescriptFindings(new Map([[file, text]])).map(({ rule }) => rule))];
 const imports = (file: string, specifier: string, type = ""): string[] => rulesOf(file, `import ${type}{ x } from "${specifier}";\n`);
@@ -27,6 +27,9 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/kernel/handshake.ts", "../platform/ids.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/kernel/connections.ts", "../platform/sql.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "../../packs/commerce/index.ts"), ["7"]);
+    assert.deepEqual(imports("gateway/src/features/packs/packs.ts", "../../../packs/index.ts"), ["7"]);
+    assert.deepEqual(imports("gateway/packs/commerce/orders.ts", "../success/index.ts"), ["7"]);
+    assert.deepEqual(imports("gateway/packs/commerce/orders.ts", "../../src/features/events/index.ts", "type "), ["7"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "../../../protocol/src/chat.ts"), ["9"]);
     assert.deepEqual(imports("gateway/src/app/worker.ts", "./env"), ["imports"]);
   });
@@ -43,9 +46,29 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "./store.ts"), []);
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../kernel/naming.ts"), []);
     assert.deepEqual(imports("gateway/src/app/features.ts", "../features/nodes/index.ts"), []);
+    assert.deepEqual(imports("gateway/src/app/compose.ts", "../../packs/index.ts"), []);
+    assert.deepEqual(imports("gateway/packs/index.ts", "./commerce/index.ts"), []);
+    assert.deepEqual(imports("gateway/packs/commerce/index.ts", "../../src/packs/pack.ts"), []);
     assert.deepEqual(rulesOf("gateway/src/features/nodes/index.ts", 'type Ports = Pick<KernelPorts, "now">;\n'), []);
     assert.deepEqual(imports("gateway/src/session/store/log.ts", "../../platform/sql.ts", "type "), []);
     assert.deepEqual(imports("gateway/test/session/a.test.ts", "../../src/platform/sql.ts"), []);
+  });
+
+  it("[PK1] a word of a business, and a name of a pack, in the core is a breach", () => {
+    const found = (file: string, text: string): number =>
+      packWordFindings(
+        new Map([
+          ["gateway/packs/farm/farm.lazy.ts", 'tool({ name: "farm_fields" });\n'],
+          ["gateway/packs/farm/agents/harvest-plan/agent.yaml", ""],
+          [file, text],
+        ]),
+      ).length;
+    assert.equal(found("gateway/src/tools/tool.ts", "// farm_fields reads fields\n"), 1);
+    assert.equal(found("cli/src/exit.rs", 'let agent = "harvest-plan";\n'), 1);
+    assert.equal(found("protocol/src/errors.ts", "The Shopify shop\n"), 1);
+    assert.equal(found("gateway/src/tools/tool.ts", "a farm has fields\n"), 0);
+    assert.equal(found("gateway/packs/shop/index.ts", "a refund\n"), 0);
+    assert.equal(found("gateway/src/tools/tool.unit.test.ts", "a refund\n"), 0);
   });
 
   it("rule 3: pure code does not read the clock, use randomness, wait or read the environment", () => {

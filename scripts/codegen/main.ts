@@ -1,6 +1,7 @@
 /**
- * `npm run codegen [-- --check | --release vN [--draft]]`: write everything that is generated from protocol/src, and the catalogue of models.
- *   (no option)    write protocol/gen, the generated files of crates/gsv-protocol, and gateway/src/models/gen
+ * `npm run codegen [-- --check | --release vN [--draft]]`: write everything that is generated from protocol/src, the catalogue of
+ * models, and the agents of packs.
+ *   (no option)    write protocol/gen, the generated files of crates/gsv-protocol, gateway/src/models/gen and the agents of gateway/packs
  *   --check        write nothing; exit 1 when a committed file has drifted or a released version would break
  *   --release vN   also freeze the schema as protocol/released/vN.json, with which --check compares; a frozen file is never
  *                  overwritten. With --draft the file is marked as a draft: it is not compared and may be replaced
@@ -14,6 +15,7 @@ import { driftOf } from "./drift.ts";
 import { generate } from "./generate.ts";
 import { CATALOGUE_FILE, modelCatalogue } from "./model-catalogue.ts";
 import { ContractError } from "./model.ts";
+import { packAgents, presentAgents } from "./pack-agents.ts";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const GEN = "protocol/gen";
@@ -54,11 +56,12 @@ async function run(args: readonly string[]): Promise<number> {
   const contract = await import("../../protocol/src/index.ts");
   const files = new Map(await generate(buildModel(contract, contract.VALIDATED)));
   files.set(CATALOGUE_FILE, modelCatalogue());
+  for (const [path, text] of packAgents(ROOT)) files.set(path, text);
   const schema = files.get(SCHEMA) ?? "{}";
   mkdirSync(join(ROOT, GEN), { recursive: true });
   mkdirSync(join(ROOT, RELEASED), { recursive: true });
 
-  const { drifted, strays } = driftOf(files, readOrNothing, presentInGen());
+  const { drifted, strays } = driftOf(files, readOrNothing, [...presentInGen(), ...presentAgents(ROOT)]);
   if (check) {
     for (const path of drifted) console.error(`drifted: ${path}`);
     for (const path of strays) console.error(`not generated: ${path}`);

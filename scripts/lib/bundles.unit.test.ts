@@ -4,10 +4,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { PACKS } from "../../gateway/packs/index.ts";
 import { Inputs } from "./inputs.ts";
 import { ROOT } from "./root.ts";
 import { bundleWorker, overBudget } from "./worker-bundle.ts";
-import { channelFacts, compatibility, ConfigProblem, withoutComments } from "./wrangler-config.ts";
+import { channelFacts, compatibility, ConfigProblem, queueFacts, withoutComments } from "./wrangler-config.ts";
 
 const good = {
   name: "gsv-channel-x",
@@ -69,6 +70,22 @@ describe("gateway/wrangler.jsonc", () => {
   const text = readFileSync(join(ROOT, "gateway", "wrangler.jsonc"), "utf8");
   const config = JSON.parse(withoutComments(text)) as Gateway & Readonly<Record<string, unknown>>;
 
+  it("[PK4] each pack with a queue of its own has a binding to it, a consumer and a dead-letter queue", () => {
+    const queues = new Map(queueFacts(text, "gateway/wrangler.jsonc").map((queue) => [queue.name, queue]));
+    for (const { queue } of PACKS) {
+      if (queue === undefined) continue;
+      assert.equal(queues.get(queue)?.binding, `EVENTS_${queue.toUpperCase().replaceAll("-", "_")}`);
+      assert.equal(queues.get(queue)?.deadLetterQueue, `${queue}-dead-letter`);
+    }
+    assert.deepEqual(queues.get("domain-events"), {
+      ...{ name: "domain-events", binding: "EVENTS", maxBatchSize: 10, maxBatchTimeout: 1, maxRetries: 10 },
+      deadLetterQueue: "domain-events-dead-letter",
+    });
+    const dead = { queue: "a", max_batch_size: 1, max_batch_timeout: 1, max_retries: 1, dead_letter_queue: "b" };
+    for (const bad of [{ producers: [{ binding: "A", queue: "a" }] }, { consumers: [dead] }])
+      assert.throws(() => queueFacts(JSON.stringify({ queues: bad }), "f"), ConfigProblem);
+  });
+
   it("the environment with channels has the same Worker and bindings, plus the channels", () => {
     const { services, name, ...repeated } = config.env["channels"] ?? {};
     assert.equal(name, config.name);
@@ -99,7 +116,7 @@ describe("gateway/wrangler.jsonc", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] [PK3] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -108,6 +125,7 @@ describe("bundles", () => {
         "anthropic.mjs",
         "bedrock.mjs",
         "command-look.mjs",
+        "commerce.mjs",
         "documents.mjs",
         "embeddings.mjs",
         "events.mjs",
@@ -142,6 +160,7 @@ describe("bundles", () => {
         ["regex.mjs", "RE2JSCompileException"],
         ["routes.mjs", "ts-rest"],
         ["jobs.mjs", "job_not_indexed"],
+        ["commerce.mjs", "refundCreate"],
         ["schedule.mjs", "CronPattern: "],
         ["answers.mjs", "and says neither an ETag"],
         ["command-look.mjs", "does not take commands that only read"],

@@ -32,6 +32,16 @@ interface Config {
     readonly entrypoint?: string;
     readonly props?: { readonly channel?: string };
   }[];
+  readonly queues?: {
+    readonly producers?: readonly { readonly binding: string; readonly queue: string }[];
+    readonly consumers?: readonly {
+      readonly queue: string;
+      readonly max_batch_size: number;
+      readonly max_batch_timeout: number;
+      readonly max_retries: number;
+      readonly dead_letter_queue?: string;
+    }[];
+  };
   readonly r2_buckets?: readonly { readonly binding?: string }[];
 }
 
@@ -40,6 +50,37 @@ export function compatibility(text: string, file: string): Compatibility {
   if (date === undefined) throw new ConfigProblem(`${file} has no compatibility_date.`);
   // wrangler requires the flag in every case; workerd warns at each start that it is not needed.
   return { compatibilityDate: date, compatibilityFlags: flags.filter((flag) => (DEFAULT_SINCE[flag] ?? "9999-12-31") > date) };
+}
+
+/** A queue of which the Worker is the consumer, with the binding by which it sends to it. */
+export interface QueueFacts {
+  readonly name: string;
+  readonly binding?: string;
+  readonly maxBatchSize: number;
+  readonly maxBatchTimeout: number;
+  readonly maxRetries: number;
+  readonly deadLetterQueue?: string;
+}
+/** Throws ConfigProblem when a queue has no consumer, or one has dead letters that no one takes. */
+export function queueFacts(text: string, file: string): readonly QueueFacts[] {
+  const { producers = [], consumers = [] } = parse(text, file).queues ?? {};
+  const names = new Set(consumers.map(({ queue }) => queue));
+  const lost = [...producers.map(({ queue }) => queue), ...consumers.flatMap(({ dead_letter_queue: dead }) => dead ?? [])].find(
+    (name) => !names.has(name),
+  );
+  if (lost !== undefined) throw new ConfigProblem(`${file}: the queue ${lost} has no consumer.`);
+  return consumers.map((consumer) => {
+    const binding = producers.find(({ queue }) => queue === consumer.queue)?.binding;
+    const dead = consumer.dead_letter_queue;
+    return {
+      name: consumer.queue,
+      ...(binding === undefined ? {} : { binding }),
+      maxBatchSize: consumer.max_batch_size,
+      maxBatchTimeout: consumer.max_batch_timeout,
+      maxRetries: consumer.max_retries,
+      ...(dead === undefined ? {} : { deadLetterQueue: dead }),
+    };
+  });
 }
 
 /** Throws ConfigProblem unless the channel has no public address and the bindings that the embedded gateway gives it. */

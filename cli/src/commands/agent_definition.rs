@@ -270,9 +270,9 @@ mod tests {
             "tools": {"allowed": ["gsv__ReadFile", "laptop__*"]},
             "autonomy": {"max_iterations": 12, "time_budget_ms": 60000, "cost_budget_usd": 0.5, "requires_approval": ["laptop__Bash"]},
             "memory_config": {"long_term_enabled": true, "top_k": 5, "min_score": 0.2},
-            "events": {"emit": ["human_review", "refund_*"], "on": ["parcel"]},
+            "events": {"emit": ["human_review", "letter_*"], "on": ["parcel"]},
             "escalation": [{"when": "low_confidence", "to": "human_review"}, {"when": "failed", "to": "human_review"}],
-            "sub_agents": ["refund", "letter"],
+            "sub_agents": ["clerk", "letter"],
             "model_tier": "sub",
         });
         let text = shown(full);
@@ -284,9 +284,9 @@ mod tests {
             "trait  tone: warm\n",
             "tools  gsv__ReadFile, laptop__*\n",
             "asks  each time: laptop__Bash\n",
-            "delegates  to refund, letter\n",
+            "delegates  to clerk, letter\n",
             "limits  12 model calls, 1 min, $0.50 a run\n",
-            "events  human_review, refund_*\n",
+            "events  human_review, letter_*\n",
             "job for each  parcel\n",
             "escalates  low_confidence to human_review, failed to human_review\n",
             "memory  long-term, at most 5 a recall, scores of 0.2 or more\n",

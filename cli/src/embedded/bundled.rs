@@ -1,7 +1,10 @@
 //! Services built into workerd: the gateway's binding, the Worker behind it, and the folder of its data. Pure.
 //! `unique_key` and the folder say where the data lies, so they never change.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+
+use super::queue::Queue;
 
 /// A service of workerd with a Durable Object of its own.
 pub struct Bundled {
@@ -13,10 +16,9 @@ pub struct Bundled {
     objects: &'static str,
     /// The binding of the service to a folder of its own, for large values.
     folder: Option<&'static str>,
-    /// Further bindings of the service, and flags of its Worker.
-    more: &'static str,
+    /// Flags of the service's Worker.
     flags: &'static str,
-    /// The gateway's binding, without its name.
+    /// The gateway's binding, without its name. Empty: each queue has one of its own.
     pub binding: &'static str,
     pub bound_as: &'static str,
 }
@@ -32,7 +34,6 @@ const KV: Bundled = Bundled {
     unique_key: "gsv-KVNamespace",
     objects: "SHARD",
     folder: Some("BLOBS"),
-    more: "",
     flags: "",
     binding: r#"kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}"))"#,
     bound_as: "JOBS_INDEX",
@@ -43,22 +44,20 @@ const D1: Bundled = Bundled {
     unique_key: "gsv-D1Database",
     objects: "DATABASE",
     folder: None,
-    more: "",
     flags: "",
     binding: r#"wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = (name = "d1", props = (json = "{\"database\":\"gsv\"}")))])"#,
     bound_as: "DB",
 };
-/// The queue of domain events and its dead letters, as in `gateway/wrangler.jsonc`. The gateway is the consumer of both.
+/// The queues of domain events and of packs, and their dead letters. Which there are is in the manifest; the gateway is the consumer of all.
 const QUEUES: Bundled = Bundled {
     name: "queues",
     class: "QueueShard",
     unique_key: "gsv-QueueShard",
     objects: "SHARD",
     folder: None,
-    more: r#", (name = "GSV", service = "gsv"), (name = "CONSUMERS", json = "{\"domain-events\":{\"consumer\":\"GSV\",\"maxBatchSize\":10,\"maxBatchTimeout\":1,\"maxRetries\":10,\"deadLetterQueue\":\"domain-events-dead-letter\"},\"domain-events-dead-letter\":{\"consumer\":\"GSV\",\"maxBatchSize\":10,\"maxBatchTimeout\":1,\"maxRetries\":100}}")"#,
     flags: r#""service_binding_extra_handlers""#,
-    binding: r#"queue = (name = "queues", props = (json = "{\"queue\":\"domain-events\"}"))"#,
-    bound_as: "EVENTS",
+    binding: "",
+    bound_as: "",
 };
 
 /// The services in the list of the configuration. `folders`: the text literal of each service's folder.
@@ -78,24 +77,56 @@ pub fn services(folders: &[(&str, String)]) -> String {
 }
 
 /// The bindings of the gateway.
-pub fn bindings() -> String {
+pub fn bindings(queues: &[Queue]) -> String {
     let mut out = String::new();
-    for Bundled { binding, bound_as, .. } in &BUNDLED {
+    for Bundled { binding, bound_as, .. } in [&KV, &D1] {
         let _ = write!(out, ",\n    (name = \"{bound_as}\", {binding})");
+    }
+    for Queue { name, binding, .. } in queues {
+        if let Some(binding) = binding {
+            let _ = write!(
+                out,
+                r#",
+    (name = "{}", queue = (name = "queues", props = (json = "{{\"queue\":\"{}\"}}")))"#,
+                binding.as_str(),
+                name.as_str(),
+            );
+        }
     }
     out
 }
 
+/// The gateway as the consumer of each queue. Names are plain, so that only the quotes of JSON have to be escaped.
+fn consumers(queues: &[Queue]) -> String {
+    let all: BTreeMap<&str, serde_json::Value> = queues
+        .iter()
+        .map(|queue| {
+            let mut consumer = serde_json::json!({
+                "consumer": "GSV",
+                "maxBatchSize": queue.max_batch_size,
+                "maxBatchTimeout": queue.max_batch_timeout,
+                "maxRetries": queue.max_retries,
+            });
+            if let Some(dead) = &queue.dead_letter_queue {
+                consumer["deadLetterQueue"] = dead.as_str().into();
+            }
+            (queue.name.as_str(), consumer)
+        })
+        .collect();
+    let json = serde_json::json!(all).to_string().replace('"', "\\\"");
+    format!(r#", (name = "GSV", service = "gsv"), (name = "CONSUMERS", json = "{json}")"#)
+}
+
 /// The Workers of the services.
-pub fn workers() -> String {
+pub fn workers(queues: &[Queue]) -> String {
     let mut out = String::new();
+    let consumers = consumers(queues);
     for bundled in &BUNDLED {
         let Bundled {
             name,
             class,
             unique_key,
             objects,
-            more,
             flags,
             ..
         } = bundled;
@@ -103,6 +134,7 @@ pub fn workers() -> String {
             .folder
             .map(|binding| format!(", (name = \"{binding}\", service = \"{name}-disk\")"))
             .unwrap_or_default();
+        let more = if *name == QUEUES.name { consumers.as_str() } else { "" };
         let _ = write!(
             out,
             r#"
@@ -131,14 +163,15 @@ pub fn with_folder() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::queue::core_queues;
 
     #[test]
     fn lm4_the_database_of_rows_is_a_service_of_workerd_with_data_where_it_always_was() {
         assert!(services(&[]).contains(r#"(name = "d1", worker = .d1),"#));
-        assert!(bindings().contains(
+        assert!(bindings(&core_queues()).contains(
             r#"(name = "DB", wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = (name = "d1", props = (json = "{\"database\":\"gsv\"}")))]))"#
         ));
-        let workers = workers();
+        let workers = workers(&core_queues());
         for part in [
             r#"bundled = "/workerd/d1.js""#,
             r#"(className = "D1Database", uniqueKey = "gsv-D1Database", enableSql = true)"#,
@@ -150,10 +183,10 @@ mod tests {
 
     #[test]
     fn ev3_the_queue_of_events_is_a_service_of_workerd_and_the_gateway_is_its_consumer() {
-        assert!(bindings().contains(
+        assert!(bindings(&core_queues()).contains(
             r#"(name = "EVENTS", queue = (name = "queues", props = (json = "{\"queue\":\"domain-events\"}")))"#
         ));
-        let workers = workers();
+        let workers = workers(&core_queues());
         for part in [
             r#"bundled = "/workerd/queues.js""#,
             r#"(className = "QueueShard", uniqueKey = "gsv-QueueShard", enableSql = true)"#,
@@ -162,22 +195,35 @@ mod tests {
         ] {
             assert!(workers.contains(part), "{part} is not in\n{workers}");
         }
-        // One setting for both runtimes.
-        let deployed = include_str!("../../../gateway/wrangler.jsonc");
-        for name in ["domain-events", "domain-events-dead-letter"] {
-            assert!(workers.contains(&format!(r#"\"{name}\":{{"#)), "{name}");
-            assert!(deployed.contains(&format!(r#""queue": "{name}""#)), "{name}");
+        for part in [
+            r#"\"domain-events\":{\"consumer\":\"GSV\",\"deadLetterQueue\":\"domain-events-dead-letter\","#,
+            r#"\"domain-events-dead-letter\":{\"consumer\":\"GSV\",\"maxBatchSize\":10,\"maxBatchTimeout\":1,\"maxRetries\":100}"#,
+        ] {
+            assert!(workers.contains(part), "{part} is not in\n{workers}");
         }
+    }
+
+    #[test]
+    fn pk4_a_queue_of_the_manifest_has_a_binding_and_a_consumer() {
+        let mut queues = core_queues();
+        let text = r#"{"name":"shop-actions","binding":"EVENTS_SHOP_ACTIONS","maxBatchSize":5,"maxBatchTimeout":1,"maxRetries":10,"deadLetterQueue":"shop-actions-dead-letter"}"#;
+        queues.push(serde_json::from_str(text).unwrap());
+        assert!(bindings(&queues).contains(
+            r#"(name = "EVENTS_SHOP_ACTIONS", queue = (name = "queues", props = (json = "{\"queue\":\"shop-actions\"}")))"#
+        ));
+        let workers = workers(&queues);
+        let consumer = r#"\"shop-actions\":{\"consumer\":\"GSV\",\"deadLetterQueue\":\"shop-actions-dead-letter\",\"maxBatchSize\":5,"#;
+        assert!(workers.contains(consumer), "{workers}");
     }
 
     #[test]
     fn jb9_the_index_of_jobs_is_a_service_of_workerd_with_data_where_it_always_was() {
         let services = services(&[("kv", "\"/h/kv\"".to_owned())]);
         assert!(services.contains(r#"(name = "kv-disk", disk = (path = "/h/kv", writable = true)),"#));
-        assert!(bindings().contains(
+        assert!(bindings(&core_queues()).contains(
             r#"(name = "JOBS_INDEX", kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}")))"#
         ));
-        let workers = workers();
+        let workers = workers(&core_queues());
         for part in [
             r#"bundled = "/workerd/kv.js""#,
             r#"(className = "KVNamespace", uniqueKey = "gsv-KVNamespace", enableSql = true)"#,

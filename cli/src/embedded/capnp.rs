@@ -128,8 +128,8 @@ const r2 :Workerd.Worker = (
 );
 "#,
         bundled_services = bundled::services(&folders),
-        bundled_bindings = bundled::bindings(),
-        bundled_workers = bundled::workers(),
+        bundled_bindings = bundled::bindings(&settings.manifest.queues),
+        bundled_workers = bundled::workers(&settings.manifest.queues),
         durable = path(settings.durable)?,
         workspace = path(settings.workspace)?,
         modules = own_modules(settings.manifest),

@@ -15,6 +15,7 @@ fn manifest() -> Manifest {
         modules: ["pdf.mjs", "p.wasm", "regex.mjs"]
             .map(|name| name.to_owned().try_into().unwrap())
             .into(),
+        queues: crate::embedded::queue::core_queues(),
         channels: BTreeMap::new(),
     }
 }

@@ -20,6 +20,7 @@ pub mod log;
 pub mod login;
 pub mod ports;
 pub mod process;
+pub mod queue;
 pub mod record;
 pub mod reload;
 pub mod restart;

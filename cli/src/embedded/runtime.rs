@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::channel_name::Name;
 use super::layout::Layout;
+use super::queue::{Queue, core_queues};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
@@ -28,6 +29,9 @@ pub struct Manifest {
     /// Files beside the Worker's script, which it loads on first use.
     #[serde(default)]
     pub modules: Vec<ModuleName>,
+    /// The queues that the gateway sends to and takes from.
+    #[serde(default = "core_queues")]
+    pub queues: Vec<Queue>,
     /// The channels that were built with it.
     #[serde(default)]
     pub channels: BTreeMap<Name, ChannelBundle>,

@@ -1324,6 +1324,42 @@ pub const NODE_UNKNOWN: ErrorReason = ErrorReason {
     hint: "List the nodes: `gsv status`.",
 };
 
+/// A setting of the pack is missing.
+pub const PACK_NOT_CONFIGURED: ErrorReason = ErrorReason {
+    reason: "pack.not_configured",
+    code: 660,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "A setting of the pack is missing.",
+    hint: "Set it as the guide of packs says. Show the settings: `gsv config get packs`.",
+};
+
+/// The service of the pack refused the request.
+pub const PACK_REJECTED: ErrorReason = ErrorReason {
+    reason: "pack.rejected",
+    code: 662,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The service of the pack refused the request.",
+    hint: "Correct what the message names, then try again.",
+};
+
+/// The service of the pack does not answer.
+pub const PACK_UNAVAILABLE: ErrorReason = ErrorReason {
+    reason: "pack.unavailable",
+    code: 661,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 503,
+    exit: 4,
+    text: "The service of the pack does not answer.",
+    hint: "Try again in a minute.",
+};
+
 /// There is no pairing request with this id.
 pub const PAIR_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "pair.not_found",
@@ -2168,6 +2204,9 @@ pub const ERRORS: &[ErrorReason] = &[
     NODE_ONLINE,
     NODE_REPLACED,
     NODE_UNKNOWN,
+    PACK_NOT_CONFIGURED,
+    PACK_REJECTED,
+    PACK_UNAVAILABLE,
     PAIR_NOT_FOUND,
     PATH_INVALID,
     PATH_NOT_A_FILE,

@@ -3151,6 +3151,8 @@ pub struct GsvConfig {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobsConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub packs: Option<PacksConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsConfig>,
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -3178,6 +3180,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("compaction", &self.compaction)
             .field("cron", &self.cron)
             .field("jobs", &self.jobs)
+            .field("packs", &self.packs)
             .field("notifications", &self.notifications)
             .field("user_timezone", &self.user_timezone)
             .finish()
@@ -4936,6 +4939,19 @@ pub struct OutboundMessage {
     /// At most 5 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<OutboundAction>>,
+}
+
+/// Packs: tools, agents and events for one kind of business.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PacksConfig {
+    /// At most 32 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub settings: Option<BTreeMap<String, BTreeMap<String, String>>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 /// Parameters of `pair.approve`.

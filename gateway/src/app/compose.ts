@@ -4,7 +4,9 @@
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import { SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
-import { TopicList, type Topics } from "../events/topics.ts";
+import { PACKS } from "../../packs/index.ts";
+import { allTopics, type Topic, TopicList } from "../events/topics.ts";
+import { Packs } from "../features/packs/packs.ts";
 import type { FeatureList, FeatureTables } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
@@ -17,6 +19,7 @@ import {
   channelNames,
   channelService,
   type Env,
+  eventQueue,
   publicFetch,
   sealingKeys,
   versionOf,
@@ -24,6 +27,7 @@ import {
 import { randomName, sha256Hex } from "../platform/ids.ts";
 import { consoleSink, createLogger, type Logger, SecretValues } from "../platform/log.ts";
 import { answerPings } from "../platform/sockets.ts";
+import type { Packs as PackList } from "../packs/pack.ts";
 import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
@@ -33,7 +37,7 @@ import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import type { PublicRequest } from "../ports/web.ts";
 import type { BasePorts } from "./features.ts";
-import { composeNativeTools } from "./native-tools.ts";
+import { composeNativeTools, withPackTools } from "./native-tools.ts";
 
 export interface Parts {
   /** The Worker of a channel, when one is bound as `CHANNEL_{NAME}`. */
@@ -46,8 +50,11 @@ export interface Parts {
   /** The object of a job. */
   job(env: Env, id: string): JobPort;
   jobsIndex(env: Env): IndexSpace;
-  /** The queue of domain events. */
-  eventQueue(env: Env): EventQueue | undefined;
+  /** The queue of domain events, or that of a pack. */
+  eventQueue(env: Env, name?: string): EventQueue | undefined;
+  packs(): PackList;
+  /** Requests of packs to the services that their settings name. */
+  fetch(url: string, init: RequestInit): Promise<Response>;
   model(env: Env): ModelClient;
   nativeTools(env: Env, log: Logger): NativeTools;
   /** As `WebPort.web`. */
@@ -63,7 +70,9 @@ export const parts: Parts = {
   search: (env, agentId) => env.SEARCH.getByName(agentId),
   job: (env, id) => env.JOB.getByName(id),
   jobsIndex: (env) => env.JOBS_INDEX,
-  eventQueue: (env) => env.EVENTS,
+  eventQueue,
+  packs: () => PACKS,
+  fetch: (url, init) => fetch(url, init),
   model: (env) => createModelClient({ ai: env.AI }),
   nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
   publicFetch,
@@ -72,7 +81,7 @@ export const parts: Parts = {
 };
 
 /** Throws when two features register one topic. */
-function topicsOf(features: readonly FeatureTables[]): Topics {
+function topicsOf(features: readonly FeatureTables[]): ReadonlyMap<string, Topic> {
   const list = new TopicList();
   for (const { name, topics } of features) list.add(name, topics ?? []);
   return list.close();
@@ -99,6 +108,16 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     firstTokenHash: bootstrapTokenHash(env),
     unservedEvents: ["transfer.send", "transfer.start", "transfer.receive", "transfer.end"],
   });
+  const native = parts.nativeTools(env, log);
+  const topics = topicsOf(list.definitions);
+  const packs = new Packs({
+    ...kernel.ports,
+    list: parts.packs(),
+    core: { tools: new Set(native.entries.map(({ definition }) => definition.name)), topics },
+    fetch: (url, init) => parts.fetch(url, init),
+    limit: (ms) => parts.timeLimit(ms),
+    wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+  });
   const { features, ports } = list.create({
     ...kernel.ports,
     admission: kernel.admission,
@@ -108,17 +127,18 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     searchIndex: (agentId) => parts.search(env, agentId),
     job: (id) => parts.job(env, id),
     jobsIndex: () => parts.jobsIndex(env),
-    eventQueue: () => parts.eventQueue(env),
-    topics: topicsOf(list.definitions),
+    eventQueue: (name) => parts.eventQueue(env, name),
+    packs: packs.port(),
+    topics: allTopics(topics, () => packs.topics()),
     channel: (name) => parts.channel(env, name),
     channelNames: () => parts.channelNames(env),
     model: parts.model(env),
-    native: parts.nativeTools(env, log),
+    native: withPackTools(native, () => packs.entries()),
     port,
     web: { fetch: (url, request) => parts.publicFetch(env, url, request), limit: (ms) => parts.timeLimit(ms) },
     embedding: parts.embedding(env),
     after: (ms, work) => void setTimeout(work, ms),
   });
   kernel.start(features);
-  return { kernel, ports };
+  return { kernel, ports, ready: () => packs.ready() };
 }

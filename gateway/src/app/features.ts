@@ -17,6 +17,7 @@ import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
 import { notificationsFeature, notifyFeature } from "../features/notify/index.ts";
+import { packsFeature } from "../features/packs/index.ts";
 import { runsFeature } from "../features/runs/index.ts";
 import { scheduleFeature } from "../features/schedule/index.ts";
 import { searchFeature } from "../features/search/index.ts";
@@ -36,6 +37,7 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
+import type { PacksPort } from "../ports/packs.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import type { WebPort } from "../ports/web.ts";
@@ -43,7 +45,7 @@ import type { Bucket } from "../storage/bucket.ts";
 import type { RowDatabase } from "../storage/rows.ts";
 
 /** The ports that exist before any feature: the kernel's, and those to other objects and services. */
-export interface BasePorts extends KernelPorts {
+export interface BasePorts extends KernelPorts, PacksPort {
   readonly admission: Pick<Admission, "grant" | "grantTask">;
   readonly bucket: Bucket;
   /** Undefined: the deployment has no database for rows. */
@@ -55,8 +57,8 @@ export interface BasePorts extends KernelPorts {
   /** The object of a job, by its id. */
   readonly job: (id: string) => JobPort;
   readonly jobsIndex: () => IndexSpace;
-  /** Undefined: the deployment has no queue for events. */
-  readonly eventQueue: () => EventQueue | undefined;
+  /** Undefined: the deployment has no queue for events. One that it does not have by this name is that of the core. */
+  readonly eventQueue: (name?: string) => EventQueue | undefined;
   /** Of all features and packs. */
   readonly topics: Topics;
   /** The Worker of a channel; undefined: none is bound. */
@@ -74,6 +76,7 @@ export interface BasePorts extends KernelPorts {
 
 export const FEATURES = FeatureList.over<BasePorts>()
   .add(sessionsFeature)
+  .add(packsFeature)
   .add(notifyFeature)
   .add(approvalsFeature)
   .add(changesFeature)

@@ -36,6 +36,7 @@ import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequ
 import type { JobHostPort, JobQueueStatus, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
 import type { Recalled, RecallInput, Remembered, Remembering } from "../ports/long-term-memory.ts";
 import type { Origin } from "../ports/origin.ts";
+import type { PackToolCall } from "../ports/packs.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 import type { CronCall, CronTold } from "../ports/schedule.ts";
@@ -58,10 +59,16 @@ export class Gateway
 {
   readonly #kernel: Kernel;
   readonly #ports: FeaturePorts;
+  /**
+   * What may use an agent, a tool or a topic waits until the packs that are on have theirs. Not in the constructor: a module that is imported
+   * while the object blocks other events never arrives.
+   */
+  readonly #ready: () => Promise<void> | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const { kernel, ports } = composeGateway(ctx, env, this, FEATURES);
+    const { kernel, ports, ready } = composeGateway(ctx, env, this, FEATURES);
+    this.#ready = ready;
     this.#kernel = kernel;
     this.#ports = ports;
   }
@@ -79,6 +86,7 @@ export class Gateway
     return new Response(null, { status: 101, webSocket: client });
   }
   override async webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
+    await this.#ready();
     await this.#kernel.server.message(socket, message);
   }
   override webSocketClose(socket: WebSocket, code: number, reason: string): void {
@@ -93,6 +101,7 @@ export class Gateway
     this.#kernel.server.gone(socket, { kind: "broken", text: "the link broke" });
   }
   override async alarm(): Promise<void> {
+    await this.#ready();
     await this.#kernel.alarm();
   }
 
@@ -105,12 +114,15 @@ export class Gateway
     return this.#ports.mediaRpc.admitUpload(caller, asked);
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
+    await this.#ready();
     return this.#ports.hooksRpc.hook(request);
   }
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
+    await this.#ready();
     return this.#ports.tasksRpc.runTask(caller, request);
   }
   async submitJob(caller: HttpCaller, request: TaskRequest): Promise<Admitted<JobTaken>> {
+    await this.#ready();
     return this.#ports.jobsHttp.submitJob(caller, request);
   }
   async listJobs(params: JobListParams): Promise<Admitted<JobListResult>> {
@@ -124,36 +136,43 @@ export class Gateway
   }
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */
   async restarted(): Promise<void> {
+    await this.#ready();
     await this.#kernel.restarted();
   }
 
   // ------------------------------------------------------------ for the queue (EventConsumerPort)
 
   async consumeEvent(text: string, isDead: boolean): Promise<Settled> {
+    await this.#ready();
     return this.#ports.eventsRpc.consumeEvent(text, isDead);
   }
 
   // ------------------------------------------------------------ for jobs (JobHostPort)
 
   async claimJob(turn: JobTurn): Promise<boolean> {
+    await this.#ready();
     return this.#ports.jobsRpc.claimJob(turn);
   }
   async updateQueue(id: string, place: JobQueueStatus): Promise<void> {
     return this.#ports.jobsRpc.updateQueue(id, place);
   }
   async beginJob(task: NamedTask, request: RunRequest): Promise<Result<string>> {
+    await this.#ready();
     return this.#ports.jobsRpc.beginJob(task, request);
   }
   async lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>> {
+    await this.#ready();
     return this.#ports.jobsRpc.lookAtJob(task, seen);
   }
   async stopJob(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>> {
+    await this.#ready();
     return this.#ports.jobsRpc.stopJob(task);
   }
 
   // ------------------------------------------------------------ for channels (GatewayService)
 
   async channelInbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
+    await this.#ready();
     return this.#ports.channelsRpc.inbound(account, inbound);
   }
   async channelMediaKey(
@@ -186,6 +205,7 @@ export class Gateway
   // ------------------------------------------------------------ for sessions (GatewayPort)
 
   async runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null> {
+    await this.#ready();
     return this.#kernel.runContext(sessionKey, knownVersion);
   }
   async modelAccess(providers: readonly string[]): Promise<ModelAccess | null> {
@@ -226,9 +246,11 @@ export class Gateway
     return this.#ports.sessionsRpc.searchable(agentId, afterKey);
   }
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
+    await this.#ready();
     return this.#ports.sessionsRpc.send(input);
   }
   async delegate(asked: DelegationAsk): Promise<Result<DelegationStand>> {
+    await this.#ready();
     return this.#ports.delegationRpc.delegate(asked);
   }
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
@@ -249,12 +271,14 @@ export class Gateway
     return this.#ports.channelsRpc.reply(call);
   }
   async cron(call: CronCall): Promise<Result<CronTold>> {
+    await this.#ready();
     return this.#ports.scheduleRpc.cron(call);
   }
   async channelPlaces(query: string, limit: number): Promise<ChannelPlaces> {
     return this.#ports.channelsRpc.places(query, limit);
   }
   async message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> {
+    await this.#ready();
     if (this.#ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the message was not sent.");
     return this.#ports.channelsRpc.message(input);
   }
@@ -262,13 +286,20 @@ export class Gateway
     return this.#ports.searchRpc.find(input);
   }
   async remember(input: Remembering): Promise<Result<Remembered>> {
+    await this.#ready();
     return this.#ports.memoryRpc.remember(input);
   }
   async recall(input: RecallInput): Promise<Result<Recalled>> {
+    await this.#ready();
     return this.#ports.memoryRpc.recall(input);
   }
   async emitEvent(emission: Emission): Promise<Result<Emitted>> {
+    await this.#ready();
     return this.#ports.eventsRpc.emitEvent(emission);
+  }
+  async packTool(call: PackToolCall): Promise<Result<unknown>> {
+    await this.#ready();
+    return this.#ports.packsRpc.packTool(call);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);

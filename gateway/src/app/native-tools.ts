@@ -6,6 +6,7 @@ import { createAgentFiles } from "../features/workspace/tool-files.ts";
 import type { FeatureTables } from "../kernel/feature.ts";
 import type { Logger } from "../platform/log.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
+import type { ToolEntry } from "../ports/tool-entry.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import { createNativeTools } from "../tools/native-tools.ts";
@@ -37,3 +38,12 @@ export function composeNativeTools(bucket: Bucket, { features = FEATURES.definit
   );
   return createNativeTools(list.close(), files, (tool, error) => log.error("native_tool_failed", { tool, error }));
 }
+
+/** The same tools, and those of the packs that are on. `run` hands calls of those to the gateway. */
+export const withPackTools = (native: NativeTools, packTools: () => readonly ToolEntry[]): NativeTools => ({
+  get entries() {
+    return [...native.entries, ...packTools()];
+  },
+  run: (...call) => native.run(...call),
+  ...(native.preview === undefined ? {} : { preview: native.preview }),
+});

@@ -11,6 +11,8 @@ export interface Topic {
   readonly version: number;
   /** For the model: what the topic is for, and its fields. */
   readonly doc: string;
+  /** Of a pack that has a queue of its own. */
+  readonly queue?: string;
   /** Waits for the owner's word before its handler gets it. */
   readonly needsApproval: boolean;
   /** What is wrong with a payload, as a sentence; undefined: it fits. */
@@ -18,7 +20,8 @@ export interface Topic {
   /** The payload for a person, in one paragraph. */
   readonly text: (payload: unknown) => string;
 }
-export type Topics = ReadonlyMap<string, Topic>;
+/** Those of the core, and those of the packs that are on: what it has changes with them. */
+export type Topics = Pick<ReadonlyMap<string, Topic>, "get" | "has" | "keys" | "values">;
 /** The payload of an escalation (rule EV13). */
 export interface Question {
   readonly question: string;
@@ -50,8 +53,16 @@ export class TopicList {
     }
     return this;
   }
-  close(): Topics {
+  close(): ReadonlyMap<string, Topic> {
     this.#isClosed = true;
     return new Map(this.#topics);
   }
 }
+
+/** One view of the topics of the core and of those that come and go. */
+export const allTopics = (core: ReadonlyMap<string, Topic>, others: () => ReadonlyMap<string, Topic>): Topics => ({
+  get: (name) => core.get(name) ?? others().get(name),
+  has: (name) => core.has(name) || others().has(name),
+  keys: () => [...core.keys(), ...others().keys()].values(),
+  values: () => [...core.values(), ...others().values()].values(),
+});

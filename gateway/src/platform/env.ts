@@ -66,6 +66,13 @@ export function publicFetch(env: Env, url: string, { headers, ...request }: Publ
   return globalThis.fetch(url, init);
 }
 
+/** The queue of domain events; with a name, that of a pack, bound as `EVENTS_{NAME}`. A pack whose queue is not bound uses the first. */
+export function eventQueue(env: Env, name?: string): EventQueue | undefined {
+  if (name === undefined) return env.EVENTS;
+  const binding = `EVENTS_${name.toUpperCase().replaceAll("-", "_")}`;
+  return Object.hasOwn(env, binding) ? ((env as Env & Readonly<Record<string, unknown>>)[binding] as EventQueue) : env.EVENTS;
+}
+
 const list = (text: string | undefined): readonly string[] =>
   (text ?? "")
     .split(",")

@@ -6,6 +6,7 @@ import type { SessionFileChanging } from "./changes.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelPlaces, ReplyCall } from "./channels.ts";
 import type { DelegationPort } from "./delegation.ts";
 import type { DispatchOutcome, ToolDispatch } from "./dispatch.ts";
+import type { PackToolPort } from "./packs.ts";
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { ModelAccess, RunContext } from "./run-context.ts";
@@ -27,7 +28,7 @@ export type SessionNews =
 export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("sessionSeq" in payload ? payload.sessionSeq : undefined);
 
 /** Public methods of the Gateway Durable Object for sessions. */
-export interface GatewayPort extends CronPort, MemoryPort, EventPort, DelegationPort {
+export interface GatewayPort extends CronPort, MemoryPort, EventPort, DelegationPort, PackToolPort {
   /** Null when `knownVersion` still holds. */
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
   /** Sets money and tokens aside for the next model calls, and settles those before them. */

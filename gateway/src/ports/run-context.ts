@@ -21,6 +21,8 @@ export interface RunContext {
   readonly agent: AgentConfig;
   /** Tools of connected machines that the session may use. The session has the native tools itself. */
   readonly tools: readonly ToolEntry[];
+  /** Tools of the packs that are on. They run in the gateway. Absent: none. */
+  readonly packTools?: readonly ToolEntry[];
   /** For another person's session: only the machines that it may use, and of each only what it may use. */
   readonly nodes: readonly NodeEntry[];
   /** The approvals of the agent's skills and of the shared ones. Built-in skills need none. */

@@ -25,16 +25,16 @@ import { head } from "./machine/text.ts";
 
 const MAX_PROBLEM_CHARS = 200;
 
-/** The native tools that the session may use, and the machines' tools that the gateway gave to this run, as far as the agent may (AD6). */
+/** The native tools and those of packs that the session may use, and the machines' tools that the gateway gave to this run, as far as the agent may (AD6). */
 export function runTools(
   { isOwnersSession }: Pick<SessionIdentity, "isOwnersSession">,
   { entries }: Pick<NativeTools, "entries">,
-  { tools, defined }: Pick<RunContext, "tools" | "defined">,
+  { tools, packTools = [], defined }: Pick<RunContext, "tools" | "packTools" | "defined">,
 ): ToolRegistry {
   const mayCall = ({ definition }: ToolEntry): boolean => isAllowed(defined?.definition, definition.name);
   return new ToolRegistry(
     isOwnersSession ? delegationTools(defined) : [],
-    entries.filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false }) && mayCall(entry)),
+    [...entries, ...packTools].filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false }) && mayCall(entry)),
     tools.filter(mayCall),
   );
 }

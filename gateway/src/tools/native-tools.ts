@@ -3,9 +3,9 @@
  * them (registry.ts). A call may run again with the same call id (promises P8). Never throws, never shows a secret.
  */
 import type { AgentFiles } from "../ports/agent-files.ts";
-import type { NativeTools } from "../ports/native-tools.ts";
+import type { NativeOutcome, NativeToolContext, NativeTools } from "../ports/native-tools.ts";
 import { mayUse, type NativeTool } from "./registry.ts";
-import { denied } from "./tool.ts";
+import { denied, outcome } from "./tool.ts";
 
 /** `failed` is called with exceptions inside tools, which are bugs. */
 export function createNativeTools(
@@ -19,7 +19,7 @@ export function createNativeTools(
     preview: async (name, args, identity) => byName.get(name)?.preview?.(args, identity, files),
     async run(name, args, context) {
       const found = byName.get(name);
-      if (!found) return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${name.slice(0, 128)}\`.` } };
+      if (!found) return runForPack(name, args, context);
       // Checked at each call, whatever the model was shown: a call may be forged, or come from before a restart.
       if (!mayUse(found.entry, { isOwners: context.identity.isOwnersSession, isOpened: () => false }))
         return denied(`Not run: only the owner's own conversation may use ${name}.`);
@@ -34,4 +34,19 @@ export function createNativeTools(
       }
     },
   };
+}
+
+/** Tools of packs run in the gateway, which knows those that are on. They are the owner's alone. */
+async function runForPack(tool: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<NativeOutcome> {
+  const { identity, gateway, callId } = context;
+  if (!identity.isOwnersSession)
+    return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${tool.slice(0, 128)}\`.` } };
+  try {
+    return outcome(await gateway.packTool({ tool, args, callId }));
+  } catch {
+    return {
+      ok: false,
+      error: { reason: "internal", message: `The tool \`${tool.slice(0, 128)}\` was cut off inside GSV. Try it again.` },
+    };
+  }
 }

@@ -174,6 +174,7 @@ export class Stage {
         return Promise.resolve(known === context.version ? null : context);
       },
       modelAccess: () => Promise.resolve({ apiKeys: {}, headers: {} }),
+      packTool: ({ tool }) => Promise.resolve({ ok: false, error: { reason: "tool.unknown", message: `There is no tool ${tool}.` } }),
       approvals: (report) => {
         this.approvals.push(report);
         return Promise.resolve();

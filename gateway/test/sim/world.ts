@@ -357,6 +357,7 @@ export class World {
     const gateway: GatewayPort = {
       runContext: (_key, known) => remote(() => (known === this.context().version ? null : this.context())),
       modelAccess: () => remote(() => ({ apiKeys: {}, headers: {} })),
+      packTool: ({ tool }) => remote(() => ({ ok: false, error: { reason: "tool.unknown", message: `There is no tool ${tool}.` } })),
       reserveSpend: (ask) => this.#reserve(isDead, ask),
       secretValues: () => remote(() => []),
       useGrants: () => remote(() => []),

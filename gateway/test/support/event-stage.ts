@@ -127,13 +127,13 @@ export class EventStage {
         } as never,
         ask: (_key, ask) => ask({ note: (note: SessionNote) => this.noting(note) } as never),
       }),
-      handlers: new Map([...(this.hasHandler ? [["parcel", handle] as const] : []), ["human_review", handle]]),
-      queue: {
+      handlerOf: (topic) => (topic === "human_review" || (topic === "parcel" && this.hasHandler) ? handle : undefined),
+      queueOf: () => ({
         send: async (envelope) => {
           await this.sending();
           this.sent.push(JSON.stringify(envelope));
         },
-      },
+      }),
     });
   }
   /** What is in memory is lost. */

@@ -314,6 +314,7 @@ import type {
   OutboundAction,
   OutboundKind,
   OutboundMessage,
+  PacksConfig,
   PairApproveParams,
   PairApproveResult,
   PairListResult,
@@ -814,6 +815,7 @@ export function checkNotifyShownResult(value: unknown): value is NotifyShownResu
 export function checkOutboundAction(value: unknown): value is OutboundAction;
 export function checkOutboundKind(value: unknown): value is OutboundKind;
 export function checkOutboundMessage(value: unknown): value is OutboundMessage;
+export function checkPacksConfig(value: unknown): value is PacksConfig;
 export function checkPairApproveParams(value: unknown): value is PairApproveParams;
 export function checkPairApproveResult(value: unknown): value is PairApproveResult;
 export function checkPairListResult(value: unknown): value is PairListResult;

@@ -4,6 +4,7 @@
  */
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { BundledDefinition } from "../../ports/packs.ts";
 import type { DefinedAgent } from "../../ports/agents.ts";
 import { Version } from "../../storage/version-store.ts";
 
@@ -33,8 +34,19 @@ export class DefinitionStore {
   /** Asked for with every run; written by this object alone. */
   #known: ReadonlyMap<string, StoredDefinition> | undefined;
 
-  constructor(db: Database) {
+  readonly #bundled: () => readonly BundledDefinition[];
+  #merged:
+    | {
+        readonly own: ReadonlyMap<string, StoredDefinition>;
+        readonly bundled: readonly BundledDefinition[];
+        readonly all: ReadonlyMap<string, StoredDefinition>;
+      }
+    | undefined;
+
+  /** `bundled`: those of packs, which no row has. */
+  constructor(db: Database, bundled: () => readonly BundledDefinition[]) {
     this.#db = db;
+    this.#bundled = bundled;
     this.#version = new Version(db, "agent-definitions");
   }
 
@@ -43,6 +55,15 @@ export class DefinitionStore {
     return this.#version.get();
   }
   all(): ReadonlyMap<string, StoredDefinition> {
+    const own = this.own();
+    const bundled = this.#bundled();
+    if (bundled.length === 0) return own;
+    if (this.#merged?.own !== own || this.#merged.bundled !== bundled)
+      this.#merged = { own, bundled, all: new Map([...own, ...bundled.map((each) => [each.agentId, ofPack(each)] as const)]) };
+    return this.#merged.all;
+  }
+  /** Those that the owner has defined. */
+  own(): ReadonlyMap<string, StoredDefinition> {
     this.#known ??= new Map(
       all<Row>(this.#db.sql, "SELECT * FROM agent_definitions ORDER BY agent_id").map((row) => [row.agent_id, stored(row)]),
     );
@@ -96,4 +117,10 @@ const stored = (row: Row): StoredDefinition => ({
   files: JSON.parse(row.files) as Record<string, string>,
   definedAt: row.defined_at,
   definedBy: row.defined_by,
+});
+const ofPack = ({ pack, ...bundled }: BundledDefinition): StoredDefinition => ({
+  ...bundled,
+  files: {},
+  definedAt: 0,
+  definedBy: `pack:${pack}`,
 });

@@ -22,6 +22,8 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly nativeTools: () => ReadonlySet<string>;
   /** Of domain events. */
   readonly topics: Topics;
+  /** The agent comes with a pack. */
+  readonly isBundled: (agentId: string) => boolean;
   /** All agents, also those without a definition. */
   readonly agentIds: () => readonly string[];
   /** Makes the agent when there is none with this id. True: it was made. */
@@ -41,6 +43,11 @@ type Checked =
   | { readonly problems: readonly DefinitionProblem[] }
   | { readonly definition: AgentDefinition; readonly files: ReadonlyMap<string, string> };
 const NAMED_PROBLEMS = 8;
+export const OF_PACK = fail(
+  "agent.kept",
+  "The agent comes with a pack, so it was not changed.",
+  "Turn the pack off to remove its agents: `gsv config set packs.enabled '[]'`.",
+);
 
 export class Definitions {
   readonly #ports: DefinitionPorts;
@@ -69,6 +76,7 @@ export class Definitions {
       if ("problems" in checked.value) return fail("agent.definition_invalid", problemsText(checked.value.problems));
       const { definition, files } = checked.value;
       const agentId = definition.metadata.id;
+      if (this.#ports.isBundled(agentId)) return OF_PACK;
       for (const [path, content] of files) {
         const written = await workspace.write(agentId, path, content, { by });
         if (!written.ok) return written;
@@ -100,6 +108,7 @@ export class Definitions {
   /** The definition first: without its file it would still be in force. */
   undefine(agentId: string): Promise<Result<{ readonly removed: boolean }>> {
     return this.#locks.run("", async () => {
+      if (this.#ports.isBundled(agentId)) return OF_PACK;
       const { store, workspace } = this.#ports;
       const removed = store.remove(agentId);
       const gone = await workspace.delete(agentId, DEFINITION_FILE, { definition: true });

@@ -1,13 +1,14 @@
 /** Agents: list, show, create, define and delete them (gateway/spec/agents.md, definitions.md). */
 import type { AgentDefinition } from "../../../../protocol/gen/types.ts";
-import type { Topics } from "../../events/topics.ts";
 import { isListed } from "../../agents/definition.ts";
+import type { Topics } from "../../events/topics.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort, AgentNamesPort, AgentSubscribersPort, DefinedAgent } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { createWorkspaceStore } from "../../storage/workspace/store.ts";
 import { createAgent } from "./create.ts";
@@ -21,6 +22,7 @@ export interface AgentPorts
   extends Pick<SessionsPort, "sessions">,
     DeletionPort,
     AgentJobsPort,
+    PacksPort,
     Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
   readonly native: Pick<NativeTools, "entries">;
@@ -33,12 +35,14 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
   create(ports) {
     const { bucket, native, config } = ports;
     const files = createAgentFiles(bucket);
-    const store = new DefinitionStore(ports.database);
+    const store = new DefinitionStore(ports.database, () => ports.packs.definitions());
+    ports.packs.useNames(() => new Map([...store.own().values()].map(({ agentId, definition }) => [definition.metadata.name, agentId])));
     const definitions = new Definitions({
       ...ports,
       store,
       workspace: createWorkspaceStore(bucket),
       nativeTools: () => new Set(native.entries.map(({ definition }) => definition.name)),
+      isBundled: (agentId) => config.isBundled(agentId),
       agentIds: () => config.agents().map(({ id }) => id),
       ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
     });

@@ -10,7 +10,7 @@ import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
 import { createAgent } from "./create.ts";
 import type { DefinitionStore } from "./definition-store.ts";
-import type { Definitions } from "./definitions.ts";
+import { type Definitions, OF_PACK } from "./definitions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
 /** Number of folders that are read in parallel. */
@@ -91,6 +91,7 @@ export function agentMethods({ agentJobs, config, definitions, deleteSessions, s
     },
     "agents.delete": (_caller, { agentId, sessions: withSessions }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+      if (config.isBundled(agentId)) return OF_PACK;
       const list = config.effective().agents?.list ?? [];
       if (agentId === MAIN_AGENT)
         return fail(

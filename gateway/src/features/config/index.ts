@@ -2,6 +2,7 @@
 import { loadRegexEngine } from "../../policy/load.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { ChangeCheck } from "../../kernel/config/change.ts";
@@ -14,7 +15,7 @@ import { unboundProblem } from "./bound.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
-interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort {
+interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort, PacksPort {
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
   readonly embedding: { readonly ai: object | undefined };
@@ -30,12 +31,14 @@ export const configFeature: FeatureDefinition<Ports, object> = {
 const MAX_LISTED = 64;
 /** In the path of every setting of the policy. */
 const POLICY = "toolApproval";
+/** In the path of every setting of packs. */
+const PACKS = "packs";
 
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ arm, audit, background, config, native, nodes, channelNames, embedding }: Ports): Handlers => {
-  const bound: ChangeCheck = (next, before) => unboundProblem(next, before, embedding.ai !== undefined);
+const configMethods = ({ arm, audit, background, config, native, nodes, packs, channelNames, embedding }: Ports): Handlers => {
+  const bound: ChangeCheck = both((next, before) => unboundProblem(next, before, embedding.ai !== undefined), packs.problem);
   return {
     "config.get": (_caller, params) => {
       const read = config.read(params.path);
@@ -51,6 +54,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, channelN
     },
     "config.set": async (_caller, params) => {
       if (!params.path.includes(POLICY)) {
+        if (params.path.includes(PACKS)) await packs.prepare();
         const change = config.set(params.path, params.value, bound);
         // Deadlines may follow from settings.
         arm();
@@ -62,6 +66,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, channelN
       return set(change.value.path, policy.warnings(change.value.config));
     },
     "config.unset": async (_caller, params) => {
+      if (params.path.includes(PACKS)) await packs.prepare();
       const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
       const change = config.unset(params.path, policy === undefined ? bound : both(policy.check, bound));
       arm();
@@ -69,6 +74,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, channelN
     },
     "config.replace": async (caller, params) => {
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
+      if (JSON.stringify(params.config).includes(PACKS)) await packs.prepare();
       const replaced = config.replace(params.config, params.version, both(policy.check, bound));
       background("audit", audit.append(entryOf(caller, replaced)));
       if (!replaced.ok) return replaced;

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { visible } from "../../calls/shown-call.ts";
-import type { Topic } from "../../events/topics.ts";
+import type { Topic, Topics } from "../../events/topics.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
@@ -16,7 +16,7 @@ import type { EventLog, EventRow } from "./d1-store.ts";
 
 export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config"> {
   readonly events: Pick<EventLog, "decisionTold">;
-  readonly topics: ReadonlyMap<string, Topic>;
+  readonly topics: Topics;
 }
 /** Stands for the owner when no one has decided in time. */
 export const NO_ONE = `no one, in ${LIMITS.eventWaitDays} days`;

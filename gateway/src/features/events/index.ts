@@ -15,6 +15,7 @@ import type { EventJobsPort } from "../../ports/jobs.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { type Result, succeed } from "../../ports/result.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import type { Decided, EventLog, EventRow, StartRow } from "./d1-store.ts";
 import type { EventKeeper } from "./keeper.ts";
@@ -31,10 +32,11 @@ export interface EventPorts
     NotifyPort,
     SessionsPort,
     TaskEndsPort,
+    PacksPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
-  readonly eventQueue: () => EventQueue | undefined;
+  readonly eventQueue: (name?: string) => EventQueue | undefined;
   readonly topics: Topics;
 }
 interface Loaded {
@@ -70,14 +72,15 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     add(HUMAN_REVIEW, async () => succeed(undefined));
     let loaded: Promise<Loaded> | undefined;
     const load = async (): Promise<Result<Loaded>> => {
-      const queue = eventQueue();
-      if (rowDatabase === undefined || queue === undefined) return NOT_BOUND;
+      if (rowDatabase === undefined || eventQueue() === undefined) return NOT_BOUND;
       loaded ??= import("./events.lazy.ts").then(({ Decisions, EventLog, EventKeeper, EventStarts }) => {
         const events = new EventLog(rowDatabase, TENANT_ID, now, (what, error) => ports.log.error("event_rows_failed", { what, error }));
         const starts = new EventStarts({ ...ports, events });
+        const handlerOf = (topic: string): EventHandler | undefined => handlers.get(topic) ?? ports.packs.handlerOf(topic);
+        const decisions = new Decisions({ ...ports, events });
         return {
           events,
-          keeper: new EventKeeper({ ...ports, events, outbox, handlers, queue, starts, decisions: new Decisions({ ...ports, events }) }),
+          keeper: new EventKeeper({ ...ports, events, outbox, handlerOf, queueOf: eventQueue, starts, decisions }),
         };
       });
       // A part that could not be loaded is tried again with the next call.

@@ -26,8 +26,9 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   readonly events: EventLog;
   readonly outbox: Pick<OutboxStore, "put" | "again" | "remove" | "due">;
   readonly topics: Topics;
-  readonly handlers: ReadonlyMap<string, EventHandler>;
-  readonly queue: EventQueue;
+  readonly handlerOf: (topic: string) => EventHandler | undefined;
+  /** Of the topics of a pack with a queue of its own, by the queue's name. Undefined: the deployment has none. */
+  readonly queueOf: (name: string | undefined) => EventQueue | undefined;
   readonly starts: Pick<EventStarts, "has" | "start">;
   readonly decisions: Pick<Decisions, "ask" | "tell">;
 }
@@ -102,9 +103,11 @@ export class EventKeeper {
   }
   /** What is to be done once the log has changed: the queue gets the event, and its conversation learns of a decision. */
   async #send(row: EventRow, tries: number): Promise<void> {
-    const { queue, outbox, now, log, arm, decisions } = this.#ports;
+    const { queueOf, topics, outbox, now, log, arm, decisions } = this.#ports;
     const { envelope, status } = row;
     try {
+      const queue = queueOf(topics.get(envelope.topic)?.queue);
+      if (queue === undefined) throw new Error("the deployment has no queue for events");
       if (status === "queued") await queue.send(envelope, { contentType: "json" });
       await decisions.tell(row);
       outbox.remove(envelope.id);
@@ -180,8 +183,8 @@ export class EventKeeper {
     return { reason: problems.map(({ reason }) => reason).join(" "), isFinal: noted.ok && problems.every(({ isFinal }) => isFinal) };
   }
   async #callHandler({ envelope, handledAt }: EventRow, topic: Topic): Promise<readonly Problem[]> {
-    const { handlers, starts, log } = this.#ports;
-    const handler = handlers.get(topic.name);
+    const { handlerOf, starts, log } = this.#ports;
+    const handler = handlerOf(topic.name);
     const failed = (reason: string): readonly Problem[] => [{ reason, isFinal: false }];
     if (handledAt !== undefined || (handler === undefined && starts.has(topic.name))) return [];
     if (handler === undefined) return failed(`Nothing handles the topic ${topic.name}.`);

@@ -56,6 +56,8 @@ export class Beats {
     const { config, rows, now, arm } = this.#ports;
     const agentId = named ?? config.defaultAgentId();
     if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+    if (config.isBundled(agentId))
+      return fail("agent.kept", `${agentId} comes with a pack, so it gets no heartbeat.`, "Give it a job instead: `gsv cron add --help`.");
     const list = config.effective().agents?.list ?? [];
     const { activeHours, ...others } = changes;
     const changed = (agent: AgentConfig): AgentConfig => ({

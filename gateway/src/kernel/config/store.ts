@@ -42,6 +42,9 @@ export class Config {
       }
     | undefined;
 
+  /** Agents that no setting lists, because they come with packs. */
+  #bundled: () => readonly AgentConfig[] = () => [];
+
   /** `onSecrets` learns every secret value, so that the log can hide it. */
   constructor(db: Database, onSecrets: (secrets: readonly string[]) => void, sealing = NO_KEYS) {
     this.#db = db;
@@ -108,16 +111,28 @@ export class Config {
 
   /** All agents, the default one first. `main` always exists, listed or not. */
   agents(): readonly AgentConfig[] {
-    return agentsOf(this.effective().agents?.list);
+    return agentsOf([...(this.effective().agents?.list ?? []), ...this.#bundled()]);
   }
 
   hasAgent(agentId: string): boolean {
-    return agentId === MAIN_AGENT || (this.effective().agents?.list ?? []).some((agent) => agent.id === agentId);
+    return agentId === MAIN_AGENT || this.#listed(agentId) !== undefined || this.isBundled(agentId);
   }
 
   /** An agent's settings; the defaults for one that is not listed. */
   agent(agentId: string): AgentConfig {
-    return this.effective().agents?.list?.find((agent) => agent.id === agentId) ?? { id: asAgentId(agentId) };
+    return this.#listed(agentId) ?? this.#bundled().find(({ id }) => id === agentId) ?? { id: asAgentId(agentId) };
+  }
+  #listed(agentId: string): AgentConfig | undefined {
+    return this.effective().agents?.list?.find((agent) => agent.id === agentId);
+  }
+
+  /** From now on these are agents, too: none of them is listed. What it gives changes only with the configuration's version. */
+  bundled(agents: () => readonly AgentConfig[]): void {
+    this.#bundled = agents;
+  }
+  /** The agent comes with a pack, so it is not changed here. */
+  isBundled(agentId: string): boolean {
+    return this.#bundled().some(({ id }) => id === agentId);
   }
 
   /** What may be shown: secrets masked. */
@@ -173,6 +188,11 @@ export class Config {
     const { whole } = this.#load();
     const keys = Object.entries(whole.apiKeys ?? {}).filter(([provider]) => providers.includes(provider));
     return { apiKeys: Object.fromEntries(keys), headers: { ...whole.model.headers } };
+  }
+
+  /** The secrets of a pack, for its own code and nothing else. */
+  packSecrets(pack: string): Readonly<Record<string, string>> {
+    return { ...this.#load().whole.packs?.secrets?.[pack] };
   }
 
   /** Secrets that cannot be opened stay, except at or below the path that was changed. */

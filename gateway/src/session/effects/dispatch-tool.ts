@@ -128,9 +128,9 @@ async function record(
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
-  // No one is offered the tool behind `delegate_to_NAME` itself.
-  const isOpen = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
-  const allowed = target === DELEGATE ? identity.isOwnersSession : isOpen;
+  // The tool behind `delegate_to_NAME` and those of packs are in no list, and the owner's alone.
+  const allowed =
+    entry === undefined ? identity.isOwnersSession : mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
   const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
     await gateway.audit({

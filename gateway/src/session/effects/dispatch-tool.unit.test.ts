@@ -66,6 +66,7 @@ describe("DispatchTool", () => {
       nodeLogs: none,
       audit,
       search: none,
+      packTool: none,
       remember: none,
       recall: none,
       emitEvent: none,

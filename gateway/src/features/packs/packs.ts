@@ -1,0 +1,173 @@
+/**
+ * The packs that are on: their tools, topics and agents, and nothing of any other (rules PK2 to PK6). What is on follows from the
+ * configuration at each look; the code of a pack is loaded before it is on.
+ */
+import type { AgentConfig, GsvConfig } from "../../../../protocol/gen/types.ts";
+import { asAgentId } from "../../../../protocol/gen/types.ts";
+import type { Topic } from "../../events/topics.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { PackContext, PackDefinition, Packs as PackListing } from "../../packs/pack.ts";
+import type { EventHandler } from "../../ports/events.ts";
+import type { BundledDefinition, PacksPort, PackToolCall } from "../../ports/packs.ts";
+import { failure, type Result } from "../../ports/result.ts";
+import type { ToolEntry } from "../../ports/tool-entry.ts";
+import { type CoreNames, type LoadedPack, loadPack } from "./load-pack.ts";
+import { packProblem } from "./problem.ts";
+
+export interface PacksPorts extends Pick<KernelPorts, "config" | "ids" | "log" | "now"> {
+  readonly list: PackListing;
+  readonly core: CoreNames;
+  readonly fetch: PackContext["fetch"];
+  readonly limit: PackContext["limit"];
+  readonly wait: PackContext["wait"];
+}
+/** Everything that follows from one state of the configuration. */
+interface On {
+  readonly key: string;
+  readonly packs: readonly LoadedPack[];
+  readonly entries: readonly ToolEntry[];
+  readonly definitions: readonly BundledDefinition[];
+  readonly agents: readonly AgentConfig[];
+  readonly topics: ReadonlyMap<string, Topic>;
+}
+
+export class Packs {
+  readonly #ports: PacksPorts;
+  readonly #loading = new Map<string, Promise<LoadedPack>>();
+  readonly #loaded = new Map<string, LoadedPack>();
+  #isReady = false;
+  #starting: Promise<void> | undefined;
+  #on: On | undefined;
+  #names: () => ReadonlyMap<string, string> = () => new Map();
+
+  constructor(ports: PacksPorts) {
+    this.#ports = ports;
+    ports.config.bundled(() => this.#now().agents);
+  }
+
+  /** Waits for the packs that are on when the gateway starts. Undefined: there is nothing to wait for. One that cannot be loaded is not on. */
+  ready(): Promise<void> | undefined {
+    if (this.#isReady) return undefined;
+    const enabled = this.#enabled();
+    if (enabled.length === 0) this.#isReady = true;
+    else
+      this.#starting ??= this.#load(enabled).finally(() => {
+        this.#isReady = true;
+      });
+    return this.#starting;
+  }
+  /** Never rejects: a failure is in the log, and is tried again with the next call. */
+  async #load(packs: readonly PackDefinition[]): Promise<void> {
+    const { core, ids, log } = this.#ports;
+    await Promise.all(
+      packs.map(async (pack) => {
+        try {
+          const loading = this.#loading.get(pack.name) ?? loadPack(pack, core, ids.sha256);
+          this.#loading.set(pack.name, loading);
+          const loaded = await loading;
+          this.#checkNames(loaded);
+          this.#loaded.set(pack.name, loaded);
+        } catch (error) {
+          this.#loading.delete(pack.name);
+          log.error("pack_not_loaded", { pack: pack.name, error });
+        }
+      }),
+    );
+    this.#on = undefined;
+  }
+  /** Throws for a name that another pack has. */
+  #checkNames(loaded: LoadedPack): void {
+    const others = [...this.#loaded.values()].filter(({ pack }) => pack.name !== loaded.pack.name).flatMap(namesOf);
+    const twice = namesOf(loaded).find((name) => others.includes(name));
+    if (twice !== undefined) throw new Error(`Another pack has ${twice}, too.`);
+  }
+  #enabled(): readonly PackDefinition[] {
+    const enabled = this.#ports.config.effective().packs?.enabled ?? [];
+    return this.#ports.list.filter(({ name }) => enabled.includes(name));
+  }
+  #now(): On {
+    const key = String(this.#ports.config.version());
+    if (this.#on?.key === key) return this.#on;
+    const packs = this.#enabled().flatMap(({ name }) => this.#loaded.get(name) ?? []);
+    const own = new Set<string>((this.#ports.config.effective().agents?.list ?? []).map(({ id }) => id));
+    // An agent that the owner had before the pack brought one stays theirs.
+    const definitions = packs.flatMap((pack) => pack.definitions.filter(({ agentId }) => !own.has(agentId)));
+    this.#on = {
+      key,
+      packs,
+      entries: packs.flatMap((pack) => pack.entries),
+      definitions,
+      agents: definitions.map(({ agentId, definition: { metadata } }) => ({
+        id: asAgentId(agentId),
+        ...(metadata.description === undefined ? {} : { description: metadata.description }),
+      })),
+      topics: new Map(packs.flatMap((pack) => [...pack.topics])),
+    };
+    return this.#on;
+  }
+
+  entries(): readonly ToolEntry[] {
+    return this.#now().entries;
+  }
+  /** Of the core, and of the packs that are on. */
+  topics(): ReadonlyMap<string, Topic> {
+    return this.#now().topics;
+  }
+  port(): PacksPort["packs"] {
+    return {
+      version: () =>
+        this.#now()
+          .definitions.map(({ coreSha256 }) => coreSha256.slice(0, 8))
+          .join(""),
+      entries: () => this.entries(),
+      definitions: () => this.#now().definitions,
+      agents: () => this.#now().agents,
+      topics: () => this.topics(),
+      handlerOf: (topic) => this.#handlerOf(topic),
+      prepare: () => this.#load(this.#ports.list),
+      problem: (next, before) => this.#problem(next, before),
+      useNames: (names) => {
+        this.#names = names;
+      },
+      packTool: (call) => this.#run(call),
+    };
+  }
+  #problem(next: Readonly<GsvConfig>, before: Readonly<GsvConfig>): string | undefined {
+    const agents = new Map([...this.#loaded].map(([name, { definitions }]) => [name, definitions]));
+    return packProblem(next, before, { list: this.#ports.list, loaded: agents, ownNames: this.#names() });
+  }
+  #handlerOf(topic: string): EventHandler | undefined {
+    for (const { pack, handlers } of this.#now().packs) {
+      const found = handlers.get(topic);
+      if (found !== undefined) return (event) => found.handle(event, this.#context(pack));
+    }
+    return undefined;
+  }
+  async #run({ tool: name, args, callId }: PackToolCall): Promise<Result<unknown>> {
+    for (const { pack, tools } of this.#now().packs) {
+      const found = tools.get(name);
+      if (found === undefined) continue;
+      const problem = found.problem(args);
+      if (problem !== undefined) return fail("tool.bad_args", `The arguments do not fit: ${problem}`);
+      try {
+        return await found.run(args as never, this.#context(pack), callId);
+      } catch (error) {
+        this.#ports.log.error("pack_tool_failed", { pack: pack.name, tool: name, error });
+        return failure("internal", `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.`);
+      }
+    }
+    return failure("tool.unknown", `There is no tool \`${name.slice(0, 128)}\`.`);
+  }
+  #context({ name }: PackDefinition): PackContext {
+    const { config, fetch, limit, wait, now } = this.#ports;
+    const settings = config.effective().packs?.settings?.[name] ?? {};
+    return { settings, secrets: config.packSecrets(name), fetch, limit, wait, now };
+  }
+}
+
+const namesOf = ({ tools, topics, definitions }: LoadedPack): readonly string[] => [
+  ...[...tools.keys()].map((name) => `the tool ${name}`),
+  ...[...topics.keys()].map((name) => `the topic ${name}`),
+  ...definitions.flatMap(({ agentId, definition }) => [`the agent ${agentId}`, `an agent with the name ${definition.metadata.name}`]),
+];

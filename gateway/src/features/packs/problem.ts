@@ -1,0 +1,67 @@
+/** Checks the settings of packs (rules PK2, PK5). PURE. */
+import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { nearest } from "../../../../protocol/runtime/nearest.ts";
+import type { PackDefinition, Packs, PackSetting } from "../../packs/pack.ts";
+import type { BundledDefinition } from "../../ports/packs.ts";
+
+export interface KnownPacks {
+  readonly list: Packs;
+  /** The agents of the packs that are loaded. */
+  readonly loaded: ReadonlyMap<string, readonly BundledDefinition[]>;
+  /** Ids of the owner's agents by the names in their definitions. */
+  readonly ownNames: ReadonlyMap<string, string>;
+}
+type Config = Readonly<GsvConfig>;
+
+/** The first mistake that the change brings. */
+export function packProblem(next: Config, before: Config, known: KnownPacks): string | undefined {
+  const was = new Set(problems(before, known));
+  return problems(next, known).find((problem) => !was.has(problem));
+}
+function problems({ packs = {}, agents }: Config, { list, loaded, ownNames }: KnownPacks): readonly string[] {
+  const { enabled = [], settings = {}, secrets = {} } = packs;
+  const byName = new Map(list.map((pack) => [pack.name, pack]));
+  const named = [...enabled, ...Object.keys(settings), ...Object.keys(secrets)].filter((name) => !byName.has(name));
+  const ids = new Set<string>((agents?.list ?? []).map(({ id }) => id));
+  const taken = enabled.flatMap((pack) =>
+    (loaded.get(pack) ?? []).flatMap(({ agentId, definition: { metadata } }) => {
+      const owner = ownNames.get(metadata.name);
+      if (ids.has(agentId))
+        return [`The pack ${pack} has an agent ${agentId}, and so have you. Delete yours first: gsv agent delete ${agentId}`];
+      return owner === undefined
+        ? []
+        : [`The pack ${pack} has an agent with the name ${metadata.name}, which your agent ${owner} has. Give yours another name first.`];
+    }),
+  );
+  return [
+    ...named.map((name) => unknown(name, list)),
+    ...Object.entries(settings).flatMap(([name, values]) => valuesProblems(byName.get(name), "settings", values)),
+    ...Object.entries(secrets).flatMap(([name, values]) => valuesProblems(byName.get(name), "secrets", values)),
+    ...enabled
+      .filter((name) => byName.has(name) && !loaded.has(name))
+      .map((name) => `The pack ${name} could not be loaded. The log of the gateway says why.`),
+    ...taken,
+  ];
+}
+function unknown(name: string, list: Packs): string {
+  const names = list.map((pack) => pack.name);
+  const meant = nearest(name, names);
+  return `There is no pack ${name}.${meant === undefined ? "" : ` Did you mean ${meant}?`} Packs are ${names.join(", ")}.`;
+}
+function valuesProblems(
+  pack: PackDefinition | undefined,
+  kind: "settings" | "secrets",
+  values: Readonly<Record<string, string>>,
+): readonly string[] {
+  if (pack === undefined) return [];
+  const declared: Readonly<Record<string, PackSetting>> = pack[kind];
+  return Object.entries(values).flatMap(([name, value]) => {
+    const path = `packs.${kind}.${pack.name}.${name}`;
+    if (!Object.hasOwn(declared, name)) {
+      const names = Object.keys(declared);
+      return [`There is no setting ${path}. The pack has ${names.length === 0 ? "none there" : names.join(", ")}.`];
+    }
+    const problem = declared[name]?.problem(value);
+    return problem === undefined ? [] : [`${path}: ${problem}`];
+  });
+}

@@ -1,0 +1,43 @@
+/** Packs, as features and sessions see them (gateway/spec/packs.md). Only those that are on. Types only. */
+import type { AgentConfig, AgentDefinition, GsvConfig } from "../../../protocol/gen/types.ts";
+import type { Topic } from "../events/topics.ts";
+import type { EventHandler } from "./events.ts";
+import type { Result } from "./result.ts";
+import type { ToolEntry } from "./tool-entry.ts";
+
+export interface PackToolCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly callId: string;
+}
+/** For sessions, which have checked that their agent may use the tool. */
+export interface PackToolPort {
+  /** Safe to make again with the same `callId`. */
+  packTool(call: PackToolCall): Promise<Result<unknown>>;
+}
+/** The definition of a pack's agent. */
+export interface BundledDefinition {
+  readonly agentId: string;
+  readonly pack: string;
+  readonly text: string;
+  readonly definition: AgentDefinition;
+  readonly coreSha256: string;
+  readonly characteristicsSha256?: string;
+}
+export interface PacksPort {
+  readonly packs: PackToolPort & {
+    /** Changes with what `entries` and `definitions` give. */
+    version(): string;
+    entries(): readonly ToolEntry[];
+    definitions(): readonly BundledDefinition[];
+    agents(): readonly AgentConfig[];
+    topics(): ReadonlyMap<string, Topic>;
+    handlerOf(topic: string): EventHandler | undefined;
+    /** Before `problem`: loads the packs that could be meant. */
+    prepare(): Promise<void>;
+    /** What is wrong with the settings of packs, as a sentence; what was stored before blocks no other change. */
+    problem(next: Readonly<GsvConfig>, before: Readonly<GsvConfig>): string | undefined;
+    /** The agents of the owner by the names in their definitions, with which no pack may collide. */
+    useNames(names: () => ReadonlyMap<string, string>): void;
+  };
+}
