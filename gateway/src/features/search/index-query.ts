@@ -16,6 +16,8 @@ const NEAR = 100;
 const LEAST_COSINE = 0.3;
 /** Models of services give lower cosines to related texts than the table. */
 const LEAST_SERVICE_COSINE = 0.2;
+/** Sources that are asked about one by one. */
+const MOST_ASKED = 500;
 /** Words that rank; more are only searched. */
 const RANKING_WORDS = 24;
 /** A word of the date is worth as much as a word of the text. */
@@ -89,10 +91,10 @@ export class IndexQuery {
     if ((near === undefined && nearRows === undefined) || !usesMeaning(match))
       return [...this.#ranked(pool, match.words, undefined), ...rows.slice(POOL)];
     const known = new Set(rows.map(({ id }) => id));
-    const sources = this.#sources(request);
+    const isSearched = this.#searched(request);
     const found = new Set([
-      ...(near === undefined ? [] : this.#vectors.nearest(near, sources, NEAR, LEAST_COSINE)).map(({ id }) => id),
-      ...(nearRows === undefined ? [] : this.#rowVectors.nearest(nearRows, sources, NEAR, LEAST_SERVICE_COSINE)).map(({ id }) => id),
+      ...(near === undefined ? [] : this.#vectors.nearest(near, isSearched, NEAR, LEAST_COSINE)).map(({ id }) => id),
+      ...(nearRows === undefined ? [] : this.#rowVectors.nearest(nearRows, isSearched, NEAR, LEAST_SERVICE_COSINE)).map(({ id }) => id),
     ]);
     const others = this.#candidates(
       [...found].filter((id) => !known.has(id)),
@@ -111,11 +113,25 @@ export class IndexQuery {
     const byTable = near === undefined ? new Map<number, number>() : this.#vectors.cosines(near, others);
     return new Map([...scaled(byService), ...scaled(byTable)]);
   }
-  /** The sources that a request may find something in. */
-  #sources(request: Find): ReadonlySet<number> {
+  /** Whether a request may find something in a source. Few are asked about; when they are many, all are read at once. */
+  #searched(request: Find): (source: number) => boolean {
     const { where, params } = sourceConditions(request);
-    const rows = this.#storage.sql.exec<{ id: number }>(`SELECT s.id FROM sources s WHERE ${where}`, ...params).toArray();
-    return new Set(rows.map(({ id }) => id));
+    const { sql } = this.#storage;
+    const known = new Map<number, boolean>();
+    let all: ReadonlySet<number> | undefined;
+    return (source) => {
+      if (all !== undefined) return all.has(source);
+      const asked = known.get(source);
+      if (asked !== undefined) return asked;
+      if (known.size === MOST_ASKED) {
+        const rows = sql.exec<{ id: number }>(`SELECT s.id FROM sources s WHERE ${where}`, ...params).toArray();
+        all = new Set(rows.map(({ id }) => id));
+        return all.has(source);
+      }
+      const found = sql.exec(`SELECT 1 FROM sources s WHERE s.id = ? AND ${where}`, source, ...params).toArray().length > 0;
+      known.set(source, found);
+      return found;
+    };
   }
   /** Near texts as candidates, without those that have an excluded word. */
   #candidates(near: readonly number[], { without }: Find["match"]): Scored[] {

@@ -87,7 +87,7 @@ export class IndexStore {
   /** Creates the tables; first drops tables of another version. */
   prepare(agentId: string): void {
     const { sql } = this.#storage;
-    this.#storage.transactionSync(() => {
+    this.#transaction(() => {
       sql.exec("CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID");
       if (this.#meta("schema") === String(SCHEMA)) return;
       for (const table of ["places", "stems", "docs", "sources"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
@@ -133,6 +133,16 @@ export class IndexStore {
     );
   }
 
+  /** What a transaction that fails has changed in memory is not in the tables. */
+  #transaction<T>(work: () => T): T {
+    try {
+      return this.#storage.transactionSync(work);
+    } catch (error) {
+      this.#vectors.dropCache();
+      throw error;
+    }
+  }
+
   // ---------------------------------------------------------------- sources
 
   sources(kind: IndexKind): Source[] {
@@ -162,7 +172,7 @@ export class IndexStore {
   /** Applies a listing of the bucket: new and changed objects must be read, missing ones become `gone`. */
   listed(kind: "workspace" | "archives", found: ReadonlyMap<string, string>): void {
     const known = new Map(this.sources(kind).map((source) => [source.name, source]));
-    this.#storage.transactionSync(() => {
+    this.#transaction(() => {
       const { sql } = this.#storage;
       for (const [name, etag] of found) {
         const source = known.get(name);
@@ -202,7 +212,7 @@ export class IndexStore {
    */
   memories(changes: readonly MemoryChange[], { from, to }: { readonly from: number; readonly to: number }): boolean {
     const { sql } = this.#storage;
-    return this.#storage.transactionSync(() => {
+    return this.#transaction(() => {
       if (this.memoriesSeen() !== from) return false;
       const removed: number[] = [];
       for (const { id, docs, vector } of changes) {
@@ -246,14 +256,14 @@ export class IndexStore {
   }
   /** Adds texts to a source and records its progress, in one transaction. */
   add(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
-    this.#storage.transactionSync(() => {
+    this.#transaction(() => {
       this.#insert(sourceId, docs);
       this.#change(sourceId, change);
     });
   }
   /** Replaces all texts of a source. For sources that fit one transaction. */
   replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
-    this.#storage.transactionSync(() => {
+    this.#transaction(() => {
       this.#remove(sourceId, Number.MAX_SAFE_INTEGER, ALL);
       this.#insert(sourceId, docs);
       this.#change(sourceId, change);
@@ -300,7 +310,7 @@ export class IndexStore {
   }
   /** Removes one step of a source's texts with a position below `below`. True when none remain. */
   removeBelow(sourceId: number, below: number): boolean {
-    return this.#storage.transactionSync(() => this.#remove(sourceId, below, REMOVE_STEP) < REMOVE_STEP);
+    return this.#transaction(() => this.#remove(sourceId, below, REMOVE_STEP) < REMOVE_STEP);
   }
   /** Removes one step of a deleted source. True when nothing of any remains. */
   removeGone(): boolean {
@@ -315,11 +325,16 @@ export class IndexStore {
   /** Embeds one step of the texts. With another model than before, all texts are embedded again. True when none wait. */
   embedSome(embedder: Embedder): boolean {
     if (this.#meta("vectors") !== embedder.model)
-      this.#storage.transactionSync(() => {
+      this.#transaction(() => {
         this.#vectors.restart();
         this.#setMeta("vectors", embedder.model);
       });
-    return this.#vectors.embedSome(embedder);
+    try {
+      return this.#vectors.embedSome(embedder);
+    } catch (error) {
+      this.#vectors.dropCache();
+      throw error;
+    }
   }
   /** Texts wait for their vectors, and an embedder was there before. */
   isEmbedding(): boolean {

@@ -7,7 +7,8 @@ import type { EmbeddingModel, Vector } from "../../ports/embeddings.ts";
 import { modelKey } from "../../ports/embeddings.ts";
 import type { MemoryNear } from "../../ports/search.ts";
 import { cosine } from "./static-embeddings.ts";
-import { bytesOf, type Near, Nearest } from "./vector-store.ts";
+import { type Near, Nearest } from "./nearest-texts.ts";
+import { bytesOf } from "./vector-store.ts";
 
 /** Vectors that are read at once. */
 const SCAN_STEP = 1_000;
@@ -43,7 +44,7 @@ export class RowVectorStore {
   }
 
   /** The nearest rows of these sources, each by its first text. */
-  nearest({ model, vector }: MemoryNear, sources: ReadonlySet<number>, limit: number, least: number): readonly Near[] {
+  nearest({ model, vector }: MemoryNear, isSearched: (source: number) => boolean, limit: number, least: number): readonly Near[] {
     const nearest = new Nearest(limit, least);
     for (let after = -1; ; ) {
       const rows = this.#storage.sql
@@ -55,8 +56,7 @@ export class RowVectorStore {
           SCAN_STEP,
         )
         .toArray();
-      for (const { doc, source, scale, bytes } of rows)
-        if (sources.has(source)) nearest.offer(doc, nearness(vector, bytesOf(bytes), scale));
+      for (const { doc, source, scale, bytes } of rows) if (isSearched(source)) nearest.offer(doc, nearness(vector, bytesOf(bytes), scale));
       const last = rows.at(-1);
       if (last === undefined || rows.length < SCAN_STEP) return nearest.best;
       after = last.source;

@@ -5,21 +5,21 @@
  */
 import type { Database } from "../../platform/sql.ts";
 import type { Vector } from "../../ports/embeddings.ts";
+import { type Near, Nearest } from "./nearest-texts.ts";
+import { VectorCache } from "./vector-cache.ts";
 import { cosine, DIMENSIONS, type Embedder } from "./static-embeddings.ts";
 
 /** Texts that one transaction embeds. */
 const EMBED_STEP = 500;
 /** Vectors that are read at once. */
 const SCAN_STEP = 4_000;
-
-export interface Near {
-  readonly id: number;
-  /** At most 1. */
-  readonly cosine: number;
-}
+/** Vectors in memory: 64 MB of the 128 MB that the platform gives. */
+const MOST_CACHED = 250_000;
+type VectorRow = { doc: number; source: number; scale: number; bytes: ArrayBuffer };
 
 export class VectorStore {
   readonly #storage: Database;
+  #cache: VectorCache | undefined;
 
   constructor(storage: Database) {
     this.#storage = storage;
@@ -28,6 +28,7 @@ export class VectorStore {
   /** Makes the tables; runs in the transaction that makes those of the texts. */
   create(): void {
     const { sql } = this.#storage;
+    this.#cache = undefined;
     for (const table of ["vectors", "unembedded"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
     sql.exec("CREATE TABLE vectors(doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, scale REAL NOT NULL, bytes BLOB NOT NULL) STRICT");
     sql.exec("CREATE TABLE unembedded(doc INTEGER PRIMARY KEY) STRICT");
@@ -38,11 +39,16 @@ export class VectorStore {
   }
   /** Texts that are about to be removed: `some` selects them from `docs`. */
   removing(some: string, params: readonly SqlStorageValue[]): void {
-    for (const table of ["vectors", "unembedded"])
-      this.#storage.sql.exec(`DELETE FROM ${table} WHERE doc IN (SELECT id FROM docs ${some})`, ...params);
+    const { sql } = this.#storage;
+    const gone = sql
+      .exec<{ doc: number }>(`DELETE FROM vectors WHERE doc IN (SELECT id FROM docs ${some}) RETURNING doc`, ...params)
+      .toArray();
+    for (const { doc } of gone) this.#cache?.remove(doc);
+    sql.exec(`DELETE FROM unembedded WHERE doc IN (SELECT id FROM docs ${some})`, ...params);
   }
   /** All texts wait again. */
   restart(): void {
+    this.#cache = undefined;
     this.#storage.sql.exec("DELETE FROM vectors");
     this.#storage.sql.exec("INSERT OR IGNORE INTO unembedded(doc) SELECT id FROM docs");
   }
@@ -65,6 +71,7 @@ export class VectorStore {
         if (vector.bytes.length !== DIMENSIONS) throw new Error("the vector has another size than the index");
         const bytes = vector.bytes.slice().buffer;
         sql.exec("INSERT OR REPLACE INTO vectors(doc, source, scale, bytes) VALUES(?, ?, ?, ?)", id, source, vector.scale, bytes);
+        this.#cache?.put(id, source, vector);
       }
       sql.exec("DELETE FROM unembedded WHERE doc <= ?", waiting.at(-1)?.id ?? 0);
       return waiting.length < EMBED_STEP;
@@ -80,43 +87,39 @@ export class VectorStore {
       .toArray();
     return new Map(rows.map(({ doc, scale, bytes }) => [doc, cosine(query, bytesOf(bytes), scale)]));
   }
-  /** The nearest texts of these sources, the nearest first. Every vector is compared. */
-  nearest(query: Vector, sources: ReadonlySet<number>, limit: number, least: number): readonly Near[] {
+  /** The nearest texts of the sources that are searched, the nearest first. Every vector is compared. */
+  nearest(query: Vector, isSearched: (source: number) => boolean, limit: number, least: number): readonly Near[] {
+    this.#cache ??= this.#cached();
+    if (this.#cache !== undefined) return this.#cache.nearest(query, isSearched, limit, least).best;
     const nearest = new Nearest(limit, least);
-    const searched = JSON.stringify([...sources]);
+    this.#scan(({ doc, source, scale, bytes }) => {
+      const near = cosine(query, bytesOf(bytes), scale);
+      if (near > nearest.worst && isSearched(source)) nearest.offer(doc, near);
+    });
+    return nearest.best;
+  }
+  /** What is in memory may differ from the table: it is read again. */
+  dropCache(): void {
+    this.#cache = undefined;
+  }
+  /** Undefined: there are too many vectors to keep them in memory. */
+  #cached(): VectorCache | undefined {
+    const { count } = this.#storage.sql.exec<{ count: number }>("SELECT count(*) AS count FROM vectors").one();
+    if (count > MOST_CACHED) return undefined;
+    const cache = new VectorCache(DIMENSIONS);
+    this.#scan(({ doc, source, scale, bytes }) => cache.put(doc, source, { bytes: bytesOf(bytes), scale }));
+    return cache;
+  }
+  #scan(each: (row: VectorRow) => void): void {
     for (let after = -1; ; ) {
       const rows = this.#storage.sql
-        .exec<{ doc: number; scale: number; bytes: ArrayBuffer }>(
-          "SELECT doc, scale, bytes FROM vectors WHERE doc > ? AND source IN (SELECT value FROM json_each(?)) ORDER BY doc LIMIT ?",
-          after,
-          searched,
-          SCAN_STEP,
-        )
+        .exec<VectorRow>("SELECT doc, source, scale, bytes FROM vectors WHERE doc > ? ORDER BY doc LIMIT ?", after, SCAN_STEP)
         .toArray();
-      for (const { doc, scale, bytes } of rows) nearest.offer(doc, cosine(query, bytesOf(bytes), scale));
+      for (const row of rows) each(row);
       const last = rows.at(-1);
-      if (last === undefined || rows.length < SCAN_STEP) return nearest.best;
+      if (last === undefined || rows.length < SCAN_STEP) return;
       after = last.doc;
     }
-  }
-}
-/** The nearest texts of a scan, the nearest first. */
-export class Nearest {
-  readonly best: Near[] = [];
-  readonly #limit: number;
-  #worst: number;
-
-  constructor(limit: number, least: number) {
-    this.#limit = limit;
-    this.#worst = least;
-  }
-  offer(id: number, cosine: number): void {
-    if (cosine <= this.#worst) return;
-    const { best } = this;
-    const at = best.findIndex((other) => other.cosine < cosine);
-    best.splice(at === -1 ? best.length : at, 0, { id, cosine });
-    if (best.length > this.#limit) best.pop();
-    if (best.length === this.#limit) this.#worst = best.at(-1)?.cosine ?? this.#worst;
   }
 }
 /** SQLite in Node gives a view. */

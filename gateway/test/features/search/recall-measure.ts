@@ -71,7 +71,7 @@ export function measure(embedder: Embedder = table()): ReadonlyMap<string, Reado
       const hits: Record<Mode, readonly number[]> = {
         words: turnsOf({}),
         // Rows are numbered from 1, in the order of the messages.
-        vectors: vectors.nearest(near, sources, 10, -1).map(({ id }) => id - 1),
+        vectors: vectors.nearest(near, (source) => sources.has(source), 10, -1).map(({ id }) => id - 1),
         both: turnsOf({ near }),
       };
       for (const key of ["all", kind]) {

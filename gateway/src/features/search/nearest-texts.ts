@@ -1,0 +1,30 @@
+/** Collects the nearest texts of a scan. PURE. */
+export interface Near {
+  readonly id: number;
+  /** At most 1. */
+  readonly cosine: number;
+}
+
+/** The nearest texts of a scan, the nearest first. */
+export class Nearest {
+  readonly best: Near[] = [];
+  readonly #limit: number;
+  #worst: number;
+
+  constructor(limit: number, least: number) {
+    this.#limit = limit;
+    this.#worst = least;
+  }
+  /** What a further text must exceed. */
+  get worst(): number {
+    return this.#worst;
+  }
+  offer(id: number, cosine: number): void {
+    if (cosine <= this.#worst) return;
+    const { best } = this;
+    const at = best.findIndex((other) => other.cosine < cosine);
+    best.splice(at === -1 ? best.length : at, 0, { id, cosine });
+    if (best.length > this.#limit) best.pop();
+    if (best.length === this.#limit) this.#worst = best.at(-1)?.cosine ?? this.#worst;
+  }
+}

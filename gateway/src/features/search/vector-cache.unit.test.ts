@@ -1,0 +1,76 @@
+/** [LM11] The mirror of the vectors in memory finds exactly what a comparison with each vector finds, whatever was put and removed. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { seeded } from "../../../../test/seeded.ts";
+import { shortened } from "../../embeddings/answer.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import { cosine } from "./static-embeddings.ts";
+import { VectorCache } from "./vector-cache.ts";
+
+const SIZE = 192;
+function vectorOf(random: () => number, like?: Vector): Vector {
+  // As in the table, the first numbers are the largest.
+  const numbers = Float64Array.from(
+    { length: SIZE },
+    (_, index) => (random() - 0.5) / (1 + index / 8) + (like?.bytes[index] ?? 0) / 127 / 2,
+  );
+  const vector = shortened(numbers);
+  assert.ok(vector);
+  return vector;
+}
+
+describe("[LM11] the vectors in memory", () => {
+  test("random histories: the nearest are those of a plain comparison", () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const random = seeded(seed);
+      const cache = new VectorCache(SIZE);
+      const known = new Map<number, { readonly source: number; readonly vector: Vector }>();
+      const query = vectorOf(random);
+      for (let step = 0; step < 3_000; step++) {
+        const doc = Math.floor(random() * 2_000);
+        if (random() < 0.3) {
+          cache.remove(doc);
+          known.delete(doc);
+        } else {
+          const row = { source: doc % 7, vector: vectorOf(random, random() < 0.2 ? query : undefined) };
+          cache.put(doc, row.source, row.vector);
+          known.set(doc, row);
+        }
+      }
+      assert.equal(cache.rows, known.size);
+      for (const [limit, least] of [
+        [10, 0.3],
+        [100, 0],
+        [5_000, -1],
+      ] as const) {
+        const plain = [...known]
+          .filter(([, { source }]) => source !== 3)
+          .map(([id, { vector }]) => ({ id, cosine: cosine(query, vector.bytes, vector.scale) }))
+          .filter(({ cosine: near }) => near > least)
+          .sort((left, right) => right.cosine - left.cosine)
+          .slice(0, limit);
+        const found = cache.nearest(query, (source) => source !== 3, limit, least).best;
+        assert.deepEqual(
+          found.map(({ cosine: near }) => near.toFixed(9)),
+          plain.map(({ cosine: near }) => near.toFixed(9)),
+          `seed ${seed}, ${limit}`,
+        );
+      }
+    }
+  });
+  test("a removed vector is in no byte of the memory", () => {
+    const cache = new VectorCache(SIZE);
+    const random = seeded(1);
+    const [one, two] = [vectorOf(random), vectorOf(random)];
+    cache.put(1, 1, one);
+    cache.put(2, 1, two);
+    cache.remove(1);
+    cache.remove(1);
+    assert.deepEqual(
+      cache.nearest(one, () => true, 10, -1).best.map(({ id }) => id),
+      [2],
+    );
+    cache.remove(2);
+    assert.deepEqual(cache.nearest(one, () => true, 10, -1).best, []);
+  });
+});
