@@ -16,6 +16,7 @@ import { largePrompt, SKILLED_SESSION } from "./prompt.ts";
 import { decisionUs } from "./policy.ts";
 import { median, quantile, run, usageOf } from "./process.ts";
 import { sandboxCost } from "./sandbox.ts";
+import { eventDelay, recallCost, taskOverhead, writeMemories } from "./platform.ts";
 import { fixed, table } from "./table.ts";
 import { undoOfRun } from "./undo.ts";
 import { buildIn, gsv, type Gsv, makeTree, own, root, startFloor, startGsv, startNode } from "./system.ts";
@@ -208,6 +209,24 @@ async function main(): Promise<void> {
     info(`${jobs} jobs: taken`, jobCost.takenPerSecond, "/s");
     info(`${jobs} jobs: ended, four at once`, jobCost.perSecond, "/s");
     info(`gateway, highest while ${jobs} jobs wait and run`, jobCost.peakMb, "MB");
+    say("tasks, events and recalls ...");
+    const tasking = await startGsv(model.url);
+    const bare = await messages(tasking, model, "agent:main:cli:dm:bare", count / 4);
+    ratio("POST /run, against a bare turn", await taskOverhead(tasking, model, count / 4), "ms", bare.overheadMs, 1.3);
+    info("event to its handler, median", await eventDelay(tasking, quick ? 5 : 15), "ms");
+    await tasking.stop();
+    const recalling = await startGsv(model.url);
+    writeMemories(recalling, 0, 10_000);
+    const recalls = await recallCost(recalling, 10_000, 60);
+    info("recall among 10,000 texts, p50", recalls.p50Ms, "ms");
+    atMost("recall among 10,000 texts, p95", recalls.p95Ms, "ms", 10);
+    if (!quick) {
+      writeMemories(recalling, 10_000, 100_000);
+      const many = await recallCost(recalling, 100_000, 60);
+      info("recall among 100,000 texts, p50", many.p50Ms, "ms");
+      atMost("recall among 100,000 texts, p95", many.p95Ms, "ms", 60);
+    }
+    await recalling.stop();
     const ups: number[] = [system.readyMs];
     for (let i = 0; i < (quick ? 2 : 4); i++) ups.push(await system.restart());
     atMost("gsv up to ready", median(ups), "ms", 300);

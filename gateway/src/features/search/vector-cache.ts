@@ -4,6 +4,7 @@
  */
 import type { Vector } from "../../ports/embeddings.ts";
 import { Nearest } from "./nearest-texts.ts";
+import { cosine } from "./static-embeddings.ts";
 
 const FIRST_ROWS = 1_024;
 /** Numbers that are compared before the rest is estimated. A multiple of four. */
@@ -80,6 +81,12 @@ export class VectorCache {
     this.#sources = larger(new Float64Array(rows), this.#sources);
   }
 
+  /** Undefined: the text has no vector. */
+  cosine(query: Vector, doc: number): number | undefined {
+    const row = this.#rowOf.get(doc);
+    if (row === undefined) return undefined;
+    return cosine(query, this.#bytes.subarray(row * this.#size, (row + 1) * this.#size), this.#scales[row] ?? 0);
+  }
   /**
    * Every vector is compared, most of them only by their first numbers: the product of the lengths of both rests is the most that the rests can
    * add, and the numbers of the table are sorted by how much they tell.

@@ -38,6 +38,10 @@ describe("[LM11] the vectors in memory", () => {
         }
       }
       assert.equal(cache.rows, known.size);
+      for (let doc = 0; doc < 2_000; doc++) {
+        const vector = known.get(doc)?.vector;
+        assert.equal(cache.cosine(query, doc), vector && cosine(query, vector.bytes, vector.scale));
+      }
       for (const [limit, least] of [
         [10, 0.3],
         [100, 0],
