@@ -7,6 +7,8 @@ import { HIDDEN, hideSecrets, isSecretName } from "../../../protocol/runtime/sec
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const MAX_TEXT = 500;
+/** Shorter numbers under a secret's name are counts. */
+const SHORTEST_NUMBER = 6;
 /** What platforms add: their tokens, long runs of hex or base64, phone numbers and ids of people. */
 const PLATFORM_SHAPES: readonly RegExp[] = [
   /\bmfa\.[A-Za-z0-9._-]{8,}/g,
@@ -22,9 +24,13 @@ export function scrub(text: string): string {
   const clean = hideSecrets(text, PLATFORM_SHAPES);
   return clean.length <= MAX_TEXT ? clean : `${clean.slice(0, MAX_TEXT)}...`;
 }
+function shown(name: string, value: LogFields[string]): LogFields[string] {
+  if (typeof value === "number") return isSecretName(name) && String(value).length >= SHORTEST_NUMBER ? HIDDEN : value;
+  if (typeof value !== "string") return value;
+  return isSecretName(name) ? HIDDEN : scrub(value);
+}
 export function logLine(component: string, event: string, fields: LogFields = {}): void {
-  const safe = Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, typeof value !== "string" ? value : isSecretName(name) ? HIDDEN : scrub(value)]),
-  );
-  console.log(JSON.stringify({ ts: new Date().toISOString(), event, component, ...safe }));
+  const safe = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shown(name, value)]));
+  const level = fields["error"] === undefined ? "info" : "warn";
+  console.log(JSON.stringify({ ts: new Date().toISOString(), level, event, component, ...safe }));
 }

@@ -78,7 +78,7 @@ impl Log {
                 _ if Mask::hides(name) => HIDDEN.into(),
                 Value::String(text) => self.mask.text(&clip(text)).into(),
                 value @ (Value::Null | Value::Bool(_) | Value::Number(_)) => value.clone(),
-                nested => self.mask.text(&clip(&nested.to_string())).into(),
+                nested => self.mask.text(&clip(&self.mask.value(nested).to_string())).into(),
             };
             line.insert((*name).to_owned(), value);
         }
@@ -280,10 +280,17 @@ mod tests {
         log.write(Level::Warn, "a text", &[("reason", text.clone())]);
         log.write(Level::Warn, "a structure", &[("detail", nested)]);
         log.write(Level::Warn, "a secret's name", &[("apiKey", json!({"value": CANARY}))]);
+        // Below another name, and not known to the mask by its value.
+        log.write(
+            Level::Warn,
+            "a name inside",
+            &[("detail", json!({"env": [{"PASSWORD": "plain words"}]}))],
+        );
         log.call(Level::Error, CANARY, CANARY, &[("why", text)]);
         let written = fs::read_to_string(dir.path().join("node.log")).unwrap();
         assert!(!written.contains(CANARY), "{written}");
-        assert_eq!(written.lines().count(), 4);
+        assert!(!written.contains("plain words"), "{written}");
+        assert_eq!(written.lines().count(), 5);
         assert!(written.contains("exit 1: [redacted] was refused"), "{written}");
     }
 

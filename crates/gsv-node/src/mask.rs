@@ -2,21 +2,24 @@
 //! not interpret the text.
 
 use gsv_protocol::HIDDEN;
+use serde_json::Value;
 
-const NAMES: [&str; 12] = [
+/// Without `_` and `-`, as they are compared.
+const NAMES: [&str; 11] = [
     "token",
     "password",
     "passwd",
     "secret",
     "authorization",
     "apikey",
-    "api_key",
     "cookie",
     "bearer",
     "private",
     "credential",
-    "qr",
+    "accesskey",
 ];
+/// These are secret as whole names only: `sessionKey` names a conversation.
+const WHOLE_NAMES: [&str; 2] = ["qr", "session"];
 const PREFIXES: [&str; 8] = ["gsv_", "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA"];
 /// Shorter words are names like `gsv_node`, not tokens.
 const SHORTEST: usize = 16;
@@ -37,14 +40,28 @@ impl Mask {
 
     /// Whether a field of this name is hidden whatever it holds.
     pub fn hides(name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        NAMES.iter().any(|secret| {
-            if *secret == "qr" {
-                name == "qr"
-            } else {
-                name.contains(secret)
-            }
-        })
+        let name = name.to_ascii_lowercase().replace(['_', '-'], "");
+        WHOLE_NAMES.contains(&name.as_str()) || NAMES.iter().any(|secret| name.contains(secret))
+    }
+
+    /// A copy in which fields with a secret's name are hidden at any depth, and texts are masked. Names are masked as texts.
+    pub fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => self.text(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(name, field)| {
+                    let shown = if Self::hides(name) {
+                        HIDDEN.into()
+                    } else {
+                        self.value(field)
+                    };
+                    (self.text(name), shown)
+                })
+                .collect(),
+        }
     }
 
     pub fn text(&self, text: &str) -> String {
@@ -100,11 +117,43 @@ mod tests {
 
     #[test]
     fn s17_fields_are_hidden_by_name() {
-        for name in ["token", "authToken", "API_KEY", "set-cookie", "qr", "clientSecret"] {
+        for name in [
+            "token",
+            "authToken",
+            "API_KEY",
+            "x-api-key",
+            "set-cookie",
+            "qr",
+            "session",
+            "clientSecret",
+        ] {
             assert!(Mask::hides(name), "{name}");
         }
-        for name in ["callId", "tool", "sqrt", "reason"] {
+        for name in ["callId", "tool", "sqrt", "reason", "sessionKey"] {
             assert!(!Mask::hides(name), "{name}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn lg1_no_secret_is_left_at_any_depth(path in proptest::collection::vec(0..3_u8, 0..12), name in 0..5_usize, secret in "planted[a-z]{8}") {
+            let mask = Mask::new([secret.clone()]);
+            let names = ["Authorization", "set-cookie", "api_key", "client_secret", "password"];
+            for planted in [
+                // The value itself is not known to the mask.
+                serde_json::json!({ names[name]: "other-plain-words" }),
+                serde_json::json!({ names[name]: { "inner": ["other-plain-words"] } }),
+                serde_json::json!({ "note": format!("a {secret} b") }),
+                serde_json::json!({ secret.clone(): 1 }),
+            ] {
+                let tree = path.iter().fold(planted, |inner, step| match step {
+                    0 => serde_json::json!([1, inner]),
+                    1 => serde_json::json!({ "data": inner }),
+                    _ => serde_json::json!({ "a": "b", "list": [inner] }),
+                });
+                let shown = mask.value(&tree).to_string();
+                proptest::prop_assert!(!shown.contains(&secret) && !shown.contains("other-plain-words"), "{shown}");
+            }
         }
     }
 }

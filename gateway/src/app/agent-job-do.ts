@@ -35,7 +35,7 @@ export class AgentJob extends DurableObject<Env> implements JobPort {
       now: systemClock.now,
       setAlarm: (at) => {
         // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
-        ctx.storage.setAlarm(at).catch((error: unknown) => log.error("job.alarm_not_set", { error }));
+        ctx.storage.setAlarm(at).catch((error: unknown) => log.error("job_alarm_not_set", { error }));
       },
       erase: async () => {
         await ctx.storage.deleteAlarm();

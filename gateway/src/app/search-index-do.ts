@@ -69,7 +69,7 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
       ),
       now: systemClock.now,
       wakeIn: (ms) => {
-        ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search.alarm_not_set", { error }));
+        ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search_alarm_not_set", { error }));
       },
       after: afterTimeout,
       embedder: embedderOf(env),

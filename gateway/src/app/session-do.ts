@@ -52,7 +52,7 @@ export class Session extends DurableObject<Env> implements SessionPort {
       setAlarm: (wall) => {
         if (store.isClosed) return;
         // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
-        ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session.alarm_not_set", { error }));
+        ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session_alarm_not_set", { error }));
       },
       keep: (work) => ctx.waitUntil(work),
       after: afterTimeout,

@@ -52,6 +52,8 @@ export function redact(value: unknown, secrets: SecretValues, depth = 0): unknow
   if (depth >= MAX_DEPTH) return "[deep]";
   if (value instanceof Error)
     return { name: value.name, message: scrubText(value.message, secrets), stack: scrubText(value.stack ?? "", secrets) };
+  // Bytes may be a key, as numbers.
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, secrets, depth + 1));
   const entries = Object.entries(value).slice(0, MAX_ITEMS);
   return Object.fromEntries(
@@ -59,10 +61,11 @@ export function redact(value: unknown, secrets: SecretValues, depth = 0): unknow
   );
 }
 
-/** Counts under a secret-looking name (`tokens: 12`) are not secrets; session keys are not either. */
+/** Counts under a secret-looking name (`token: 12`) are not secrets; the public names of sessions are not either. */
 function hides(key: string, value: unknown): boolean {
-  if (typeof value !== "string" && typeof value !== "object") return false;
   if (value === null || !isSecretName(key)) return false;
+  if (typeof value === "number" || typeof value === "bigint") return String(value).length >= MIN_SECRET;
+  if (typeof value !== "string" && typeof value !== "object") return false;
   return !(key === "session" && typeof value === "string" && value.startsWith("agent:"));
 }
 

@@ -111,6 +111,40 @@ describe("[S17] the log", () => {
     assert.ok(written({ a: "abc" }).includes("abc"), "a short value is an ordinary word");
   });
 
+  test("[LG1] hides numbers that may be a PIN or a password, and bytes; counts are shown", () => {
+    for (const fields of [{ password: 12_345_678 }, { pin: { token: 987_654_321n } }, { key: new TextEncoder().encode(CANARY) }]) {
+      const line = written({ deep: [fields] });
+      assert.ok(!/12345678|987654321|104/.test(line), line);
+    }
+    assert.match(written({ bytes: new Uint8Array([104, 117]) }), /"bytes":"\[2 bytes\]"/);
+    assert.match(written({ token: 12, code: 404 }), /"token":12,"code":404/);
+  });
+  test("[LG1] never prints a secret under a secret's name, or a stored one, at any depth", () => {
+    const names = ["authorization", "Cookie", "password", "client_secret", "authToken", "api_key", "apikey", "X-Api-Key", "session"];
+    const planted = fc.string({ minLength: 8, maxLength: 20 }).map((text) => `planted${text.replace(/[^a-z]/g, "x")}`);
+    const secret = fc.oneof(
+      fc.tuple(fc.constantFrom(...names), planted).map(([name, value]) => ({ value, tree: { [name]: value } as unknown })),
+      fc.tuple(fc.constantFrom(...names), planted).map(([name, value]) => ({ value, tree: { [name]: [{ inner: value }] } as unknown })),
+      fc.constant({ value: CANARY, tree: { note: `a ${CANARY} b` } as unknown }),
+      fc.constant({ value: CANARY, tree: { [CANARY]: 1 } as unknown }),
+      fc.constant({ value: CANARY, tree: new Error(`no ${CANARY}`) as unknown }),
+    );
+    type Planted = { readonly value: string; readonly tree: unknown };
+    const deeper = ({ value, tree }: Planted, path: readonly (string | number)[]): Planted => ({
+      value,
+      tree: path.reduce<unknown>((inner, step) => (typeof step === "number" ? [step, inner] : { [step]: inner, beside: 1 }), tree),
+    });
+    fc.assert(
+      fc.property(secret, fc.array(fc.oneof(fc.constantFrom("a", "data", "list", "error"), fc.nat(9)), { maxLength: 9 }), (given, path) => {
+        const { value, tree } = deeper(given, path);
+        const line = written({ fields: tree });
+        assert.ok(!line.includes(value), line);
+        assert.equal(line.split("\n").length, 1);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
   test("bounds its output, and redacting twice changes nothing", () => {
     fc.assert(
       fc.property(fc.anything({ maxDepth: 10 }), fc.string({ maxLength: 10 }), (value, text) => {
