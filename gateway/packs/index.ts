@@ -4,5 +4,6 @@
  */
 import { packList } from "../src/packs/pack.ts";
 import { commerce } from "./commerce/index.ts";
+import { success } from "./success/index.ts";
 
-export const PACKS = packList([commerce]);
+export const PACKS = packList([commerce, success]);

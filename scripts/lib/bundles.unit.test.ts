@@ -125,7 +125,6 @@ describe("bundles", () => {
         "anthropic.mjs",
         "bedrock.mjs",
         "command-look.mjs",
-        "commerce.mjs",
         "documents.mjs",
         "embeddings.mjs",
         "events.mjs",
@@ -142,7 +141,8 @@ describe("bundles", () => {
         "routes.mjs",
         "runs.mjs",
         "schedule.mjs",
-      ];
+        ...PACKS.map(({ name }) => `${name}.mjs`),
+      ].sort();
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
       const text = (name: string): string => readFileSync(join(folder, name), "utf8");
       const start = text("worker.js");

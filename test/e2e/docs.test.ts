@@ -7,7 +7,10 @@ import { after, before, describe, it } from "node:test";
 import { BIN, Machine, ROOT } from "./support.ts";
 
 /** Commands that read an answer, with what is typed. */
-const TYPED: Readonly<Record<string, string>> = { "--secret -": "whsec_of_an_account_of_a_test\n" };
+const TYPED: Readonly<Record<string, string>> = {
+  "packs.secrets.": "a-token-of-a-test\n",
+  "--secret -": "whsec_of_an_account_of_a_test\n",
+};
 
 /** Each line of each `sh` block, without its comment. */
 const commandsOf = (guide: string): readonly string[] =>
@@ -115,5 +118,23 @@ describe("docs/automation.md", () => {
       assert.doesNotMatch(deliver(script).stdout, /accepted/);
       assert.match(deliver(script.replace('$BODY" |', '$BODY." |')).stderr, /401/);
     }
+  });
+});
+
+describe("docs/packs.md", () => {
+  const machine = new Machine();
+  before(() => machine.up());
+  after(() => machine.end());
+
+  it("[PK2] each of its commands does what the guide says, in the order of the guide", async () => {
+    const commands = commandsOf("packs.md");
+    assert.ok(commands.length >= 10, commands.join("\n"));
+    for (const command of commands) {
+      run(machine, command);
+      if (command === "gsv agent list") assert.match(await machine.ok("agent", "list"), /agent-triage/);
+      if (command.includes('"success"')) assert.match(await machine.ok("tools", "list"), /success_usage/);
+    }
+    assert.match(await machine.ok("cron", "list"), /0 6 \* \* MON/);
+    assert.doesNotMatch(await machine.ok("tools", "list"), /shopify|success_/);
   });
 });
