@@ -67,7 +67,7 @@ describe("[S17] the log hides stored secrets in the error texts of", () => {
       await session.reset();
     });
     await admin.ok("chat.send", { sessionKey: "main", message: "hi" });
-    await hides("session", "session.alarm_not_set");
+    await hides("session", "session_alarm_not_set");
   });
 
   test("a native tool that a session runs", async () => {
@@ -100,6 +100,6 @@ describe("[S17] the log hides stored secrets in the error texts of", () => {
       vi.spyOn(Date, "now").mockImplementation(() => (clock += 3_600_000));
       await index.query({ agentId: "main", match: { words: ["boat"] }, sources: ["workspace"], limit: 1, offset: 0 });
     });
-    await hides("search", "search.alarm_not_set");
+    await hides("search", "search_alarm_not_set");
   });
 });
