@@ -15,7 +15,7 @@ import { TOOL_CALL } from "../../ports/audit.ts";
 import { isUnsure, taintMark } from "../../ports/taint.ts";
 import { withoutWait } from "../../calls/wait.ts";
 import { DELEGATE } from "../../agents/delegation.ts";
-import { mayUse } from "../../tools/registry.ts";
+import { mayUse, NATIVE_PREFIX } from "../../tools/registry.ts";
 import { runModeAt } from "../mode.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
@@ -128,9 +128,10 @@ async function record(
   { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
 ): Promise<void> {
   const entry = native.entries.find(({ definition }) => definition.name === target);
-  // The tool behind `delegate_to_NAME` and those of packs are in no list, and the owner's alone.
-  const allowed =
-    entry === undefined ? identity.isOwnersSession : mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
+  // The tool behind `delegate_to_NAME` and those of packs are in no list, and the owner's alone. None of them has the prefix.
+  const isOther = entry === undefined && !target.startsWith(NATIVE_PREFIX) && identity.isOwnersSession;
+  const isOpen = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
+  const allowed = isOther || isOpen;
   const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
     await gateway.audit({
