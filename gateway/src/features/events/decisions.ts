@@ -2,24 +2,22 @@
  * The owner's word on events (rules EV7, EV12): the question about one, and what the conversation that emitted it is told of the decision.
  * Decides nothing.
  */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { visible } from "../../calls/shown-call.ts";
+import { NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
-import { taintMark } from "../../ports/taint.ts";
+import { isForeign, taintMark } from "../../ports/taint.ts";
 import type { EventLog, EventRow } from "./d1-store.ts";
 
 export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config"> {
   readonly events: Pick<EventLog, "decisionTold">;
   readonly topics: Topics;
 }
-/** Stands for the owner when no one has decided in time. */
-export const NO_ONE = `no one, in ${LIMITS.eventWaitDays} days`;
 const TEXT_CHARS = 2000;
 const QUOTED_CHARS = 300;
 const ANSWER_MS = 10_000;
@@ -46,7 +44,7 @@ export class Decisions {
   }
 
   /** Once: the question is over, and the conversation is told. Throws when the conversation does not answer. */
-  async tell({ envelope, sessionKey, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
+  async tell({ envelope, sessionKey, taint, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
     if (decision === undefined || decisionToldAt !== undefined) return;
     const { eventQuestions, notify, events, sessions, ask, config, topics } = this.#ports;
     const { id, topic: name, payload } = envelope;
@@ -59,9 +57,13 @@ export class Decisions {
     if (named.ok && record !== undefined) {
       const asked = visible(topics.get(name)?.text(payload) ?? "").slice(0, QUOTED_CHARS);
       const said = word === undefined ? "" : ` They said: ${visible(word)}`;
-      const text = `Your event ${id} (${name}: ${JSON.stringify(asked)}) was ${decision === "approve" ? "approved" : "rejected"} by ${decidedBy}.${said}`;
+      const noteOf = (event: string): string =>
+        `Your event ${id} (${event}) was ${decision === "approve" ? "approved" : "rejected"} by ${decidedBy}.${said}`;
+      const text = noteOf(`${name}: ${JSON.stringify(asked)}`);
+      // A note has no label, and the conversation may have lost its own by a reset, so the model gets no text of others.
+      const forModel = isForeign(taint) ? noteOf(name) : true;
       const identity = sessions.lookUp(named, record.ref);
-      const noted = ask(named.key, (session) => session.note({ identity, key: `event:${id}:decision`, text, forModel: true }));
+      const noted = ask(named.key, (session) => session.note({ identity, key: `event:${id}:decision`, text, forModel }));
       await within(afterTimeout, ANSWER_MS, noted, () => {
         throw new Error("the conversation does not answer");
       });

@@ -1,6 +1,7 @@
 /** Domain events: agents emit them, a queue carries them, handlers get each once (gateway/spec/events.md). */
 import { asAgentId, asSessionKey, type DomainEvent, type EventSummary } from "../../../../protocol/gen/types.ts";
 import { escalationOf } from "../../agents/definition.ts";
+import { NO_ONE } from "../../events/expiry.ts";
 import type { Topics } from "../../events/topics.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
@@ -183,8 +184,7 @@ const resolver =
     return done;
   };
 function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
-  // The part that knows the text is loaded with the first event only.
-  const outcome = decision === "approve" ? "allowed" : decidedBy?.startsWith("no one") === true ? "expired" : "denied";
+  const outcome = decision === "approve" ? "allowed" : decidedBy === NO_ONE ? "expired" : "denied";
   return { outcome, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
 }
 

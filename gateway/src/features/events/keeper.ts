@@ -9,6 +9,7 @@ import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { escalationOf, isListed } from "../../agents/definition.ts";
 import { problemOf, readEnvelope } from "../../events/envelope.ts";
+import { NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -18,7 +19,7 @@ import { TENANT_ID } from "../../ports/tenant.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Decided, EventLog, EventRow } from "./d1-store.ts";
-import { type Decisions, NO_ONE } from "./decisions.ts";
+import type { Decisions } from "./decisions.ts";
 import type { OutboxStore } from "./outbox-store.ts";
 import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
