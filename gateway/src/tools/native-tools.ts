@@ -4,7 +4,7 @@
  */
 import type { AgentFiles } from "../ports/agent-files.ts";
 import type { NativeOutcome, NativeToolContext, NativeTools } from "../ports/native-tools.ts";
-import { mayUse, type NativeTool } from "./registry.ts";
+import { mayUse, NATIVE_PREFIX, type NativeTool } from "./registry.ts";
 import { denied, outcome } from "./tool.ts";
 
 /** `failed` is called with exceptions inside tools, which are bugs. */
@@ -19,7 +19,7 @@ export function createNativeTools(
     preview: async (name, args, identity) => byName.get(name)?.preview?.(args, identity, files),
     async run(name, args, context) {
       const found = byName.get(name);
-      if (!found) return runForPack(name, args, context);
+      if (!found) return name.startsWith(NATIVE_PREFIX) ? unknown(name) : runForPack(name, args, context);
       // Checked at each call, whatever the model was shown: a call may be forged, or come from before a restart.
       if (!mayUse(found.entry, { isOwners: context.identity.isOwnersSession, isOpened: () => false }))
         return denied(`Not run: only the owner's own conversation may use ${name}.`);
@@ -36,11 +36,14 @@ export function createNativeTools(
   };
 }
 
+const unknown = (tool: string): NativeOutcome => ({
+  ok: false,
+  error: { reason: "tool.unknown", message: `There is no tool \`${tool.slice(0, 128)}\`.` },
+});
 /** Tools of packs run in the gateway, which knows those that are on. They are the owner's alone. */
 async function runForPack(tool: string, args: Readonly<Record<string, unknown>>, context: NativeToolContext): Promise<NativeOutcome> {
   const { identity, gateway, callId } = context;
-  if (!identity.isOwnersSession)
-    return { ok: false, error: { reason: "tool.unknown", message: `There is no tool \`${tool.slice(0, 128)}\`.` } };
+  if (!identity.isOwnersSession) return unknown(tool);
   try {
     return outcome(await gateway.packTool({ tool, args, callId }));
   } catch {
