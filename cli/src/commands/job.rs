@@ -268,7 +268,7 @@ fn end(context: &Context, job: &AgentJob) -> Outcome {
             summary
                 .map(|text| one_line(&text, 1_000))
                 .or_else(error)
-                .unwrap_or_else(|| format!("How the job stands: {}.", standing(job.status))),
+                .unwrap_or_else(|| format!("The job has ended: {}.", standing(job.status))),
             why,
         ),
     }

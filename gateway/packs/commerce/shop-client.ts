@@ -6,6 +6,7 @@ import type { Static, TSchema } from "typebox";
 import { Value } from "typebox/value";
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { readBounded } from "../../src/packs/answers.ts";
 import type { PackContext } from "../../src/packs/pack.ts";
 import { type Failure, failure, type Result, succeed } from "../../src/ports/result.ts";
 
@@ -71,7 +72,7 @@ async function once(
       body: JSON.stringify({ query, variables }),
       signal: limit(TIME_LIMIT_MS),
     });
-    text = await bounded(response);
+    text = await readBounded(response, MAX_ANSWER_BYTES);
   } catch {
     return { kind: "again", why: "the connection failed or took too long." };
   }
@@ -115,20 +116,6 @@ function throttlePause(extensions: unknown): { readonly pauseMs?: number } {
   if (typeof asked !== "number" || typeof available !== "number" || typeof rate !== "number" || rate <= 0) return {};
   return { pauseMs: Math.max(0, Math.ceil(((asked - available) / rate) * 1000)) };
 }
-/** Undefined: it is larger. */
-async function bounded(response: Response): Promise<string | undefined> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  if (response.body === null) return text;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_ANSWER_BYTES) return undefined;
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
 export interface Page<T> {
   readonly nodes: readonly T[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };

@@ -1,5 +1,6 @@
 /** Asks the service with the accounts: JSON over HTTP, a bearer token, and an idempotency key with each request that writes. */
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
+import { readBounded } from "../../src/packs/answers.ts";
 import type { PackContext } from "../../src/packs/pack.ts";
 import { type Failure, failure, type Result, succeed } from "../../src/ports/result.ts";
 
@@ -7,7 +8,7 @@ const ATTEMPTS = 3;
 const TIME_LIMIT_MS = 10_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 4_000;
-const MAX_ANSWER_CHARS = 262_144;
+const MAX_ANSWER_BYTES = 262_144;
 
 export interface Asked {
   readonly method: "GET" | "POST";
@@ -44,11 +45,13 @@ async function once({ fetch, limit }: PackContext, url: string, token: string, {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: limit(TIME_LIMIT_MS),
     });
-    const text = await response.text();
+    const text = await readBounded(response, MAX_ANSWER_BYTES);
     const { status } = response;
     if (status === 429 || status >= 500) return failure("pack.unavailable", `The service of the accounts answered with status ${status}.`);
     if (status >= 300) return failure("pack.rejected", `The service of the accounts refused the request with status ${status}.`);
-    if (text.length > MAX_ANSWER_CHARS) return failure("pack.rejected", `The answer has more than ${MAX_ANSWER_CHARS} characters.`);
+    // What was written is written, whatever the service says about it.
+    if (method === "POST") return succeed(null);
+    if (text === undefined) return failure("pack.rejected", `The answer has more than ${MAX_ANSWER_BYTES} bytes.`);
     return succeed(text === "" ? null : JSON.parse(text));
   } catch {
     return failure("pack.unavailable", "The service of the accounts did not answer, or not with JSON.");

@@ -53,6 +53,30 @@ test("[PK8] a score is stored once for a key", async () => {
   assert.deepEqual([...(crm.scores.get("acme") ?? [])], ["k1"]);
   assert.match(scores?.problem({ account: "acme", score: 101, reason: "x" }) ?? "fits", /score/);
 });
+test("[PK8] what was written is done, whatever the service answers to it", async () => {
+  const event = { idempotency_key: "k2", payload: { account: "acme", score: 20, reason: "Few." } } as EventEnvelope;
+  let asked = 0;
+  for (const body of ["Created", "x".repeat(300_000), ""]) {
+    const fetch = async () => {
+      asked++;
+      return new Response(body, { status: 201 });
+    };
+    assert.deepEqual(await scores?.handle(event, context({ fetch })), { ok: true, value: undefined });
+  }
+  assert.equal(asked, 3);
+});
+test("reads no more of an answer than it may have", async () => {
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (to) => {
+      sent += 65_536;
+      to.enqueue(new Uint8Array(65_536).fill(32));
+    },
+  });
+  const result = await read(context({ fetch: async () => new Response(endless) }));
+  assert.equal(result?.ok === false && result.error.reason, "pack.rejected");
+  assert.ok(sent < 1_000_000, `${sent} bytes were read`);
+});
 test("takes https addresses and a server on this machine, and nothing else", () => {
   const problem = (url: string): boolean => success.settings["accountsUrl"]?.problem(url) !== undefined;
   assert.deepEqual(["https://crm.example.com/api", "http://127.0.0.1:80/api"].map(problem), [false, false]);

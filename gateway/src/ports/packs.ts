@@ -26,7 +26,7 @@ export interface BundledDefinition {
 }
 export interface PacksPort {
   readonly packs: PackToolPort & {
-    /** Changes with what `entries` and `definitions` give. */
+    /** Changes with the definitions. */
     version(): string;
     entries(): readonly ToolEntry[];
     definitions(): readonly BundledDefinition[];

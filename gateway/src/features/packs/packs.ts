@@ -46,7 +46,7 @@ export class Packs {
     ports.config.bundled(() => this.#now().agents);
   }
 
-  /** Waits for the packs that are on when the gateway starts. Undefined: there is nothing to wait for. One that cannot be loaded is not on. */
+  /** Waits for the packs that are on when the gateway starts. Undefined: there is nothing to wait for. A pack that cannot be loaded stays off. */
   ready(): Promise<void> | undefined {
     if (this.#isReady) return undefined;
     const enabled = this.#enabled();
@@ -57,7 +57,7 @@ export class Packs {
       });
     return this.#starting;
   }
-  /** Never rejects: a failure is in the log, and is tried again with the next call. */
+  /** Never rejects: a failure is in the log, and is tried again after a restart and with the next change of packs. */
   async #load(packs: readonly PackDefinition[]): Promise<void> {
     const { core, ids, log } = this.#ports;
     await Promise.all(
@@ -110,7 +110,7 @@ export class Packs {
   entries(): readonly ToolEntry[] {
     return this.#now().entries;
   }
-  /** Of the core, and of the packs that are on. */
+  /** Of the packs that are on. */
   topics(): ReadonlyMap<string, Topic> {
     return this.#now().topics;
   }
