@@ -189,18 +189,17 @@ fn without_vectors(embeddings: &WaitingEmbeddings, now: u64) -> Vec<String> {
     let mut lines = Vec::new();
     if embeddings.waiting > 0 {
         let verb = if embeddings.waiting == 1 { "waits" } else { "wait" };
-        let mut line = format!(
-            "{} {verb} for vectors of {model}, and words alone find them.",
+        let why = embeddings.problem.as_ref().map_or_else(String::new, |problem| {
+            let next = embeddings.next_at.map_or_else(
+                || "The next memory or a change of the settings begins again.".to_owned(),
+                |next| format!("Next attempt {}.", until(next, now)),
+            );
+            format!(" {} {next}", visible(problem))
+        });
+        lines.push(format!(
+            "{} {verb} for vectors of {model}, and words alone find them.{why}",
             memories(embeddings.waiting)
-        );
-        if let Some(problem) = &embeddings.problem {
-            line.push_str(&format!(" {}", visible(problem)));
-            line.push_str(&match embeddings.next_at {
-                Some(next) => format!(" Next attempt {}.", until(next, now)),
-                None => " The next memory or a change of the settings begins again.".to_owned(),
-            });
-        }
-        lines.push(line);
+        ));
     }
     if embeddings.refused > 0 {
         lines.push(format!(

@@ -107,7 +107,7 @@ fn consumers(queues: &[Queue]) -> String {
                 "maxBatchTimeout": queue.max_batch_timeout,
                 "maxRetries": queue.max_retries,
             });
-            if let Some(dead) = &queue.dead_letter_queue {
+            if let Some(dead) = &queue.dead_letters {
                 consumer["deadLetterQueue"] = dead.as_str().into();
             }
             (queue.name.as_str(), consumer)

@@ -13,8 +13,8 @@ pub struct Queue {
     pub max_batch_size: u32,
     pub max_batch_timeout: u32,
     pub max_retries: u32,
-    #[serde(default)]
-    pub dead_letter_queue: Option<QueueName>,
+    #[serde(default, rename = "deadLetterQueue")]
+    pub dead_letters: Option<QueueName>,
 }
 
 /// Of runtimes that were built before queues were part of the manifest.
@@ -30,7 +30,7 @@ pub fn core_queues() -> Vec<Queue> {
             max_batch_size: 10,
             max_batch_timeout: 1,
             max_retries: 10,
-            dead_letter_queue: Some(dead.clone()),
+            dead_letters: Some(dead.clone()),
         },
         Queue {
             name: dead,
@@ -38,7 +38,7 @@ pub fn core_queues() -> Vec<Queue> {
             max_batch_size: 10,
             max_batch_timeout: 1,
             max_retries: 100,
-            dead_letter_queue: None,
+            dead_letters: None,
         },
     ]
 }
