@@ -54,7 +54,7 @@ pub async fn resume(context: &Context) -> Outcome {
     context
         .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
-            (true, 0) => "GSV goes on. Nothing waited.".to_owned(),
+            (true, 0) => "GSV goes on. No conversation was held; jobs that wait begin now.".to_owned(),
             (true, held) => format!("GSV goes on. Held until now: {}.", counted(held, "conversation")),
         })
         .await

@@ -6,6 +6,7 @@ import { type FakeShopify, startFakeShopify } from "../../../test/fakes/fake-sho
 import type { PackContext } from "../../src/packs/pack.ts";
 import { content } from "./commerce.lazy.ts";
 import { commerce } from "./index.ts";
+import { pages } from "./shop-client.ts";
 
 const NOW = Date.UTC(2026, 10, 23);
 const days = (count: number): Date => new Date(NOW - count * 86_400_000);
@@ -152,10 +153,39 @@ describe("the pack commerce", () => {
       assert.match(topic?.problem({ ...payload, ...wrong }) ?? "fits", /does not fit/, JSON.stringify(wrong));
     assert.equal(topic?.problem(payload), undefined);
   });
+  it("[PK8] is not deceived by a reason that has the mark of another refund", async () => {
+    const other = { order_id: "gid://shopify/Order/1043", order_name: "#1043" };
+    assert.ok((await refund("b", { ...other, amount: "1.00", reason: "Late. [gsv a]" })).ok);
+    assert.ok((await refund("a", { ...other, amount: "79.00" })).ok);
+    assert.deepEqual(
+      shop.refunds.flatMap(({ amount, orderId }) => (orderId === other.order_id ? [amount] : [])),
+      ["1.00", "79.00"],
+    );
+  });
+  it("ends a list whose pages bring nothing more", async () => {
+    let asked = 0;
+    for (const nodes of [[], [{ title: "Soap" }]]) {
+      asked = 0;
+      const page = async () => ({ ok: true, value: { nodes, pageInfo: { hasNextPage: true, endCursor: "c" } } }) as const;
+      const all = await pages(200, () => {
+        asked++;
+        return page();
+      });
+      assert.ok(all.ok && all.value.items.length <= 2);
+      assert.ok(asked <= 2, `${asked} pages`);
+    }
+  });
   it("takes a domain of Shopify and a server on this machine as its shop, and nothing else", () => {
     const problem = (shop: string): boolean => commerce.settings["shop"]?.problem(shop) !== undefined;
     assert.deepEqual(["acme.myshopify.com", "http://127.0.0.1:8080"].map(problem), [false, false]);
-    for (const other of ["acme.com", "https://acme.myshopify.com", "a.myshopify.com/x", "http://10.0.0.1:80", "myshopify.com"])
+    for (const other of [
+      "acme.com",
+      "https://acme.myshopify.com",
+      "a.myshopify.com/x",
+      "http://10.0.0.1:80",
+      "http://127.0.0.1:99999",
+      "myshopify.com",
+    ])
       assert.ok(problem(other), other);
   });
 });

@@ -13,7 +13,9 @@ export const commerce: PackDefinition = {
     shop: {
       doc: "The shop's domain, such as acme.myshopify.com.",
       problem: (value) =>
-        SHOP.test(value) || LOCAL.test(value) ? undefined : `${JSON.stringify(value)} is not a domain such as acme.myshopify.com.`,
+        SHOP.test(value) || (LOCAL.test(value) && URL.canParse(value))
+          ? undefined
+          : `${JSON.stringify(value)} is not a domain such as acme.myshopify.com.`,
     },
   },
   secrets: { token: anyText("The access token of an app of the shop, with read_orders, read_products and write_orders.") },

@@ -131,9 +131,12 @@ export async function pages<T>(
   for (;;) {
     const next = await page(Math.min(PAGE, most - items.length), after);
     if (!next.ok) return next;
-    items.push(...next.value.nodes);
-    const { hasNextPage, endCursor } = next.value.pageInfo;
+    const { nodes, pageInfo } = next.value;
+    const { hasNextPage, endCursor } = pageInfo;
+    items.push(...nodes);
+    // A page that brings nothing would be asked for without an end.
+    const isLast = !hasNextPage || endCursor === null || endCursor === after || nodes.length === 0;
     after = endCursor;
-    if (!hasNextPage || after === null || items.length >= most) return succeed({ items: items.slice(0, most), more: hasNextPage });
+    if (isLast || items.length >= most) return succeed({ items: items.slice(0, most), more: hasNextPage });
   }
 }

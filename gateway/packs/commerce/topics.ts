@@ -19,7 +19,10 @@ const Action = Type.Object(
 );
 type Action = Static<typeof Action>;
 
-/** Marks a refund in the shop, so that an event is found again after the time in which Shopify remembers idempotency keys. */
+/**
+ * Marks a refund in the shop, so that an event is found again after the time in which Shopify remembers idempotency keys. It is the end of
+ * the note, because the beginning is the model's reason, which could have the mark of another event.
+ */
 const markOf = (key: string): string => `[gsv ${key}]`;
 
 async function refund(
@@ -33,7 +36,7 @@ async function refund(
   if (order === null) return failure("pack.rejected", `The shop has no order ${id}.`);
   if (order.name.replace("#", "") !== name.replace("#", ""))
     return failure("pack.rejected", `The order ${id} is ${order.name}, not ${name}, so nothing was refunded.`);
-  if (order.refunds.some(({ note }) => note?.includes(markOf(key)) === true)) return succeed(undefined);
+  if (order.refunds.some(({ note }) => note?.endsWith(markOf(key)) === true)) return succeed(undefined);
   const paid = order.transactions.find(
     ({ kind, status, amountSet: { shopMoney } }) =>
       ["SALE", "CAPTURE"].includes(kind) &&

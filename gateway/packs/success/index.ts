@@ -12,7 +12,7 @@ export const success: PackDefinition = {
       problem: (value) =>
         URL_OF_SERVICE.test(value) && !value.endsWith("/")
           ? undefined
-          : `${JSON.stringify(value)} is not an https address without / at its end.`,
+          : `${JSON.stringify(value)} is not an https address, or one of this machine such as http://127.0.0.1:8080, without / at its end.`,
     },
   },
   secrets: { token: anyText("The bearer token of that service.") },

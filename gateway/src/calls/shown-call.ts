@@ -62,7 +62,7 @@ export function questionText(call: Pick<AwaitingCall, "name" | "target" | "appro
     ...text.split("\n").map((line) => `| ${line}`),
     ...more,
     ...(offer === undefined ? [] : [longerText(code, offer.scope)]),
-    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}", or "deny ${code}" with a word to the agent, or with \`gsv approval allow ${code}\`.`,
   ].join("\n");
 }
 /**

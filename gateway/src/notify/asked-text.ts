@@ -8,6 +8,6 @@ export function askedText(asker: string, { code, tool, nodeId, text, textBytes, 
     `${asker} waits for your word: ${tool} on ${nodeId ?? "the gateway"}. ${why} (${rule})`,
     ...text.split("\n").map((line) => `| ${line}`),
     ...(isCut ? [`! The whole has ${textBytes} bytes and is not shown: \`gsv approval show ${code}\` has its sha256.`] : []),
-    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`.`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}", or "deny ${code}" with a word to the agent, or with \`gsv approval allow ${code}\`.`,
   ].join("\n");
 }

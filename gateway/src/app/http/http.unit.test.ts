@@ -1,3 +1,4 @@
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -104,5 +105,6 @@ test("HTTP problems carry the code and the hint of the error table", () => {
     hint: "Send a token in the header `Authorization: Bearer TOKEN`. Make one: `gsv token create --scope client`.",
   });
   assert.equal(problem("auth.required", "No.", "Ask the owner.").hint, "Ask the owner.");
+  assert.match(problem("auth.required", undefined, ERRORS["auth.required"].hint).hint ?? "", /Authorization/, "not the command line's own");
   assert.deepEqual([problem("limit.sockets", "x").retryable, problem("limit.sockets", "x").detail], [true, "x"]);
 });

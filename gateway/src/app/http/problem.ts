@@ -17,7 +17,7 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
     code,
     reason,
     ...(detail === undefined || detail === text ? {} : { detail }),
-    hint: hint ?? HTTP_HINTS[reason] ?? usual,
+    hint: (hint === undefined || hint === usual ? HTTP_HINTS[reason] : hint) ?? usual,
     ...(retryable ? { retryable: true } : {}),
   };
 }
