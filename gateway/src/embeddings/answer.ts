@@ -1,5 +1,6 @@
 /** Reads what an embedding service answers: checks every number, and keeps eight bits of each. PURE. */
-import type { Vector } from "../ports/embeddings.ts";
+import { tokensOfText } from "../models/estimate.ts";
+import type { EmbedAnswer, Vector } from "../ports/embeddings.ts";
 import { failure, type Result } from "../ports/result.ts";
 
 const invalid = (what: string): Result<never> =>
@@ -37,10 +38,15 @@ export function shortened(numbers: ArrayLike<number>): Vector | undefined {
 }
 
 /** The number of tokens that the service counted; undefined: it does not say, or nonsense. */
-export function tokensIn(answer: object): number | undefined {
+export function tokensIn(answer: unknown): number | undefined {
+  if (typeof answer !== "object" || answer === null) return undefined;
   const usage: unknown = Reflect.get(answer, "usage");
   if (typeof usage !== "object" || usage === null) return undefined;
   const total: unknown = Reflect.get(usage, "total_tokens") ?? Reflect.get(usage, "prompt_tokens");
   return typeof total === "number" && Number.isSafeInteger(total) && total >= 0 ? total : undefined;
 }
+/** A failure that the service counts all the same. */
+export const counted = (failed: Result<never>, used: number | "unknown"): EmbedAnswer => (failed.ok ? failed : { ...failed, used });
+/** For a service that does not count. */
+export const estimatedTokens = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + tokensOfText(text), 0);
 export { invalid as invalidAnswer };

@@ -1,5 +1,6 @@
 /** [LM13] [LM14] The contract of embedding services: one suite over the built-in table, an OpenAI-compatible server, and Workers AI. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { type FakeEmbeddings, startFakeEmbeddings } from "../../../test/fakes/fake-embeddings.ts";
 import { answerFor, meaningOf } from "../../../test/fakes/meaning.ts";
@@ -136,7 +137,53 @@ describe("[LM14] an OpenAI-compatible server", () => {
   });
 });
 
+describe("[LM18] what a call without vectors has used", () => {
+  const used = async (given: ReturnType<Embeddings["embed"]>): Promise<number | "unknown" | undefined> => {
+    const got = await given;
+    return got.ok ? -1 : got.used;
+  };
+  const two = () => openAiEmbeddings(openai(), KEY, fetched).embed(["a", "b"]);
+  test("a service that refuses or cannot be reached has counted nothing", async () => {
+    for (const status of [400, 401, 429, 500, 503]) {
+      server.enqueue({ status, body: "{}" });
+      assert.equal(await used(two()), undefined, `${status}`);
+    }
+    const gone = chosen({ provider: "openai", baseUrl: "http://127.0.0.1:1/v1" });
+    assert.equal(await used(openAiEmbeddings(gone, KEY, fetched).embed(["x"])), undefined);
+    assert.equal(await used(openAiEmbeddings(openai(), KEY, fetched).embed(["x"], AbortSignal.abort())), undefined, "nothing was sent");
+    const broken = workersAiEmbeddings(chosen({ provider: "workers-ai" }), { run: () => Promise.reject(new Error("3040: No capacity")) });
+    assert.equal(await used(broken.embed(["x"])), undefined);
+  });
+  test("a call without an answer in time may be counted", async () => {
+    server.held = true;
+    assert.equal(await used(openAiEmbeddings(openai(), KEY, fetched, 20).embed(["x"])), "unknown");
+    server.release();
+    const silent = { run: () => new Promise<never>(() => undefined) };
+    assert.equal(await used(workersAiEmbeddings(chosen({ provider: "workers-ai" }), silent, 5).embed(["x"])), "unknown");
+  });
+  test("an answer that is not valid is counted, as the service says or as estimated", async () => {
+    server.enqueue({ body: JSON.stringify({ data: [], usage: { total_tokens: 11 } }) }, { body: "no JSON" });
+    assert.equal(await used(two()), 11);
+    assert.ok(Number(await used(two())) > 0);
+    const empty = workersAiEmbeddings(chosen({ provider: "workers-ai" }), { run: () => Promise.resolve({ data: [] }) });
+    assert.ok(Number(await used(empty.embed(["x"]))) > 0);
+  });
+});
+
 describe("[LM14] Workers AI", () => {
+  test("[LM15] an exception is told apart by its documented code", async () => {
+    for (const [message, reason] of [
+      ["InferenceUpstreamError: 3006: Request too large", "embeddings.text_refused"],
+      ["AiError: 5004: Invalid data", "embeddings.text_refused"],
+      ["5007: No such model", "embeddings.refused"],
+      ["3036: Daily limit", "embeddings.unavailable"],
+      ["9999: words of the server", "embeddings.unavailable"],
+      ["words of the server", "embeddings.unavailable"],
+    ] as const) {
+      const broken = workersAiEmbeddings(settings, { run: () => Promise.reject(new Error(message)) });
+      assert.equal(await reasonOf(broken.embed(["x"])), reason, message);
+    }
+  });
   const settings = chosen({ provider: "workers-ai" });
   const answering = (answer: unknown): Embeddings => workersAiEmbeddings(settings, { run: () => Promise.resolve(answer) });
   test("answers without the right vectors are not used, and what it throws is not told", async () => {
@@ -177,6 +224,21 @@ describe("[LM13] the settings", () => {
       ["openai http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1/embeddings", undefined, false, false],
     );
     assert.deepEqual([chosen({ provider: "openai" }).price, chosen({ provider: "openai", price: 0 }).price], [0.02, 0]);
+  });
+  test("the guide's order of settings for a server of one's own never chooses OpenAI in between", () => {
+    const guide = readFileSync(new URL("../../../docs/agents.md", import.meta.url), "utf8");
+    const line = guide.split("\n").find((text) => text.startsWith("- Your own server")) ?? "";
+    const values = new Map(Object.entries({ provider: "openai", baseUrl: server.url, dimensions: 768, model: "nomic" }));
+    const order = [...new Set([...line.matchAll(/memory\.embeddings\.(\w+)/g)].map(([, name = ""]) => name))];
+    assert.deepEqual(order.toSorted(), [...values.keys()].toSorted());
+    const settings: Record<string, unknown> = {};
+    const targets = order.map((name) => {
+      settings[name] = values.get(name);
+      const choice = chosenEmbeddings(settings);
+      assert.ok(choice.ok, `${name} is refused`);
+      return choice.chosen?.of.provider;
+    });
+    assert.deepEqual(targets, [undefined, undefined, undefined, `openai ${server.url}`]);
   });
   test("what cannot work is refused with what to set", () => {
     for (const [settings, said] of [

@@ -1,16 +1,16 @@
 /** Embeds texts with OpenAI or a server that speaks its wire. Must not put a key, a text or the server's words into an error. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { tokensOfText } from "../models/estimate.ts";
-import type { Embedded, Embeddings } from "../ports/embeddings.ts";
+import type { EmbedAnswer, Embeddings, Vector } from "../ports/embeddings.ts";
 import { failure, type Result } from "../ports/result.ts";
 import { readBounded } from "../storage/read-bounded.ts";
-import { invalidAnswer, tokensIn, vectorsOf } from "./answer.ts";
+import { counted, estimatedTokens, invalidAnswer, tokensIn, vectorsOf } from "./answer.ts";
 import type { ChosenEmbeddings } from "./choose.ts";
 
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 /** A number as text, with its comma, at most. */
 const NUMBER_BYTES = 28;
 const ANSWER_BYTES = 65_536;
+const LATE = "The embedding service did not answer in time.";
 
 /** `key` of undefined: the server needs none. */
 export function openAiEmbeddings(
@@ -19,7 +19,7 @@ export function openAiEmbeddings(
   fetch: Fetch,
   limitMs: number = LIMITS.embeddingMs,
 ): Embeddings {
-  const ask = async (texts: readonly string[], signal: AbortSignal): Promise<Result<Embedded>> => {
+  const ask = async (texts: readonly string[], signal: AbortSignal): Promise<EmbedAnswer> => {
     const response = await fetch(url, {
       method: "POST",
       headers: {
@@ -41,11 +41,12 @@ export function openAiEmbeddings(
       return refusalOf(response.status);
     }
     const body = await readBounded(response, ANSWER_BYTES + texts.length * of.dimensions * NUMBER_BYTES);
-    return body === undefined ? invalidAnswer("it is too long") : read(body, texts, of.dimensions);
+    return body === undefined ? counted(invalidAnswer("it is too long"), estimatedTokens(texts)) : read(body, texts, of.dimensions);
   };
   return {
     of,
     async embed(texts, outer) {
+      if (outer?.aborted === true) return failure("embeddings.unavailable", LATE);
       const timer = new AbortController();
       const late = setTimeout(() => timer.abort(), limitMs);
       const signal = outer === undefined ? timer.signal : AbortSignal.any([outer, timer.signal]);
@@ -53,7 +54,7 @@ export function openAiEmbeddings(
         return await ask(texts, signal);
       } catch {
         return signal.aborted
-          ? failure("embeddings.unavailable", "The embedding service did not answer in time.")
+          ? counted(failure("embeddings.unavailable", LATE), "unknown")
           : failure("embeddings.unavailable", "The embedding service could not be reached.");
       } finally {
         clearTimeout(late);
@@ -62,13 +63,18 @@ export function openAiEmbeddings(
   };
 }
 
-function read(body: string, texts: readonly string[], dimensions: number): Result<Embedded> {
+function read(body: string, texts: readonly string[], dimensions: number): EmbedAnswer {
   let answer: unknown;
   try {
     answer = JSON.parse(body);
   } catch {
-    return invalidAnswer("it is no JSON");
+    return counted(invalidAnswer("it is no JSON"), estimatedTokens(texts));
   }
+  const tokens = tokensIn(answer) ?? estimatedTokens(texts);
+  const vectors = vectorsIn(answer, texts, dimensions);
+  return vectors.ok ? { ok: true, value: { vectors: vectors.value, tokens } } : counted(vectors, tokens);
+}
+function vectorsIn(answer: unknown, texts: readonly string[], dimensions: number): Result<readonly Vector[]> {
   if (typeof answer !== "object" || answer === null) return invalidAnswer("it is no object");
   const data: unknown = Reflect.get(answer, "data");
   if (!Array.isArray(data)) return invalidAnswer("it has no vectors");
@@ -80,12 +86,7 @@ function read(body: string, texts: readonly string[], dimensions: number): Resul
       return invalidAnswer("a vector belongs to no text");
     given[index] = Reflect.get(entry, "embedding");
   }
-  const vectors = vectorsOf(given, texts.length, dimensions);
-  if (!vectors.ok) return vectors;
-  return {
-    ok: true,
-    value: { vectors: vectors.value, tokens: tokensIn(answer) ?? texts.reduce((sum, text) => sum + tokensOfText(text), 0) },
-  };
+  return vectorsOf(given, texts.length, dimensions);
 }
 
 function refusalOf(status: number): Result<never> {

@@ -1,5 +1,5 @@
 /** Turns texts into vectors: the port of every embedding service, and of the built-in table. Types only. */
-import type { Result } from "./result.ts";
+import type { GsvError } from "./result.ts";
 
 /** A vector of length 1: `bytes[i] * scale`. */
 export interface Vector {
@@ -21,13 +21,21 @@ export interface Embedded {
   /** As the service counted them, else an estimate. */
   readonly tokens: number;
 }
+export type EmbedAnswer =
+  | { readonly ok: true; readonly value: Embedded }
+  | {
+      readonly ok: false;
+      readonly error: GsvError;
+      /** Tokens that the service counts all the same. `unknown`: it was asked and did not answer. Absent: none. */
+      readonly used?: number | "unknown";
+    };
 export interface Embeddings {
   readonly of: EmbeddingModel;
   /**
    * Fails with `embeddings.unavailable`, `.refused`, `.text_refused` or `.invalid_answer`. Never throws, and never says a key or the
    * service's own text. At most `EMBEDDED_AT_ONCE` texts.
    */
-  embed(texts: readonly string[], signal?: AbortSignal): Promise<Result<Embedded>>;
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<EmbedAnswer>;
 }
 export const EMBEDDED_AT_ONCE = 64;
 

@@ -7,35 +7,49 @@ import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { type ChosenEmbeddings, chosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { EMBEDDED_AT_ONCE, type Embedded, type Embeddings, modelKey, type Vector } from "../../ports/embeddings.ts";
+import { EMBEDDED_AT_ONCE, type EmbedAnswer, type Embeddings, modelKey, type Vector } from "../../ports/embeddings.ts";
 import type { MemoryVectors, WaitingText } from "../../ports/long-term-memory.ts";
 import { failure, type GsvError, type Result } from "../../ports/result.ts";
 import type { OwnCallAnswer, SpendPort } from "../../ports/spend.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
-import type { EmbeddingStateStore } from "./embedding-state-store.ts";
+import { beginsAgain, type EmbeddingStateStore } from "./embedding-state-store.ts";
 
 export interface PassPorts extends Pick<SpendPort, "ownCall">, Pick<KernelPorts, "log" | "now" | "scrub"> {
   readonly rows: MemoryVectors;
   readonly state: EmbeddingStateStore;
   /** As it is at this moment. */
   readonly settings: () => EmbeddingsConfig | undefined;
+  /** Changes with every change of the settings. */
+  readonly settingsVersion: () => number;
   readonly service: (chosen: ChosenEmbeddings) => Result<Embeddings>;
 }
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 3_600_000;
 /** Failures in a row, over half a day. The next memory or a change of the settings begins again. */
 const MOST_TRIES = 20;
-/** Agents whose limits of money are used up are passed over, up to so many in one step. */
+/** Agents whose limits of money are used up are passed over, up to so many in one step; the next step goes on. */
 const MOST_AGENTS = 16;
+const LIMIT_PAUSE_MS = 3_600_000;
+/** Requests of one step. More than it takes to find one refused text among 64 by halves: each step gets further. */
+const MOST_REQUESTS = 16;
 /** Whether the service takes any text. */
 const PROBE = "memory";
 const MOST_PROBLEM_CHARS = 1_000;
 
-type Step = { readonly kind: "finished" } | { readonly kind: "more" } | { readonly kind: "failed"; readonly problem: string };
+type Step = { readonly kind: "finished" } | { readonly kind: "more" } | { readonly kind: "full" | "failed"; readonly problem: string };
+/** What one step may still do. */
+interface Rest {
+  requests: number;
+  /** The service takes texts: what it refuses is the text's fault. */
+  takesTexts: boolean;
+}
 const failed = ({ message }: GsvError): Step => ({ kind: "failed", problem: message });
 
 export class EmbeddingPass {
   readonly #ports: PassPorts;
+  /** Agents whose limits are used up. A pass that begins again asks for them again. */
+  #passedOver: string[] = [];
+  #full: GsvError | undefined;
 
   constructor(ports: PassPorts) {
     this.#ports = ports;
@@ -43,20 +57,25 @@ export class EmbeddingPass {
 
   /** One step, when it is due. */
   async run(): Promise<void> {
-    const { state, now, log } = this.#ports;
+    const { state, now, log, settingsVersion } = this.#ports;
     const target = targetOf(this.#ports.settings());
+    const version = settingsVersion();
     if (state.read().model !== target) state.begin(target, target === "" ? undefined : now());
+    else if (beginsAgain(state.read(), target, version)) state.worked(now());
     const seen = state.read();
     if (target === "" || seen.dueAt === undefined || seen.dueAt > now()) return;
     const step = await this.#step();
+    if (step.kind !== "more") [this.#passedOver, this.#full] = [[], undefined];
     // Another model was chosen meanwhile.
     if (state.read().model !== target) return;
     if (step.kind === "finished") return state.finished(seen.serial);
     if (step.kind === "more") return state.worked(now());
+    const problem = step.problem.slice(0, MOST_PROBLEM_CHARS);
+    if (step.kind === "full") return state.failed(problem, 0, now() + LIMIT_PAUSE_MS, version);
     const tries = seen.tries + 1;
     log.warn("memories_not_embedded", { tries, problem: step.problem });
     const pause = backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-    state.failed(step.problem.slice(0, MOST_PROBLEM_CHARS), tries, tries >= MOST_TRIES ? undefined : now() + pause);
+    state.failed(problem, tries, tries >= MOST_TRIES ? undefined : now() + pause, version);
   }
 
   async #step(): Promise<Step> {
@@ -70,28 +89,36 @@ export class EmbeddingPass {
       if (!this.#isStill(chosen)) return { kind: "more" };
       state.marked();
     }
-    const passedOver: string[] = [];
-    let full: GsvError | undefined;
-    while (passedOver.length < MOST_AGENTS) {
-      const waiting = await rows.waiting(TENANT_ID, { withoutAgents: passedOver, limit: EMBEDDED_AT_ONCE });
+    const rest: Rest = { requests: MOST_REQUESTS, takesTexts: false };
+    for (let agents = 0; agents < MOST_AGENTS; agents++) {
+      const waiting = await rows.waiting(TENANT_ID, { withoutAgents: this.#passedOver, limit: EMBEDDED_AT_ONCE });
       if (!waiting.ok) return failed(waiting.error);
-      if (waiting.value === undefined) break;
+      if (waiting.value === undefined)
+        return this.#full === undefined ? { kind: "finished" } : { kind: "full", problem: this.#full.message };
       const embeddings = service(chosen);
       if (!embeddings.ok) return failed(embeddings.error);
       const { agentId, texts } = waiting.value;
-      const kept = await this.#embed(agentId, texts, chosen, embeddings.value);
+      const kept = await this.#embed(agentId, texts, chosen, embeddings.value, rest);
       if (kept.ok) return { kind: "more" };
       if (!kept.error.reason.startsWith("budget.")) return failed(kept.error);
-      full = kept.error;
-      passedOver.push(agentId);
+      this.#full = kept.error;
+      this.#passedOver.push(agentId);
     }
-    return full === undefined ? { kind: "finished" } : failed(full);
+    return { kind: "more" };
   }
   #isStill({ of }: ChosenEmbeddings): boolean {
     return targetOf(this.#ports.settings()) === modelKey(of);
   }
 
-  async #embed(agentId: string, texts: readonly WaitingText[], chosen: ChosenEmbeddings, service: Embeddings): Promise<Result<void>> {
+  async #embed(
+    agentId: string,
+    texts: readonly WaitingText[],
+    chosen: ChosenEmbeddings,
+    service: Embeddings,
+    rest: Rest,
+  ): Promise<Result<void>> {
+    // The next step goes on.
+    if (rest.requests <= 0) return { ok: true, value: undefined };
     const { rows } = this.#ports;
     const scope = { tenantId: TENANT_ID, agentId };
     const got = await this.#ask(
@@ -99,8 +126,10 @@ export class EmbeddingPass {
       texts.map(({ content }) => content),
       chosen,
       service,
+      rest,
     );
     if (got.ok) {
+      rest.takesTexts = true;
       if (!this.#isStill(chosen)) return { ok: true, value: undefined };
       const vectors = texts.flatMap(({ id }, index) => {
         const vector = got.value.vectors[index];
@@ -113,18 +142,25 @@ export class EmbeddingPass {
     if (first !== undefined && others.length > 0) {
       // One of them is refused: find it by halves.
       const middle = Math.ceil(texts.length / 2);
-      const left = await this.#embed(agentId, texts.slice(0, middle), chosen, service);
-      return left.ok ? this.#embed(agentId, texts.slice(middle), chosen, service) : left;
+      const left = await this.#embed(agentId, texts.slice(0, middle), chosen, service, rest);
+      return left.ok ? this.#embed(agentId, texts.slice(middle), chosen, service, rest) : left;
     }
-    const probe = await this.#ask(agentId, [PROBE], chosen, service);
-    if (!probe.ok)
-      return probe.error.reason === "embeddings.text_refused"
-        ? failure("embeddings.refused", "The embedding service refuses every text. Check the settings: `gsv config get memory.embeddings`.")
-        : probe;
+    if (!rest.takesTexts) {
+      const probe = await this.#ask(agentId, [PROBE], chosen, service, rest);
+      if (!probe.ok)
+        return probe.error.reason === "embeddings.text_refused"
+          ? failure(
+              "embeddings.refused",
+              "The embedding service refuses every text. Check the settings: `gsv config get memory.embeddings`.",
+            )
+          : probe;
+      rest.takesTexts = true;
+    }
     if (first === undefined || !this.#isStill(chosen)) return { ok: true, value: undefined };
     return rows.noVector(scope, chosen.of, first.id);
   }
-  async #ask(agentId: string, texts: readonly string[], chosen: ChosenEmbeddings, service: Embeddings): Promise<Result<Embedded>> {
+  #ask(agentId: string, texts: readonly string[], chosen: ChosenEmbeddings, service: Embeddings, rest: Rest): Promise<EmbedAnswer> {
+    rest.requests--;
     return countedEmbedding(this.#ports, agentId, texts, chosen, service);
   }
 
@@ -173,7 +209,7 @@ async function countedEmbedding(
   { of, price }: ChosenEmbeddings,
   service: Embeddings,
   signal?: AbortSignal,
-): Promise<Result<Embedded>> {
+): Promise<EmbedAnswer> {
   const amount = (tokens: number) => (price === undefined ? { costUsd: 0, tokens } : { costUsd: (tokens * price) / 1e6, tokens: 0 });
   const sent = texts.map(scrub);
   // A token is a byte at least.
@@ -181,8 +217,8 @@ async function countedEmbedding(
   const reserved: OwnCallAnswer = ownCall({ agentId, model: `${of.provider}/${of.model}`.slice(0, 256), need: amount(most) });
   if (!reserved.ok) return { ok: false, error: reserved.error };
   const got = await service.embed(sent, signal);
+  const used = got.ok ? got.value.tokens : (got.used ?? 0);
   // A service that did not answer may have counted the call.
-  if (got.ok) reserved.settle({ ...amount(got.value.tokens), input: got.value.tokens });
-  else if (got.error.reason !== "embeddings.unavailable") reserved.settle({ costUsd: 0, tokens: 0, input: 0 });
+  if (used !== "unknown") reserved.settle({ ...amount(used), input: used });
   return got;
 }

@@ -1,115 +1,11 @@
 /** [LM15] [LM16] [LM17] [LM18] Memories get the vectors of a service: after failures, kills at every step, and a change of the model. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
-import { meaningOf } from "../../../../test/fakes/meaning.ts";
 import { memory } from "../../../test/features/memory/rows-contract.ts";
 import { database } from "../../../test/features/search/recall-measure.ts";
-import { sqliteRows } from "../../../test/support/rows.ts";
-import { shortened } from "../../embeddings/answer.ts";
-import { type ChosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
-import type { Embedded } from "../../ports/embeddings.ts";
-import { failure, type Result } from "../../ports/result.ts";
-import type { OwnCall } from "../../ports/spend.ts";
-import { D1Memory } from "./d1-store.ts";
-import { EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
-import { EmbeddingPass } from "./embedding-pass.ts";
-
-const SCOPE = { tenantId: "default", agentId: "main" };
-const SMALL: EmbeddingsConfig = { provider: "openai" };
-const LARGE: EmbeddingsConfig = { provider: "openai", model: "text-embedding-3-large" };
-class Killed extends Error {}
-
-function world() {
-  const db = database();
-  EMBEDDING_MIGRATIONS[0]?.up(db.sql);
-  // The platform's `exec` gives a cursor.
-  const exec = (query: string, ...values: (string | number | null)[]) => {
-    const [value] = db.sql.exec(query, ...values).toArray();
-    return { next: () => (value === undefined ? { done: true } : { done: false, value }) };
-  };
-  const state = new EmbeddingStateStore({ sql: { exec } } as never);
-  const given = {
-    settings: SMALL as EmbeddingsConfig,
-    now: 1_000,
-    /** Statements of the database until the gateway is killed. */
-    killAfter: Number.POSITIVE_INFINITY,
-    answer: (texts: readonly string[], { of }: ChosenEmbeddings): Result<Embedded> => ({
-      ok: true,
-      value: { vectors: texts.map((text) => shortened(meaningOf(text, of.dimensions))), tokens: texts.length },
-    }),
-    full: new Set<string>(),
-  };
-  const asked: string[][] = [];
-  const calls: { call: OwnCall; settled: number | undefined }[] = [];
-  const rowsDb = sqliteRows(() => {
-    if (--given.killAfter <= 0) throw new Killed();
-  });
-  const rows = new D1Memory(
-    rowsDb,
-    () => 1,
-    () => undefined,
-  );
-  /** As after a start of the gateway: nothing but the tables is known. */
-  const pass = (): EmbeddingPass =>
-    new EmbeddingPass({
-      rows: new D1Memory(
-        rowsDb,
-        () => 1,
-        () => undefined,
-      ),
-      state,
-      settings: () => given.settings,
-      service: (chosen) => ({
-        ok: true,
-        value: {
-          of: chosen.of,
-          embed: async (texts) => {
-            asked.push([...texts]);
-            await Promise.resolve();
-            return given.answer(texts, chosen);
-          },
-        },
-      }),
-      ownCall: (call) => {
-        if (given.full.has(call.agentId)) return { ok: false, error: { reason: "budget.agent", message: "The limit is reached." } };
-        const noted: (typeof calls)[number] = { call, settled: undefined };
-        calls.push(noted);
-        const settle = ({ input }: { readonly input: number }): void => {
-          noted.settled = input;
-        };
-        return { ok: true, settle };
-      },
-      now: () => given.now,
-      scrub: (text) => text.replaceAll("hunter2hunter2", "[hidden]"),
-      log: { warn: () => undefined } as never,
-    });
-  const store = async (text: string, agentId = "main", superseded?: string): Promise<string> => {
-    const row = memory(text, superseded === undefined ? {} : { supersedes: superseded });
-    state.announce(given.now);
-    assert.ok((await rows.store({ ...SCOPE, agentId }, row, true)).ok);
-    return row.id;
-  };
-  const isDue = (): boolean =>
-    state.read().model !== targetOf(given.settings) || (state.read().dueAt ?? Number.POSITIVE_INFINITY) <= given.now;
-  /** Runs steps as the alarm does. Returns their number. */
-  const settle = async (most = 100): Promise<number> => {
-    let steps = 0;
-    for (; isDue(); steps++) {
-      assert.ok(steps < most, "it does not end");
-      await pass().run();
-    }
-    return steps;
-  };
-  const stateOf = async (id: string, agentId = "main") => {
-    const got = await rows.get({ ...SCOPE, agentId }, [id]);
-    assert.ok(got.ok);
-    const embedding = got.value.get(id)?.embedding;
-    return embedding === undefined ? undefined : `${embedding.state} ${embedding.of?.model ?? ""}`.trim();
-  };
-  return { given, state, rows, pass, store, settle, stateOf, asked, calls };
-}
-const DONE = "done text-embedding-3-small";
+import { counted } from "../../embeddings/answer.ts";
+import { failure } from "../../ports/result.ts";
+import { SCOPE, LARGE, Killed, world, DONE } from "../../../test/features/memory/embedding-world.ts";
 
 describe("[LM15] memories of an embedding service", () => {
   it("wait until the next step, and are embedded 64 at a time", async () => {
@@ -173,6 +69,18 @@ describe("[LM15] memories of an embedding service", () => {
     await settle();
     assert.deepEqual(await Promise.all(ids.map((id) => stateOf(id))), [DONE, DONE, "refused text-embedding-3-small", DONE, DONE]);
     assert.deepEqual(await pass().waiting(), { model: "openai/text-embedding-3-small", waiting: 0, refused: 1 });
+  });
+  it("one step makes at most 16 requests, also when every second text is refused", async () => {
+    const { given, store, settle, stateOf, pass, asked } = world();
+    const { answer } = given;
+    given.answer = (texts, chosen) =>
+      texts.some((text) => text.startsWith("bad")) ? failure("embeddings.text_refused", "No.") : answer(texts, chosen);
+    const ids: string[] = [];
+    for (let number = 0; number < 64; number++) ids.push(await store(number % 2 === 0 ? `bad ${number}` : `good ${number}`));
+    await pass().run();
+    assert.ok(asked.length <= 16, `${asked.length} requests`);
+    await settle();
+    for (const [number, id] of ids.entries()) assert.equal(await stateOf(id), number % 2 === 0 ? "refused text-embedding-3-small" : DONE);
   });
   it("a service that takes no text at all marks none", async () => {
     const { given, state, store, settle, stateOf } = world();
@@ -309,7 +217,7 @@ describe("[LM16] [LM18] forgetting and money", () => {
     const [first] = calls;
     assert.deepEqual(first?.call.need, { costUsd: (4 * 0.02) / 1e6, tokens: 0 }, "a token is a byte at least");
     assert.deepEqual([first?.call.agentId, first?.call.model, first?.settled], ["main", "openai/text-embedding-3-small", 1]);
-    given.answer = () => failure("embeddings.unavailable", "No.");
+    given.answer = () => counted(failure("embeddings.unavailable", "No."), "unknown");
     await store("five");
     await settle();
     assert.equal(calls[1]?.settled, undefined);
@@ -317,6 +225,21 @@ describe("[LM16] [LM18] forgetting and money", () => {
     given.now = 1e9;
     await settle();
     assert.equal(calls[2]?.settled, 0);
+    given.answer = () => counted(failure("embeddings.invalid_answer", "No."), 7);
+    given.now = 2e9;
+    await settle();
+    assert.equal(calls[3]?.settled, 7, "the service counted the call");
+  });
+  it("a service that is down for all twenty attempts uses up no limit", async () => {
+    const { given, state, store, settle, calls } = world();
+    given.answer = () => failure("embeddings.unavailable", "The embedding service could not be reached.");
+    await store("a fact");
+    for (let dueAt: number | undefined = given.now; dueAt !== undefined; dueAt = state.read().dueAt) {
+      given.now = dueAt;
+      await settle();
+    }
+    assert.equal(calls.length, 20);
+    assert.ok(calls.every(({ settled }) => settled === 0));
   });
   it("an agent whose limit is used up sends nothing and holds no other back", async () => {
     const { given, state, store, settle, stateOf, asked } = world();
@@ -325,6 +248,53 @@ describe("[LM16] [LM18] forgetting and money", () => {
     await settle();
     assert.deepEqual([await stateOf(mine), await stateOf(other, "other")], ["pending", DONE]);
     assert.deepEqual(asked, [["other's"]]);
+    assert.equal(state.read().problem, "The limit is reached.");
+  });
+  it("a limit that stays used up is asked for every hour without end, and is no failed attempt", async () => {
+    const { given, state, store, settle, stateOf } = world();
+    given.full.add("main");
+    const id = await store("mine");
+    for (let hour = 0; hour < 30; hour++) {
+      await settle();
+      assert.deepEqual([state.read().tries, (state.read().dueAt ?? 0) - given.now], [0, 3_600_000]);
+      await store("another");
+      assert.equal((state.read().dueAt ?? 0) - given.now, 3_600_000, "a new memory does not shorten it");
+      given.now = state.read().dueAt ?? 0;
+    }
+    given.full.clear();
+    await settle();
+    assert.equal(await stateOf(id), DONE);
+  });
+  it("after a failure a change of the settings begins again at once, also after the last attempt", async () => {
+    const { given, state, store, settle, stateOf } = world();
+    const { answer } = given;
+    given.answer = () => failure("embeddings.refused", "The embedding service refused the key.");
+    const id = await store("a fact");
+    for (let step = 0; step < 20; step++) {
+      await settle();
+      given.now = state.read().dueAt ?? given.now;
+    }
+    assert.equal(state.read().dueAt, undefined);
+    given.answer = answer;
+    await settle();
+    assert.equal(await stateOf(id), "pending");
+    given.version++;
+    await settle();
+    assert.equal(await stateOf(id), DONE);
+  });
+  it("an agent is reached behind any number of agents whose limits are used up", async () => {
+    const { given, store, stateOf, pass, isDue, state } = world();
+    for (let number = 0; number < 40; number++) {
+      given.full.add(`agent${number}`);
+      await store("waits", `agent${number}`);
+    }
+    const id = await store("the last one", "last");
+    const one = pass();
+    for (let steps = 0; isDue(); steps++) {
+      assert.ok(steps < 10, "it does not end");
+      await one.run();
+    }
+    assert.equal(await stateOf(id, "last"), DONE);
     assert.equal(state.read().problem, "The limit is reached.");
   });
   it("[LM13] a question is sent only when a memory has a vector of the same model", async () => {

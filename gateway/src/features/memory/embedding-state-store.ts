@@ -12,6 +12,12 @@ export const EMBEDDING_MIGRATIONS: readonly Migration[] = [
       sql.exec("INSERT INTO memory_embedding(one, model, marked, tries, serial) VALUES(1, '', 0, 0, 0)");
     },
   },
+  {
+    name: "settings of the last attempt",
+    up: (sql) => {
+      sql.exec("ALTER TABLE memory_embedding ADD COLUMN settings_version INTEGER");
+    },
+  },
 ];
 
 export interface EmbeddingState {
@@ -23,10 +29,24 @@ export interface EmbeddingState {
   /** Failures in a row. */
   readonly tries: number;
   readonly problem: string | undefined;
+  /** The settings with which the last attempt failed: others begin again. */
+  readonly settingsVersion: number | undefined;
   /** Rises with every announcement of new rows. */
   readonly serial: number;
 }
-type Row = { model: string; marked: number; due_at: number | null; tries: number; problem: string | null; serial: number };
+type Row = {
+  model: string;
+  marked: number;
+  due_at: number | null;
+  tries: number;
+  problem: string | null;
+  serial: number;
+  settings_version: number | null;
+};
+
+/** The settings have changed in a way that may let an attempt succeed: another model, or anything after a failure. */
+export const beginsAgain = ({ model, problem, settingsVersion }: EmbeddingState, target: string, version: number): boolean =>
+  model !== target || (problem !== undefined && settingsVersion !== version);
 
 export class EmbeddingStateStore {
   readonly #db: Pick<Database, "sql">;
@@ -35,13 +55,14 @@ export class EmbeddingStateStore {
     this.#db = db;
   }
   read(): EmbeddingState {
-    const row = one<Row>(this.#db.sql, "SELECT model, marked, due_at, tries, problem, serial FROM memory_embedding");
+    const row = one<Row>(this.#db.sql, "SELECT * FROM memory_embedding");
     return {
       model: row?.model ?? "",
       marked: row?.marked === 1,
       dueAt: row?.due_at ?? undefined,
       tries: row?.tries ?? 0,
       problem: row?.problem ?? undefined,
+      settingsVersion: row?.settings_version ?? undefined,
       serial: row?.serial ?? 0,
     };
   }
@@ -56,7 +77,7 @@ export class EmbeddingStateStore {
   announce(dueAt: number): void {
     run(
       this.#db.sql,
-      "UPDATE memory_embedding SET serial = serial + 1, due_at = CASE WHEN tries > 0 AND due_at IS NOT NULL THEN due_at ELSE ? END",
+      "UPDATE memory_embedding SET serial = serial + 1, due_at = CASE WHEN problem IS NOT NULL AND due_at IS NOT NULL THEN due_at ELSE ? END",
       dueAt,
     );
   }
@@ -64,8 +85,9 @@ export class EmbeddingStateStore {
     run(this.#db.sql, "UPDATE memory_embedding SET due_at = ?, tries = 0, problem = NULL", dueAt);
   }
   /** `dueAt` of undefined: no further attempt. */
-  failed(problem: string, tries: number, dueAt: number | undefined): void {
-    run(this.#db.sql, "UPDATE memory_embedding SET due_at = ?, tries = ?, problem = ?", dueAt ?? null, tries, problem);
+  failed(problem: string, tries: number, dueAt: number | undefined, settingsVersion: number): void {
+    const set = "UPDATE memory_embedding SET due_at = ?, tries = ?, problem = ?, settings_version = ?";
+    run(this.#db.sql, set, dueAt ?? null, tries, problem, settingsVersion);
   }
   /** Nothing waits, unless rows were announced since `serial`. */
   finished(serial: number): void {

@@ -13,7 +13,7 @@ import type { SpendPort } from "../../ports/spend.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import type { EmbeddingAi } from "../../ports/embeddings.ts";
 import { type ChosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
-import { EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
+import { beginsAgain, EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
 import type { EmbeddingPass } from "./embedding-pass.ts";
 import type { MemoryKeeper } from "./keeper.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
@@ -45,6 +45,8 @@ interface Loaded {
 const KEY_OWNER = "openai";
 /** Long ago: the platform refuses an alarm at 0. */
 const AT_ONCE = 1;
+/** More than one step takes. If the gateway is stopped during a step, its alarm runs the next one after this. */
+const STEP_LEASE_MS = 600_000;
 const DEFAULT_LISTED = 50;
 const DEFAULT_FOUND = 20;
 const NO_DATABASE = fail(
@@ -66,6 +68,19 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
       state.announce(dueAt);
       ports.armFor(state.read().dueAt);
     };
+    const due = (): number | undefined => {
+      if (rowDatabase === undefined) return undefined;
+      const seen = state.read();
+      return beginsAgain(seen, targetOf(settings()), config.version()) ? AT_ONCE : seen.dueAt;
+    };
+    /** A step is running: none begins before this time. After a failure it stays as a pause. */
+    let leasedUntil: number | undefined;
+    const step = async (): Promise<void> => {
+      const memory = await load();
+      if (memory.ok) await memory.value.pass.run();
+      leasedUntil = undefined;
+      ports.armFor(due());
+    };
     let loaded: Promise<Loaded> | undefined;
     const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
@@ -73,7 +88,7 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
         const rows = new D1Memory(rowDatabase, now, failed);
         const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
         const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
-        const pass = new EmbeddingPass({ ...ports, rows, state, settings, service });
+        const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
         const vectors = {
           isChosen: () => targetOf(settings()) !== "",
           announce,
@@ -105,14 +120,13 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
         {
           name: "memory_embedding",
           next: () => {
-            const { model, dueAt } = state.read();
-            if (rowDatabase === undefined) return undefined;
-            // A change of the settings.
-            return model === targetOf(settings()) ? dueAt : AT_ONCE;
+            const dueAt = due();
+            return dueAt === undefined ? undefined : Math.max(dueAt, leasedUntil ?? 0);
           },
-          run: async () => {
-            const memory = await load();
-            if (memory.ok) await memory.value.pass.run();
+          // A slow service holds up no other alarm.
+          run: (at) => {
+            leasedUntil = at + STEP_LEASE_MS;
+            ports.background("embed_memories", step());
           },
         },
       ],

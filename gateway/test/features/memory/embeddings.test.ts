@@ -111,6 +111,33 @@ describe("with an embedding service", () => {
     await settled();
     expect(await states()).toEqual(["done"]);
   });
+  test("[LM15] a service that does not answer holds up no alarm", async () => {
+    await useOpenAi();
+    let isReleased = false;
+    meanwhile = async () => void (await until("the release", () => isReleased || undefined));
+    await add("The zebra eats grass.");
+    await vi.waitFor(() => expect(sent).toHaveLength(1));
+    const alarm = await vi.waitFor(async () => {
+      const armed = await runInDurableObject(gateway(), (_instance, { storage }) => storage.getAlarm());
+      expect(armed).not.toBeNull();
+      return armed;
+    });
+    expect(alarm, "no step begins beside the one that runs").toBeGreaterThan(Date.now());
+    await runDurableObjectAlarm(gateway());
+    isReleased = true;
+    await settled();
+    expect(sent).toHaveLength(1);
+  });
+  test("[LM15] after a failure a change of the key begins again at once", async () => {
+    await useOpenAi();
+    down = true;
+    await add("The zebra eats grass.");
+    await failedWith(/could not be reached/);
+    down = false;
+    await set("apiKeys.openai", "sk-another-key-5678");
+    await settled();
+    expect(sent.at(-1)?.authorization).toBe("Bearer sk-another-key-5678");
+  });
   test("[LM15] a question that the service does not answer is searched by its words, with a note and without secrets", async () => {
     await useOpenAi();
     await add("The zebra eats grass.");
