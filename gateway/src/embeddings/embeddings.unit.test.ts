@@ -226,7 +226,7 @@ describe("[LM13] the settings", () => {
     assert.deepEqual([chosen({ provider: "openai" }).price, chosen({ provider: "openai", price: 0 }).price], [0.02, 0]);
   });
   test("the guide's order of settings for a server of one's own never chooses OpenAI in between", () => {
-    const guide = readFileSync(new URL("../../../docs/agents.md", import.meta.url), "utf8");
+    const guide = readFileSync(`${import.meta.dirname}/../../../docs/agents.md`, "utf8");
     const line = guide.split("\n").find((text) => text.startsWith("- Your own server")) ?? "";
     const values = new Map(Object.entries({ provider: "openai", baseUrl: server.url, dimensions: 768, model: "nomic" }));
     const order = [...new Set([...line.matchAll(/memory\.embeddings\.(\w+)/g)].map(([, name = ""]) => name))];

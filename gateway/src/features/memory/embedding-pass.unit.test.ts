@@ -1,8 +1,6 @@
 /** [LM15] [LM16] [LM17] [LM18] Memories get the vectors of a service: after failures, kills at every step, and a change of the model. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { memory } from "../../../test/features/memory/rows-contract.ts";
-import { database } from "../../../test/features/search/recall-measure.ts";
 import { counted } from "../../embeddings/answer.ts";
 import { failure } from "../../ports/result.ts";
 import { SCOPE, LARGE, Killed, world, DONE } from "../../../test/features/memory/embedding-world.ts";

@@ -1,6 +1,5 @@
 /** Memories of an embedding service, in tables of their own: services, limits, the clock and kills are the test's. */
 import assert from "node:assert/strict";
-import { it } from "node:test";
 import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
 import { meaningOf } from "../../../../test/fakes/meaning.ts";
 import { memory } from "./rows-contract.ts";
