@@ -491,7 +491,7 @@ export const ERRORS = {
     http: 502,
     exit: 1,
     text: "The embedding service does not take this text.",
-    hint: "Words alone find the memory. Write it in a shorter form if its meaning should be found.",
+    hint: "Its words and the built-in table find the memory. Write it in a shorter form to get a vector of the service.",
   },
   "embeddings.unavailable": {
     code: 586,
@@ -500,7 +500,7 @@ export const ERRORS = {
     http: 502,
     exit: 4,
     text: "The embedding service did not answer.",
-    hint: "Nothing needs to be done: it is asked again, and words alone find the memories until then.",
+    hint: "Nothing needs to be done: it is asked again, and words and the built-in table find the memories until then.",
   },
   "event.invalid": {
     code: 595,

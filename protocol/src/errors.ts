@@ -926,7 +926,7 @@ row(
   "embeddings.unavailable",
   { code: 586, blame: "peer", http: 502, exit: 4, retryable: true },
   "The embedding service did not answer.",
-  "Nothing needs to be done: it is asked again, and words alone find the memories until then.",
+  "Nothing needs to be done: it is asked again, and words and the built-in table find the memories until then.",
 );
 row(
   "embeddings.refused",
@@ -938,7 +938,7 @@ row(
   "embeddings.text_refused",
   { code: 588, blame: "peer", http: 502, exit: 1 },
   "The embedding service does not take this text.",
-  "Words alone find the memory. Write it in a shorter form if its meaning should be found.",
+  "Its words and the built-in table find the memory. Write it in a shorter form to get a vector of the service.",
 );
 row(
   "embeddings.invalid_answer",

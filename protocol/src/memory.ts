@@ -97,7 +97,7 @@ const Memory = struct("Memory", "A row of an agent's long-term memory. It never 
   sessionKey: o(SessionKey),
   /** The call that wrote it: `gsv why` tells of its run. */
   callId: o(t.string(256)),
-  /** With an embedding service: whether it made a vector of the memory. Absent: it has not to. Without a vector words alone find it. */
+  /** With an embedding service: whether it made a vector of the memory. Absent: no service is asked for one. Without such a vector the words and the built-in table find it. */
   embedding: o(enumOf("MemoryEmbedding", "Whether a memory has its vector.", ["done", "pending", "refused"])),
   /** The older memory that this one replaces. */
   supersedes: o(MemoryId),

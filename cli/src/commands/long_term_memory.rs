@@ -197,7 +197,7 @@ fn without_vectors(embeddings: &WaitingEmbeddings, now: u64) -> Vec<String> {
             format!(" {} {next}", visible(problem))
         });
         lines.push(format!(
-            "{} {verb} for vectors of {model}, and words alone find them.{why}",
+            "{} {verb} for vectors of {model}; their words and the built-in table find them.{why}",
             memories(embeddings.waiting)
         ));
     }

@@ -637,7 +637,7 @@ pub const EMBEDDINGS_TEXT_REFUSED: ErrorReason = ErrorReason {
     http: 502,
     exit: 1,
     text: "The embedding service does not take this text.",
-    hint: "Words alone find the memory. Write it in a shorter form if its meaning should be found.",
+    hint: "Its words and the built-in table find the memory. Write it in a shorter form to get a vector of the service.",
 };
 
 /// The embedding service did not answer.
@@ -649,7 +649,7 @@ pub const EMBEDDINGS_UNAVAILABLE: ErrorReason = ErrorReason {
     http: 502,
     exit: 4,
     text: "The embedding service did not answer.",
-    hint: "Nothing needs to be done: it is asked again, and words alone find the memories until then.",
+    hint: "Nothing needs to be done: it is asked again, and words and the built-in table find the memories until then.",
 };
 
 /// The payload does not fit the topic.

@@ -27,9 +27,20 @@ export function unusedSettings(path: string, config: Readonly<GsvConfig>, channe
     }
     case "cloud":
       return cloudWarnings(config.cloud, name);
+    case "memory":
+      return embeddingsWarnings(config.memory);
     default:
       return [];
   }
+}
+
+function embeddingsWarnings(memory: GsvConfig["memory"]): readonly string[] {
+  const { provider = "built-in", ...others } = memory?.embeddings ?? {};
+  const unused = Object.keys(others).map((name) => `memory.embeddings.${name}`);
+  if (provider !== "built-in" || unused.length === 0) return [];
+  return [
+    `With the built-in table ${unused.join(", ")} ${unused.length === 1 ? "has" : "have"} no effect now. Choose a service with \`gsv config set memory.embeddings.provider openai\`.`,
+  ];
 }
 
 function cloudWarnings(cloud: GsvConfig["cloud"], name: string | undefined): readonly string[] {

@@ -16,6 +16,15 @@ test("[F1] a setting of a channel that the gateway does not have is stored with 
   assert.match(warned("channels.discord.dmPolicy", { channels: { discord: {} } }, [])[0] ?? "", /It has none yet/);
   assert.deepEqual(warned("model.id", config), [], "only what the change has touched");
 });
+test("[F1] [LM13] settings of an embedding service are stored with a warning while the built-in table is used", () => {
+  const embeddings = { baseUrl: "http://127.0.0.1:11434/v1", dimensions: 768 };
+  const said = warned("memory.embeddings.dimensions", { memory: { embeddings } });
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", /memory\.embeddings\.baseUrl, memory\.embeddings\.dimensions have no effect now\. Choose a service/);
+  assert.equal(warned("memory", { memory: { embeddings: { provider: "built-in", model: "x" } } }).length, 1);
+  assert.deepEqual(warned("memory.embeddings.provider", { memory: { embeddings: { ...embeddings, provider: "openai" } } }), []);
+  assert.deepEqual(warned("memory.embeddings", { memory: {} }), []);
+});
 test("[F1] a place of a cloud that has another form than its places is stored with a warning", () => {
   for (const awsRegion of ["eu-central-1", "us-gov-west-1", "ap-southeast-2", "us-iso-east-1"])
     assert.deepEqual(warned("cloud.awsRegion", { cloud: { awsRegion } }), [], awsRegion);

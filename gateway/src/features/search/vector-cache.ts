@@ -6,7 +6,6 @@ import type { Vector } from "../../ports/embeddings.ts";
 import { Nearest } from "./nearest-texts.ts";
 import { cosine } from "./static-embeddings.ts";
 
-const FIRST_ROWS = 1_024;
 /** Numbers that are compared before the rest is estimated. A multiple of four. */
 const BLOCK = 64;
 /** The lengths of rests have fewer digits than the sums. */
@@ -14,23 +13,23 @@ const ROUNDING = 1e-5;
 
 export class VectorCache {
   readonly #size: number;
-  #bytes: Int8Array<ArrayBuffer>;
-  #scales: Float64Array<ArrayBuffer>;
+  readonly #bytes: Int8Array<ArrayBuffer>;
+  readonly #scales: Float64Array<ArrayBuffer>;
   /** Of each row, the lengths of what follows each block. */
-  #rests: Float32Array<ArrayBuffer>;
-  #docs: Float64Array<ArrayBuffer>;
-  #sources: Float64Array<ArrayBuffer>;
+  readonly #rests: Float32Array<ArrayBuffer>;
+  readonly #docs: Float64Array<ArrayBuffer>;
+  readonly #sources: Float64Array<ArrayBuffer>;
   #rows = 0;
   readonly #rowOf = new Map<number, number>();
 
-  /** `size`: numbers of a vector. A multiple of four. */
-  constructor(size: number) {
+  /** `size`: numbers of a vector, a multiple of four. The memory is taken at once, for `most` vectors: growing would need twice as much. */
+  constructor(size: number, most: number) {
     this.#size = size;
-    this.#bytes = new Int8Array(FIRST_ROWS * size);
-    this.#scales = new Float64Array(FIRST_ROWS);
-    this.#rests = new Float32Array(FIRST_ROWS * Math.ceil(size / BLOCK));
-    this.#docs = new Float64Array(FIRST_ROWS);
-    this.#sources = new Float64Array(FIRST_ROWS);
+    this.#bytes = new Int8Array(most * size);
+    this.#scales = new Float64Array(most);
+    this.#rests = new Float32Array(most * Math.ceil(size / BLOCK));
+    this.#docs = new Float64Array(most);
+    this.#sources = new Float64Array(most);
   }
   get #blocks(): number {
     return Math.ceil(this.#size / BLOCK);
@@ -39,16 +38,18 @@ export class VectorCache {
     return this.#rows;
   }
 
-  /** Replaces the vector of the text, if it has one. */
-  put(doc: number, source: number, { bytes, scale }: Vector): void {
-    const row = this.#rowOf.get(doc) ?? this.#rows++;
-    if (row >= this.#docs.length) this.#grow();
+  /** Replaces the vector of the text, if it has one. False: there is no place for it. */
+  put(doc: number, source: number, { bytes, scale }: Vector): boolean {
+    const known = this.#rowOf.get(doc);
+    if (known === undefined && this.#rows >= this.#docs.length) return false;
+    const row = known ?? this.#rows++;
     this.#bytes.set(bytes, row * this.#size);
     this.#scales[row] = scale;
     this.#rests.set(restsOf(bytes, scale), row * this.#blocks);
     this.#docs[row] = doc;
     this.#sources[row] = source;
     this.#rowOf.set(doc, row);
+    return true;
   }
   /** The last row takes the place of the removed one; nothing of it is left. */
   remove(doc: number): void {
@@ -67,18 +68,6 @@ export class VectorCache {
     }
     this.#bytes.fill(0, last * size, (last + 1) * size);
     this.#rowOf.delete(doc);
-  }
-  #grow(): void {
-    const rows = this.#docs.length * 2;
-    const larger = <A extends Int8Array<ArrayBuffer> | Float32Array<ArrayBuffer> | Float64Array<ArrayBuffer>>(made: A, known: A): A => {
-      made.set(known);
-      return made;
-    };
-    this.#bytes = larger(new Int8Array(rows * this.#size), this.#bytes);
-    this.#scales = larger(new Float64Array(rows), this.#scales);
-    this.#rests = larger(new Float32Array(rows * this.#blocks), this.#rests);
-    this.#docs = larger(new Float64Array(rows), this.#docs);
-    this.#sources = larger(new Float64Array(rows), this.#sources);
   }
 
   /** Undefined: the text has no vector. */

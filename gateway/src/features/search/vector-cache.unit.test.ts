@@ -23,7 +23,7 @@ describe("[LM11] the vectors in memory", () => {
   test("random histories: the nearest are those of a plain comparison", () => {
     for (let seed = 0; seed < 20; seed++) {
       const random = seeded(seed);
-      const cache = new VectorCache(SIZE);
+      const cache = new VectorCache(SIZE, 2_000);
       const known = new Map<number, { readonly source: number; readonly vector: Vector }>();
       const query = vectorOf(random);
       for (let step = 0; step < 3_000; step++) {
@@ -62,8 +62,19 @@ describe("[LM11] the vectors in memory", () => {
       }
     }
   });
+  test("the memory is taken once: a vector without a place is not put, and one in the place of another is", () => {
+    const cache = new VectorCache(SIZE, 2);
+    const random = seeded(1);
+    assert.deepEqual(
+      [1, 2, 3, 2].map((doc) => cache.put(doc, 1, vectorOf(random))),
+      [true, true, false, true],
+    );
+    assert.deepEqual([cache.rows, cache.cosine(vectorOf(random), 3)], [2, undefined]);
+    cache.remove(1);
+    assert.equal(cache.put(3, 1, vectorOf(random)), true);
+  });
   test("a removed vector is in no byte of the memory", () => {
-    const cache = new VectorCache(SIZE);
+    const cache = new VectorCache(SIZE, 2);
     const random = seeded(1);
     const [one, two] = [vectorOf(random), vectorOf(random)];
     cache.put(1, 1, one);

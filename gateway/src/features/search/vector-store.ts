@@ -13,8 +13,10 @@ import { cosine, DIMENSIONS, type Embedder } from "./static-embeddings.ts";
 const EMBED_STEP = 500;
 /** Vectors that are read at once. */
 const SCAN_STEP = 4_000;
-/** Vectors in memory: 64 MB of the 128 MB that the platform gives. */
-const MOST_CACHED = 250_000;
+/** Vectors in memory: 60 MB, and 10 MB for the places of the texts, of the 128 MB that the platform gives. */
+const MOST_CACHED = 200_000;
+/** Places for texts that are added later. When they are taken, the next search reads the vectors again. */
+const placesFor = (count: number): number => Math.min(MOST_CACHED, Math.ceil(count * 1.125) + 1_024);
 type VectorRow = { doc: number; source: number; scale: number; bytes: ArrayBuffer };
 
 export class VectorStore {
@@ -71,7 +73,7 @@ export class VectorStore {
         if (vector.bytes.length !== DIMENSIONS) throw new Error("the vector has another size than the index");
         const bytes = vector.bytes.slice().buffer;
         sql.exec("INSERT OR REPLACE INTO vectors(doc, source, scale, bytes) VALUES(?, ?, ?, ?)", id, source, vector.scale, bytes);
-        this.#cache?.put(id, source, vector);
+        if (this.#cache?.put(id, source, vector) === false) this.#cache = undefined;
       }
       sql.exec("DELETE FROM unembedded WHERE doc <= ?", waiting.at(-1)?.id ?? 0);
       return waiting.length < EMBED_STEP;
@@ -114,7 +116,7 @@ export class VectorStore {
   #cached(): VectorCache | undefined {
     const { count } = this.#storage.sql.exec<{ count: number }>("SELECT count(*) AS count FROM vectors").one();
     if (count > MOST_CACHED) return undefined;
-    const cache = new VectorCache(DIMENSIONS);
+    const cache = new VectorCache(DIMENSIONS, placesFor(count));
     this.#scan(({ doc, source, scale, bytes }) => cache.put(doc, source, { bytes: bytesOf(bytes), scale }));
     return cache;
   }
