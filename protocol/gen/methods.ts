@@ -369,7 +369,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Lists the tool calls and paused runs that wait for your word, the oldest first. */
+  /** Lists the tool calls and paused runs that wait for your word, the oldest first. Without a session also events, after them: at most 100, and as many as fit; `events.list` has the others. */
   "approval.list": {
     params: "ApprovalListParams",
     result: "ApprovalListResult",

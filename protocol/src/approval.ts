@@ -72,7 +72,7 @@ export const ApprovalEntry = struct(
 );
 
 method("approval.list", {
-  doc: "Lists the tool calls and paused runs that wait for your word, the oldest first.",
+  doc: "Lists the tool calls and paused runs that wait for your word, the oldest first. Without a session also events, after them: at most 100, and as many as fit; `events.list` has the others.",
   params: { sessionKey: t.optional(SessionKey) },
   result: { approvals: t.array(ApprovalEntry, 1000) },
   callers: ["client"],

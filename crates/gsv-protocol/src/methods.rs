@@ -536,7 +536,7 @@ impl Method for ApprovalGrants {
     }
 }
 
-/// Lists the tool calls and paused runs that wait for your word, the oldest first.
+/// Lists the tool calls and paused runs that wait for your word, the oldest first. Without a session also events, after them: at most 100, and as many as fit; `events.list` has the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalList;
 impl Method for ApprovalList {

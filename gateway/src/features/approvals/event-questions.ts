@@ -10,13 +10,11 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ApprovalTaken, EventAnswerer, EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
 import type { Result } from "../../ports/result.ts";
-import type { ApprovalStore } from "./store.ts";
+import { type ApprovalStore, EVENT_KEYS } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 const SEED_CHARS = 26;
-/** No session has such a key, so no report of a session ends the question. */
-const PREFIX = "event:";
-const KEYS = [PREFIX, "event;"] as const;
+const [PREFIX] = EVENT_KEYS;
 const keyOf = (eventId: string): string => `${PREFIX}${eventId}`;
 export const isEventKey = (key: string): boolean => key.startsWith(PREFIX);
 
@@ -27,22 +25,27 @@ export class EventQuestions {
   constructor(store: ApprovalStore, { ids, now, arm }: Pick<KernelPorts, "ids" | "now" | "arm">) {
     this.port = {
       ask: async (question) => {
-        const sha256 = await ids.sha256(JSON.stringify([question.id, question.topic, question.text]));
+        const hash = await ids.sha256(JSON.stringify([question.id, question.topic, question.text]));
+        const { text, bytes, whole } = shownText(question.text);
+        const textSha256 = whole === undefined ? {} : { textSha256: await ids.sha256(whole) };
         const key = keyOf(question.id);
         const [known] = store.waiting(key);
         if (known !== undefined) return known.code;
         const code = approvalCode(ids.name(SEED_CHARS), new Set(store.codes()));
-        store.ask(key, entryOf(question, code, sha256, now()));
+        store.ask(key, { ...entryOf(question, code, now()), text, textBytes: bytes, ...textSha256, hash });
         arm();
         return code;
       },
       end: (eventId, { outcome, by }) => {
         const [known] = store.waiting(keyOf(eventId));
-        if (known !== undefined) store.end(keyOf(eventId), { code: known.code, outcome, by, at: now() });
+        if (known === undefined) return;
+        store.end(keyOf(eventId), { code: known.code, outcome, by, at: now() });
+        store.bound();
+        arm();
       },
       codeOf: (eventId) => store.waiting(keyOf(eventId))[0]?.code,
-      expired: (at) => store.expired(KEYS, at).map((key) => key.slice(PREFIX.length)),
-      nextExpiry: () => store.nextExpiry(KEYS),
+      expired: (at) => store.expired(EVENT_KEYS, at).map((key) => key.slice(PREFIX.length)),
+      nextExpiry: () => store.nextExpiry(EVENT_KEYS),
       answeredBy: (answer) => {
         this.#answer = answer;
       },
@@ -68,9 +71,9 @@ export class EventQuestions {
     return taken.ok ? { ok: true, value: { ...taken.value, event: true } } : taken;
   }
 }
-function entryOf(question: EventQuestion, code: string, sha256: string, now: number): ApprovalEntry {
+type Shown = "text" | "textBytes" | "textSha256" | "hash";
+function entryOf(question: EventQuestion, code: string, now: number): Omit<ApprovalEntry, Shown> {
   const { id, agentId, sessionKey, runId, topic, why } = question;
-  const { text, bytes } = shownText(question.text);
   return {
     code,
     sessionKey: asSessionKey(sessionKey),
@@ -79,11 +82,8 @@ function entryOf(question: EventQuestion, code: string, sha256: string, now: num
     callId: asCallId(id),
     tool: asToolName("emit_event"),
     event: id,
-    text,
-    textBytes: bytes,
     why: visible(why).slice(0, 4096),
     rule: `topic ${topic}`,
-    hash: sha256,
     createdAt: now,
     expiresAt: now + LIMITS.eventWaitDays * DAY_MS,
   };

@@ -2,6 +2,7 @@
  * Approvals: an index of the tool calls of all sessions that wait for the owner, and the way of an answer to its session. It decides
  * nothing: the policy asks, the owner answers, and the session carries the answer out.
  */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import {
   asAgentId,
   asCallId,
@@ -12,6 +13,7 @@ import {
   type ApprovalAnswerKind,
   type ApprovalEntry,
 } from "../../../../protocol/gen/types.ts";
+import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { readCode } from "../../calls/approval.ts";
 import { answerRule } from "../../ports/audit.ts";
 import { actorOf } from "../../kernel/authorise.ts";
@@ -38,8 +40,10 @@ export interface Answer {
   readonly sessionKey?: string | undefined;
   readonly hash?: string | undefined;
 }
-/** As many as the contract's answer holds; the others are those that wait longest before they expire. */
-const MAX_LISTED = 1000;
+/** As many as the contract's answer holds, of those about events fewer. The others are those that wait longest before they expire. */
+const LISTED = { calls: 900, events: 100 };
+/** The rest of a frame is for what is around the list. */
+const LISTED_BYTES = LIMITS.frameBytes - 65_536;
 /** What sessions may call. */
 export interface ApprovalsRpc {
   report(report: ApprovalReport): void;
@@ -213,7 +217,10 @@ export const approvalsFeature: FeatureDefinition<
       },
       methods: {
         "approval.list": (_caller, { sessionKey }) => {
-          if (sessionKey === undefined) return succeed({ approvals: store.waiting().slice(0, MAX_LISTED) });
+          if (sessionKey === undefined) {
+            const { calls, events } = store.everywhere(LISTED);
+            return succeed({ approvals: fitting([...calls, ...events]) });
+          }
           const named = namedSession(config, sessionKey);
           return named.ok ? succeed({ approvals: [...store.waiting(named.value.key)] }) : named;
         },
@@ -244,6 +251,16 @@ export const approvalsFeature: FeatureDefinition<
     };
   },
 };
+
+/** As many as fit a frame, the first ones first. */
+function fitting(entries: readonly ApprovalEntry[]): ApprovalEntry[] {
+  let left = LISTED_BYTES;
+  const cut = entries.findIndex((entry) => {
+    left -= utf8Bytes(JSON.stringify(entry)) + 1;
+    return left < 0;
+  });
+  return entries.slice(0, cut < 0 ? entries.length : cut);
+}
 
 function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion): ApprovalEntry {
   const { code, runId, callId, name, target, isAboutLimit, text, bytes, sha256, why, rule, hash, offer, createdAt, expiresAt } = question;

@@ -41,7 +41,12 @@ type Row = {
 };
 /** From a key, and before another one. */
 export type KeyRange = readonly [from: string, before: string];
-const WAITING_IN = "FROM approvals WHERE session_key >= ? AND session_key < ? AND ended_at IS NULL";
+/** The keys of questions about events: no session has such a key, so no report of a session ends one. */
+export const EVENT_KEYS = ["event:", "event;"] as const satisfies KeyRange;
+const IN_KEYS = "session_key >= ? AND session_key < ?";
+const WAITING_IN = `FROM approvals WHERE ${IN_KEYS} AND ended_at IS NULL`;
+/** Of a key, or about an event of the session. */
+const OF_SESSION = `(session_key = ? OR (${IN_KEYS} AND json_extract(entry, '$.sessionKey') = ?))`;
 /** Ended questions are remembered for this long, and so many of them. */
 const REMEMBERED_MS = 7 * 86_400_000;
 const REMEMBERED = 2_000;
@@ -124,7 +129,9 @@ export class ApprovalStore {
   end(key: string, { code, outcome, by, at }: EndedRow): void {
     run(
       this.#db.sql,
-      "UPDATE approvals SET entry = NULL, ended_at = ?, outcome = ?, answered_by = ? WHERE session_key = ? AND code = ? AND ended_at IS NULL",
+      // The session stays, so that a second answer that names it finds the question.
+      `UPDATE approvals SET entry = json_object('sessionKey', json_extract(entry, '$.sessionKey')), ended_at = ?, outcome = ?, answered_by = ?
+       WHERE session_key = ? AND code = ? AND ended_at IS NULL`,
       at,
       outcome,
       by ?? null,
@@ -153,30 +160,36 @@ export class ApprovalStore {
   }
 
   /** The oldest first. */
-  waiting(sessionKey?: string): readonly ApprovalEntry[] {
+  waiting(sessionKey: string): readonly ApprovalEntry[] {
     return this.#asked(sessionKey).map(({ entry }) => entry);
+  }
+  /** The oldest first, those of sessions and those about events apart. */
+  everywhere(most: { readonly calls: number; readonly events: number }): {
+    readonly calls: readonly ApprovalEntry[];
+    readonly events: readonly ApprovalEntry[];
+  } {
+    const calls = this.#where(`NOT (${IN_KEYS}) ORDER BY expires_at, code LIMIT ?`, ...EVENT_KEYS, most.calls);
+    const events = this.#where(`${IN_KEYS} ORDER BY expires_at, code LIMIT ?`, ...EVENT_KEYS, most.events);
+    return { calls: calls.map(({ entry }) => entry), events: events.map(({ entry }) => entry) };
   }
   /** The questions that an answer of this kind can be given to. */
   offers(): readonly Asked[] {
-    return this.#asked(undefined).filter(({ offer }) => offer !== undefined);
+    return this.#where("offer IS NOT NULL ORDER BY expires_at, code");
   }
-  #asked(sessionKey: string | undefined): readonly Asked[] {
-    const rows = all<Row>(
-      this.#db.sql,
-      "SELECT * FROM approvals WHERE ended_at IS NULL AND (? = '' OR session_key = ?) ORDER BY expires_at, code",
-      sessionKey ?? "",
-      sessionKey ?? "",
-    );
-    return rows.map(askedOf);
+  #asked(sessionKey: string): readonly Asked[] {
+    return this.#where("session_key = ? ORDER BY expires_at, code", sessionKey);
+  }
+  #where(condition: string, ...values: readonly (string | number)[]): readonly Asked[] {
+    return all<Row>(this.#db.sql, `SELECT * FROM approvals WHERE ended_at IS NULL AND ${condition}`, ...values).map(askedOf);
   }
   /** The questions with this code; when one waits, only those that wait. */
   find(code: string, sessionKey: string | undefined): readonly Known[] {
+    const ofSession = sessionKey === undefined ? [] : [sessionKey, ...EVENT_KEYS, sessionKey];
     const rows = all<Row>(
       this.#db.sql,
-      "SELECT * FROM approvals WHERE code = ? AND (? = '' OR session_key = ?) ORDER BY ended_at DESC",
+      `SELECT * FROM approvals WHERE code = ? ${sessionKey === undefined ? "" : `AND ${OF_SESSION}`} ORDER BY ended_at DESC`,
       code,
-      sessionKey ?? "",
-      sessionKey ?? "",
+      ...ofSession,
     );
     const waiting = rows.filter((row) => row.ended_at === null);
     return (waiting.length > 0 ? waiting : rows.slice(0, 1)).map(knownOf);

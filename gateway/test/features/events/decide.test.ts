@@ -1,5 +1,12 @@
 /** The owner's word on events, in the rows and places of the questions about tool calls. */
-import { createExecutionContext, createMessageBatch, evictDurableObject, reset, runDurableObjectAlarm } from "cloudflare:test";
+import {
+  createExecutionContext,
+  createMessageBatch,
+  evictDurableObject,
+  reset,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalEntry, ChannelInboundOutcome, DomainEvent, EventEnvelope } from "../../../../protocol/gen/types.ts";
@@ -39,10 +46,10 @@ async function deliver(): Promise<void> {
   await worker.queue(batch, env, createExecutionContext());
 }
 /** The question about an event that waits. */
-async function asked(question = "Refund 49 SEK?\u202e"): Promise<ApprovalEntry> {
+async function asked(question = "Refund 49 SEK?\u202e", details: object = {}): Promise<ApprovalEntry> {
   const outcome = await tools.run(
     "emit_event",
-    { topic: "human_review", payload: { question } },
+    { topic: "human_review", payload: { question, details } },
     {
       identity: { key: KEY, ref: "ref", agentId: "mail", isOwnersSession: true },
       ...{ callId: `c${sent.length}`, runId: "r1", now: Date.now(), userTimezone: "UTC", gateway: port() },
@@ -55,6 +62,8 @@ async function asked(question = "Refund 49 SEK?\u202e"): Promise<ApprovalEntry> 
   if (found === undefined) throw new Error("there is no question");
   return found;
 }
+const sql = (statement: string): Promise<unknown[]> =>
+  runInDurableObject(gateway(), (_object, state) => state.storage.sql.exec(statement).toArray());
 const show = async (id: string | undefined): Promise<DomainEvent> => (await owner.ok<{ event: DomainEvent }>("events.show", { id })).event;
 /** The notes about decisions. */
 const notes = (): readonly SessionNote[] =>
@@ -110,6 +119,52 @@ describe("[EV7] [EV12] a question about an event", () => {
       expect(entries.filter(({ action }) => action === "events.resolve").map(({ target }) => target)).toEqual([event]);
       expect(entries.some(({ action, target }) => action === "approval.resolve" && target === code)).toBe(true);
     });
+  });
+  test("is answered with the session that it names, also a second time; not with another one", async () => {
+    const { code, sessionKey, hash } = await asked();
+    const answer = { code, decision: "deny", hash };
+    expect((await owner.refused("approval.resolve", { ...answer, sessionKey: "agent:main:main" })).reason).toBe("approval.not_found");
+    expect(await owner.ok("approval.resolve", { ...answer, sessionKey })).toMatchObject({ outcome: "denied", event: true });
+    expect(await owner.ok("approval.resolve", { ...answer, sessionKey })).toMatchObject({ outcome: "denied", endedAt: expect.any(Number) });
+  });
+  test("has the size and the sha256 of a text that is shown in part", async () => {
+    const entry = await asked("x".repeat(1000), { text: "y".repeat(9000) });
+    expect(entry.textBytes).toBeGreaterThan(9_000);
+    expect(entry.text.length).toBeLessThan(entry.textBytes);
+    expect(entry.textSha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+  test("takes no place from a question about a tool call, and any number of them fits the list", async () => {
+    await asked("x".repeat(1000), { text: "y".repeat(50_000) });
+    const call = {
+      ...{ code: "K7Q2A", callId: "ref/r1/1/0", runId: "r1", name: "lap__Bash", target: { kind: "node", nodeId: "lap" } as const },
+      ...{ hash: "a".repeat(64), rule: "toolApproval.rules[0]", why: "It runs a program.", text: "rm -rf build", bytes: 12 },
+      ...{ createdAt: 1, expiresAt: Date.now() + 90 * DAY },
+    };
+    await port().approvals({ sessionKey: KEY, agentId: "mail", revision: 1, waiting: [call], ended: [] });
+    await sql(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+       INSERT INTO approvals(session_key, code, expires_at, entry) SELECT 'event:' || i, code, expires_at, entry FROM approvals, n
+       WHERE session_key LIKE 'event:%'`,
+    );
+    const { approvals } = await owner.ok<{ approvals: ApprovalEntry[] }>("approval.list", {});
+    expect(approvals[0]?.code).toBe("K7Q2A");
+    expect(approvals).toHaveLength(101);
+    await sql("UPDATE approvals SET entry = json_set(entry, '$.text', hex(zeroblob(16000))) WHERE session_key LIKE 'event:%'");
+    const fewer = (await owner.ok<{ approvals: ApprovalEntry[] }>("approval.list", {})).approvals;
+    expect(fewer[0]?.code).toBe("K7Q2A");
+    expect(fewer.length).toBeGreaterThan(20);
+    expect(fewer.length).toBeLessThan(40);
+  });
+  test("that has ended is one of at most 2,000 that are remembered", async () => {
+    const { code } = await asked();
+    await sql(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+       INSERT INTO approvals(session_key, code, expires_at, ended_at, outcome) SELECT 'event:' || i, 'ACDEF', 1, i, 'denied' FROM n`,
+    );
+    await owner.ok("approval.resolve", { code, decision: "deny" });
+    expect(await sql("SELECT count(*) AS rows, min(ended_at) AS first FROM approvals WHERE ended_at IS NOT NULL")).toEqual([
+      { rows: 2000, first: 2 },
+    ]);
   });
   test("that was answered by the event's id is over", async () => {
     const { code, event } = await asked();
