@@ -237,6 +237,14 @@ fn sb18_with_landlock_a_command_has_no_authority() {
 }
 
 fn confined(tier: &str) {
+    // Landlock shows commands nothing of a folder for temporary files, where a checkout may lie.
+    if tier == "landlock"
+        && ["/tmp", "/var/tmp"]
+            .iter()
+            .any(|hidden| Path::new(GSV).starts_with(hidden))
+    {
+        return eprintln!("skipped: commands do not see the program in {GSV}");
+    }
     let Some(mut machine) = Machine::start(tier) else {
         return;
     };

@@ -144,7 +144,7 @@ fn previews_show_messages_and_other_session_commands_ask_the_right_thing() {
     let run = asked(
         &["session", "preview", "main", "--limit", "2"],
         "session.preview",
-        &json!({"sessionKey": "main", "limit": 2}),
+        &json!({"sessionKey": "main", "limit": 2, "notes": true}),
         &json!({"sessionKey": "main", "sessionId": "s", "messageCount": 2, "messages": messages}),
     )
     .ok();
@@ -188,9 +188,14 @@ fn p12_a_preview_shows_the_model_s_thoughts_on_demand() {
     let messages = json!([{"role": "assistant", "content": content, "timestamp": 1}]);
     let shown = |args: &[&str]| {
         let answer = json!({"sessionKey": "main", "sessionId": "s", "messageCount": 1, "messages": messages});
-        asked(args, "session.preview", &json!({"sessionKey": "main"}), &answer)
-            .ok()
-            .stdout
+        asked(
+            args,
+            "session.preview",
+            &json!({"sessionKey": "main", "notes": true}),
+            &answer,
+        )
+        .ok()
+        .stdout
     };
     let plain = shown(&["session", "preview", "main"]);
     assert!(plain.contains("Hello.") && !plain.contains("They greet."), "{plain}");

@@ -301,12 +301,17 @@ fn p10_a_conversation_is_shown_page_by_page() {
         "content": [{"type": "text", "text": "a\nb\u{1b}[31m"}]});
     let run = played(&["session", "show", "main"], |connection| {
         let first = of_session(page(&[user("hello"), tool], 0, Some(2), 3));
-        serve(connection, "session.messages", &json!({"sessionKey": "main"}), &first);
+        serve(
+            connection,
+            "session.messages",
+            &json!({"sessionKey": "main", "notes": true}),
+            &first,
+        );
         let second = of_session(page(std::slice::from_ref(&result), 2, None, 3));
         serve(
             connection,
             "session.messages",
-            &json!({"sessionKey": "main", "offset": 2}),
+            &json!({"sessionKey": "main", "offset": 2, "notes": true}),
             &second,
         );
     })
@@ -322,7 +327,7 @@ fn p10_a_conversation_is_shown_page_by_page() {
             serve(
                 connection,
                 "session.messages",
-                &json!({"sessionKey": "main", "offset": 1, "limit": 1}),
+                &json!({"sessionKey": "main", "offset": 1, "limit": 1, "notes": true}),
                 &answer,
             );
         },
@@ -407,7 +412,7 @@ fn serve_export(connection: &mut Connection) {
     serve(
         connection,
         "session.messages",
-        &json!({"sessionKey": "agent:main:main"}),
+        &json!({"sessionKey": "agent:main:main", "notes": true}),
         &live,
     );
     state(connection);

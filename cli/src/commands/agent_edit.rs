@@ -265,7 +265,7 @@ mod tests {
                 count += 1;
             }
         }
-        assert_eq!(count, 25);
+        assert_eq!(count, 27);
         assert_eq!(without_head(&text), text, "no line of it is taken for one of GSV");
     }
 

@@ -1,7 +1,7 @@
 //! Folders of a user as a command could find them, and commands that are confined in them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use gsv_sandbox::{Confinement, Disk, Plan, Profile, Program, Report, Request, Tier, environment, prepare, probe};
@@ -29,10 +29,20 @@ pub(crate) struct Scene {
     pub(crate) request: Request,
 }
 
+/// Not below a folder for temporary files, where a checkout may lie: what is there is hidden in any case.
+fn shown_folder() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let is_hidden = ["/tmp", "/var/tmp"].iter().any(|hidden| target.starts_with(hidden));
+    if is_hidden {
+        std::env::home_dir().unwrap()
+    } else {
+        target.to_owned()
+    }
+}
+
 impl Scene {
     pub(crate) fn new(profile: Profile) -> Self {
-        // Not below /tmp: what lies there is hidden in any case.
-        let dir = TempDir::with_prefix_in("gsv-canaries-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let dir = TempDir::with_prefix_in(".gsv-canaries-", shown_folder()).unwrap();
         let root = dir.path().canonicalize().unwrap();
         for folder in [
             "home/.ssh",
