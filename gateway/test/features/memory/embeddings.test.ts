@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MemoryAddResult, MemoryListResult, MemorySearchResult, UsageGetResult } from "../../../../protocol/gen/types.ts";
 import { answerFor, meaningOf } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
+import { Alarms } from "../../../src/kernel/alarms.ts";
 import { client, fakeSessions, gateway, type Peer, seed, until } from "../../support/gateway.ts";
 
 const KEY = "sk-owners-embedding-key-1234";
@@ -114,9 +115,16 @@ describe("with an embedding service", () => {
   test("[LM15] a service that does not answer holds up no alarm", async () => {
     await useOpenAi();
     let isReleased = false;
+    let firing = 0;
+    const { fire } = Alarms.prototype;
+    vi.spyOn(Alarms.prototype, "fire").mockImplementation(async function (this: Alarms) {
+      firing++;
+      await fire.call(this).finally(() => firing--);
+    });
     meanwhile = async () => void (await until("the release", () => isReleased || undefined));
     await add("The zebra eats grass.");
     await vi.waitFor(() => expect(sent).toHaveLength(1));
+    await until("the end of the alarm", () => firing === 0);
     const alarm = await vi.waitFor(async () => {
       const armed = await runInDurableObject(gateway(), (_instance, { storage }) => storage.getAlarm());
       expect(armed).not.toBeNull();
