@@ -25,11 +25,21 @@ const GSV: &str = env!("CARGO_BIN_EXE_gsv");
 const OWNERS: &str = "gsv_admin_owner00000_5ec7e70000000000000000000000000000000000000000000000000000005ec7e7";
 const SENTENCE: &str = "This command runs inside an agent's command and has no authority.";
 
+/// A node that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A node of the built program, and what its commands could reach.
 struct Machine {
     home: Home,
     node: Connection,
-    child: Child,
+    child: Running,
     /// Where a client of the owner would connect. Nothing may come here.
     trap: TcpListener,
     calls: u32,
@@ -85,7 +95,7 @@ impl Machine {
         Some(Self {
             home,
             node,
-            child,
+            child: Running(child),
             trap,
             calls: 0,
         })
@@ -112,9 +122,9 @@ impl Machine {
     }
 
     fn end(mut self) {
-        signal(&self.child, "-TERM");
+        signal(&self.child.0, "-TERM");
         drop(self.node);
-        self.child.wait().unwrap();
+        self.child.0.wait().unwrap();
         assert_eq!(
             self.trap.accept().map(|_| ()).map_err(|error| error.kind()),
             Err(ErrorKind::WouldBlock),
