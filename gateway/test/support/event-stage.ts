@@ -99,10 +99,13 @@ export class EventStage {
         },
       }),
       outbox: {
-        put: (id, dueAt) => void (this.unsent.has(id) || this.unsent.set(id, { dueAt, tries: 0 })),
-        again: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: (this.unsent.get(id)?.tries ?? 0) + 1 }),
-        remove: (id) => void this.unsent.delete(id),
-        due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries }] : [])),
+        put: (id, dueAt) => void this.unsent.set(id, { dueAt, tries: this.unsent.get(id)?.tries ?? 0 }),
+        again: (id, dueAt) => {
+          const known = this.unsent.get(id);
+          if (known !== undefined) this.unsent.set(id, { dueAt, tries: known.tries + 1 });
+        },
+        remove: (id, dueAt) => void (this.unsent.get(id)?.dueAt === dueAt && this.unsent.delete(id)),
+        due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries, dueAt }] : [])),
       },
       topics,
       decisions: new Decisions({

@@ -2,6 +2,7 @@
  * The owner's word on events (rules EV7, EV12): the question about one, and what the conversation that emitted it is told of the decision.
  * Decides nothing.
  */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { visible } from "../../calls/shown-call.ts";
 import { NO_ONE } from "../../events/expiry.ts";
@@ -43,22 +44,29 @@ export class Decisions {
     notify.tell({ kind: "approval", key, cause: key, text, agentId, question: code });
   }
 
-  /** Once: the question is over, and the conversation is told. Throws when the conversation does not answer. */
-  async tell({ envelope, sessionKey, taint, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
-    if (decision === undefined || decisionToldAt !== undefined) return;
-    const { eventQuestions, notify, events, sessions, ask, config, topics } = this.#ports;
-    const { id, topic: name, payload } = envelope;
+  /** The question is over. Undefined: its event was removed. */
+  over(id: string, { decision, decidedBy = NO_ONE }: Pick<EventRow, "decision" | "decidedBy"> = {}): void {
+    const { eventQuestions, notify } = this.#ports;
     const outcome = decidedBy === NO_ONE ? "expired" : decision === "approve" ? "allowed" : "denied";
     eventQuestions.end(id, { outcome, by: decidedBy });
     notify.over(askKey(id));
+  }
+
+  /** Once: the question is over, and the conversation is told. Throws when the conversation does not answer. */
+  async tell({ envelope, sessionKey, taint, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
+    if (decision === undefined || decisionToldAt !== undefined) return;
+    const { events, sessions, ask, config, topics } = this.#ports;
+    const { id, topic: name, payload } = envelope;
+    this.over(id, { decision, decidedBy });
     const named = canonicalKey(sessionKey, config.mainKey());
     const record = named.ok ? sessions.find(named.key) : undefined;
     // A conversation that was deleted is not made again.
     if (named.ok && record !== undefined) {
       const asked = visible(topics.get(name)?.text(payload) ?? "").slice(0, QUOTED_CHARS);
       const said = word === undefined ? "" : ` They said: ${visible(word)}`;
-      const noteOf = (event: string): string =>
-        `Your event ${id} (${event}) was ${decision === "approve" ? "approved" : "rejected"} by ${decidedBy}.${said}`;
+      const decided = decision === "approve" ? "approved" : "rejected";
+      const how = decidedBy === NO_ONE ? `${decided}: no one decided in ${LIMITS.eventWaitDays} days` : `${decided} by ${decidedBy}`;
+      const noteOf = (event: string): string => `Your event ${id} (${event}) was ${how}.${said}`;
       const text = noteOf(`${name}: ${JSON.stringify(asked)}`);
       // A note has no label, and the conversation may have lost its own by a reset, so the model gets no text of others.
       const forModel = isForeign(taint) ? noteOf(name) : true;

@@ -71,9 +71,23 @@ describe("the conversation that emitted an event", () => {
 test("[EV7] an event that no one decides in time is rejected, and says so", async () => {
   const stage = new EventStage();
   const id = await asked(stage);
-  await stage.keeper.expire([id]);
-  assert.deepEqual([(await stage.status(id))[0], stage.questions.get(id)], ["rejected", "expired"]);
-  assert.match([...stage.notes.values()][0] ?? "", /was rejected by no one, in 30 days\.$/);
+  const rejected: string[] = [];
+  await stage.keeper.expire([id], (done) => void rejected.push(done));
+  assert.deepEqual([(await stage.status(id))[0], stage.questions.get(id), rejected], ["rejected", "expired", [id]]);
+  assert.match([...stage.notes.values()][0] ?? "", /was rejected: no one decided in 30 days\.$/);
+});
+test("[EV7] the question of an event that no longer waits ends with its time, also when the event is gone", async () => {
+  const stage = new EventStage();
+  const id = await asked(stage);
+  stage.sending = () => Promise.reject(new Error("down"));
+  assert.ok((await stage.keeper.resolve(id, { decision: "approve", by: "owner" })).ok);
+  assert.equal(stage.questions.get(id), "waiting");
+  const gone = "0".repeat(32);
+  stage.questions.set(gone, "waiting");
+  const rejected: string[] = [];
+  await stage.keeper.expire([id, gone], (done) => void rejected.push(done));
+  assert.deepEqual([stage.questions.get(id), stage.questions.get(gone), rejected], ["allowed", "expired", []]);
+  assert.equal((await stage.status(id))[0], "queued");
 });
 test("[EV7] two decisions at the same time: the first one counts, and one is told", async () => {
   const stage = new EventStage();

@@ -144,7 +144,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
             const parts = expired.length === 0 ? undefined : await load();
             // The alarm tries again, with growing pauses.
             if (parts?.ok === false) throw new Error(parts.error.message);
-            await parts?.value.keeper.expire(expired);
+            await parts?.value.keeper.expire(expired, (id) => recordDecision(ports, id, { decision: "reject", by: NO_ONE }, true));
           },
         },
       ],
@@ -170,19 +170,23 @@ const escalated = ({ id, agentId, sessionKey, runId, cause, message, hops, taint
   now,
 });
 
+type Audited = Pick<EventPorts, "audit" | "background">;
 type Load = () => Promise<Result<Loaded>>;
 type Resolve = (id: string, decided: Decided) => Promise<Result<EventRow>>;
 /** The owner's word, however it was given. */
 const resolver =
-  ({ audit, background }: Pick<EventPorts, "audit" | "background">, load: Load): Resolve =>
+  ({ audit, background }: Audited, load: Load): Resolve =>
   async (id, decided) => {
     const parts = await load();
     if (!parts.ok) return parts;
     const done = await parts.value.keeper.resolve(id, decided);
-    const entry = { actor: decided.by, action: "events.resolve", target: id, detail: decided.decision } as const;
-    background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+    recordDecision({ audit, background }, id, decided, done.ok);
     return done;
   };
+function recordDecision({ audit, background }: Audited, id: string, { by, decision }: Decided, isDone: boolean): void {
+  const entry = { actor: by, action: "events.resolve", target: id, detail: decision } as const;
+  background("audit", audit.append({ ...entry, decision: isDone ? "allowed" : "failed" }));
+}
 function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
   const outcome = decision === "approve" ? "allowed" : decidedBy === NO_ONE ? "expired" : "denied";
   return { outcome, ...(decidedBy === undefined ? {} : { by: decidedBy }) };

@@ -20,7 +20,7 @@ import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Decided, EventLog, EventRow } from "./d1-store.ts";
 import type { Decisions } from "./decisions.ts";
-import type { OutboxStore } from "./outbox-store.ts";
+import type { OutboxStore, Unsent } from "./outbox-store.ts";
 import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
 export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "config" | "ids" | "log" | "now"> {
@@ -31,7 +31,7 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   /** Of the topics of a pack with a queue of its own, by the queue's name. Undefined: the deployment has none. */
   readonly queueOf: (name: string | undefined) => EventQueue | undefined;
   readonly starts: Pick<EventStarts, "has" | "start">;
-  readonly decisions: Pick<Decisions, "ask" | "tell">;
+  readonly decisions: Pick<Decisions, "ask" | "tell" | "over">;
 }
 /** Pauses before the second, third and fourth attempt. */
 export const RETRY_SECONDS = [10, 60, 300] as const;
@@ -86,24 +86,26 @@ export class EventKeeper {
       idempotency_key: id,
       payload,
     };
-    this.#expect(id);
+    const dueAt = this.#expect(id);
     const kept = await events.add({ envelope, sessionKey, taint, hops: hopsOfEmission(emission, config.mainKey()) });
     if (!kept.ok) {
       // After any other failure the log may have the event, so the alarm looks for it.
-      if (kept.error.reason === "limit.events") outbox.remove(id);
+      if (kept.error.reason === "limit.events") outbox.remove(id, dueAt);
       return kept;
     }
-    await this.#send(kept.value, 0);
+    await this.#send(kept.value, { tries: 0, dueAt });
     return succeed({ id, needsApproval: topic.needsApproval });
   }
   /** Before the log is changed: the alarm sends what a kill leaves unsent. */
-  #expect(id: string): void {
+  #expect(id: string): number {
     const { outbox, now, arm } = this.#ports;
-    outbox.put(id, now() + OUTBOX_MS);
+    const dueAt = now() + OUTBOX_MS;
+    outbox.put(id, dueAt);
     arm();
+    return dueAt;
   }
   /** What is to be done once the log has changed: the queue gets the event, and its conversation learns of a decision. */
-  async #send(row: EventRow, tries: number): Promise<void> {
+  async #send(row: EventRow, { tries, dueAt }: Unsent): Promise<void> {
     const { queueOf, topics, outbox, now, log, arm, decisions } = this.#ports;
     const { envelope, status } = row;
     try {
@@ -111,7 +113,7 @@ export class EventKeeper {
       if (queue === undefined) throw new Error("the deployment has no queue for events");
       if (status === "queued") await queue.send(envelope, { contentType: "json" });
       await decisions.tell(row);
-      outbox.remove(envelope.id);
+      outbox.remove(envelope.id, dueAt);
     } catch (error) {
       log.warn("event_not_sent", { id: envelope.id, error });
       outbox.again(envelope.id, now() + backoffMs(tries + 1, OUTBOX_MS, OUTBOX_MAX_MS));
@@ -121,11 +123,11 @@ export class EventKeeper {
   /** Sends what a kill, or a queue that did not answer, has left. */
   async sweep(): Promise<void> {
     const { outbox, events, now } = this.#ports;
-    for (const { id, tries } of outbox.due(now())) {
+    for (const { id, ...unsent } of outbox.due(now())) {
       const row = await events.get(id);
-      if (!row.ok) outbox.again(id, now() + backoffMs(tries + 1, OUTBOX_MS, OUTBOX_MAX_MS));
-      else if (row.value === undefined) outbox.remove(id);
-      else await this.#send(row.value, tries);
+      if (!row.ok) outbox.again(id, now() + backoffMs(unsent.tries + 1, OUTBOX_MS, OUTBOX_MAX_MS));
+      else if (row.value === undefined) outbox.remove(id, unsent.dueAt);
+      else await this.#send(row.value, unsent);
     }
   }
 
@@ -136,7 +138,7 @@ export class EventKeeper {
     return this.#inTurn(envelope.id, () => this.#deliver(envelope, topic, isDead));
   }
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    // What made the work before it fail is no reason to drop this one.
+    // It runs also when the work before it failed.
     const handling = (this.#handling.get(id) ?? Promise.resolve()).then(work, work);
     this.#handling.set(id, handling);
     try {
@@ -240,21 +242,25 @@ export class EventKeeper {
     const { decision } = decided;
     if (found.value.status !== "waiting_approval" && found.value.decision !== decision)
       return fail("event.wrong_state", `The event does not wait for your word: it is ${standing(found.value)}.`);
-    this.#expect(id);
+    const dueAt = this.#expect(id);
     const written = await this.#ports.events.decide(id, decided);
     if (!written.ok) return written;
     const row = await this.find(id);
     if (!row.ok) return row;
     if (row.value.decision !== decision)
       return fail("event.wrong_state", `Another decision came first: the event is ${standing(row.value)}.`);
-    await this.#send(row.value, 0);
+    await this.#send(row.value, { tries: 0, dueAt });
     return row;
   }
-  /** No one has decided in time. */
-  async expire(ids: readonly string[]): Promise<void> {
+  /** No one has decided in time. The question ends whatever became of the event, so that the alarm does not find it again. */
+  async expire(ids: readonly string[], rejected: (id: string) => void): Promise<void> {
     for (const id of ids) {
       const expired = await this.resolve(id, { decision: "reject", by: NO_ONE });
-      if (!expired.ok && expired.error.reason === "storage.failed") throw new Error(expired.error.message);
+      if (expired.ok) rejected(id);
+      const found = expired.ok ? expired : await this.find(id);
+      if (!found.ok && found.error.reason !== "event.not_found") throw new Error(found.error.message);
+      if (found.ok && found.value.status === "waiting_approval") throw new Error("the event still waits");
+      this.#ports.decisions.over(id, found.ok ? found.value : undefined);
     }
   }
   async replay(id: string): Promise<Result<EventRow>> {
@@ -270,11 +276,11 @@ export class EventKeeper {
     const topic = topics.get(envelope.topic);
     const problem = topic === undefined ? "It names no topic of this gateway." : problemOf(topic, envelope.version, envelope.payload);
     if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
-    this.#expect(envelope.id);
+    const dueAt = this.#expect(envelope.id);
     const again = await events.replay(envelope.id);
     if (!again.ok) return again;
     const row = await this.find(envelope.id);
-    if (row.ok) await this.#send(row.value, 0);
+    if (row.ok) await this.#send(row.value, { tries: 0, dueAt });
     return row;
   }
   async find(id: string): Promise<Result<EventRow>> {

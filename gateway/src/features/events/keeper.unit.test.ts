@@ -247,6 +247,32 @@ describe("the owner", () => {
     await stage.deliver();
     assert.deepEqual(stage.handled, [id]);
   });
+  test("[EV3] [EV7] a sweep that began before a decision leaves the decision to be sent", async () => {
+    const stage = new EventStage();
+    const id = await stage.review();
+    await stage.deliver();
+    stage.unsent.set(id, { dueAt: 0, tries: 0 });
+    stage.sending = () => new Promise(() => undefined);
+    const reading = Promise.withResolvers<void>();
+    // The sweep has read the row of the outbox, and reads the event.
+    stage.before = (sql) => {
+      if (sql.startsWith("SELECT * FROM event_log")) reading.resolve();
+    };
+    const swept = stage.keeper.sweep();
+    await reading.promise;
+    void stage.keeper.resolve(id, { decision: "approve", by: "owner" });
+    await swept;
+    let status: unknown;
+    do [status] = await stage.status(id);
+    while (status !== "queued");
+    assert.ok(stage.unsent.has(id));
+    stage.sending = () => Promise.resolve();
+    stage.kill();
+    stage.now += 700_000;
+    await stage.keeper.sweep();
+    await stage.deliver();
+    assert.deepEqual(stage.handled, [id]);
+  });
   test("[EV8] a dead letter is replayed with new attempts, and told again when it dies again; a handled one is not", async () => {
     const stage = new EventStage();
     const id = await stage.emit();

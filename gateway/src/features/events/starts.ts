@@ -44,7 +44,7 @@ export class EventStarts {
     return this.#ports.subscribersOf(topic).length > 0;
   }
 
-  /** Each agent once. Those whose job can't be stored hold up no other. */
+  /** Each agent once. When the job of one can't be stored, the others still get theirs. */
   async start(row: EventRow): Promise<readonly Problem[]> {
     const subscribers = this.#ports.subscribersOf(row.envelope.topic);
     if (subscribers.length === 0) return [];
