@@ -545,7 +545,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "The event is not in a state that allows this.",
-    hint: "Look at the event: `gsv events list` has its id, `gsv events show` its state.",
+    hint: "Look at the event with `gsv events show ID`.",
   },
   "file.binary": {
     code: 494,

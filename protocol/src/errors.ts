@@ -871,7 +871,7 @@ row(
   "event.wrong_state",
   { code: 597, blame: "caller", http: 409, exit: 1 },
   "The event is not in a state that allows this.",
-  "Look at the event: `gsv events list` has its id, `gsv events show` its state.",
+  "Look at the event with `gsv events show ID`.",
 );
 row(
   "pack.not_configured",

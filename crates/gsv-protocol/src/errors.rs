@@ -709,7 +709,7 @@ pub const EVENT_WRONG_STATE: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "The event is not in a state that allows this.",
-    hint: "Look at the event: `gsv events list` has its id, `gsv events show` its state.",
+    hint: "Look at the event with `gsv events show ID`.",
 };
 
 /// The file is not text.
