@@ -286,6 +286,8 @@ export const LIMITS = {
   undoAnswerBytes: 524288,
   /** How long changes of files can be undone. */
   undoMs: 604800000,
+  /** Deepest nesting of a value from outside: a task, an event's payload, the answer of a pack's service. */
+  valueDepth: 64,
   /** Earlier versions of a workspace file that are kept. */
   versionsKept: 30,
   /** Time for the body of a request to a channel or to a hook to arrive. */

@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "21aa910d50b7c4b8";
+export const PROTOCOL_FINGERPRINT = "76f6c1be6fa600cf";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

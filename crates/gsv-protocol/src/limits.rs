@@ -428,6 +428,9 @@ pub const UNDO_ANSWER_BYTES: u64 = 524_288;
 /// How long changes of files can be undone.
 pub const UNDO_MS: u64 = 604_800_000;
 
+/// Deepest nesting of a value from outside: a task, an event's payload, the answer of a pack's service.
+pub const VALUE_DEPTH: u64 = 64;
+
 /// Earlier versions of a workspace file that are kept.
 pub const VERSIONS_KEPT: u64 = 30;
 

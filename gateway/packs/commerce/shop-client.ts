@@ -6,7 +6,7 @@ import type { Static, TSchema } from "typebox";
 import { Value } from "typebox/value";
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
-import { readBounded } from "../../src/packs/answers.ts";
+import { isTooDeep, readBounded, TOO_DEEP } from "../../src/packs/answers.ts";
 import type { PackContext } from "../../src/packs/pack.ts";
 import { type Failure, failure, type Result, succeed } from "../../src/ports/result.ts";
 
@@ -43,7 +43,8 @@ export async function ask<S extends TSchema>(context: PackContext, question: Que
     if (attempt.kind === "end") {
       if (!attempt.result.ok) return attempt.result;
       const { value } = attempt.result;
-      if (Value.Check(question.answer, value)) return succeed(value);
+      // Without what was not asked for.
+      if (Value.Check(question.answer, value)) return succeed(Value.Clean(question.answer, value) as Static<S>);
       return failure("pack.unavailable", "Shopify's answer does not have the expected form.");
     }
     why = attempt.why;
@@ -57,7 +58,7 @@ const missing = (message: string, command: string): Failure => ({
 });
 
 async function once(
-  { fetch, limit }: PackContext,
+  { fetch, limit, excerpt }: PackContext,
   url: string,
   token: string,
   { query, variables }: Omit<Question<TSchema>, "answer">,
@@ -83,9 +84,10 @@ async function once(
     return end(failure("pack.rejected", "Shopify rejected the access token, or the token lacks a right. Set another one."));
   if (status !== 200) return end(failure("pack.rejected", `Shopify answered with status ${status}. Check the shop's domain.`));
   if (text === undefined) return end(failure("pack.rejected", `Shopify's answer has more than ${MAX_ANSWER_BYTES} bytes. Ask for less.`));
-  return readAnswer(text);
+  return readAnswer(text, excerpt);
 }
-function readAnswer(text: string): Attempt {
+function readAnswer(text: string, excerpt: PackContext["excerpt"]): Attempt {
+  if (isTooDeep(text)) return end(failure("pack.rejected", TOO_DEEP));
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -101,7 +103,7 @@ function readAnswer(text: string): Attempt {
   if (errors.some((error) => codeOf(error) === "INTERNAL_SERVER_ERROR")) return { kind: "again", why: "it had an internal error." };
   if (errors.length > 0) {
     const said = errors.map(({ message }) => String(message)).join("; ");
-    return end(failure("pack.rejected", `Shopify refused the query: ${said.slice(0, SHOWN_CHARS)}`));
+    return end(failure("pack.rejected", `Shopify refused the query: ${excerpt(said, SHOWN_CHARS)}`));
   }
   return end(succeed(body["data"]));
 }

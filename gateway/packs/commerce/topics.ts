@@ -23,6 +23,7 @@ type Action = Static<typeof Action>;
  * Marks a refund in the shop, so that an event is found again after the time in which Shopify remembers idempotency keys. It is the end of
  * the note, because the beginning is the model's reason, which could have the mark of another event.
  */
+const SHOWN_CHARS = 300;
 const markOf = (key: string): string => `[gsv ${key}]`;
 
 async function refund(
@@ -57,10 +58,7 @@ async function refund(
   if (userErrors.length > 0 || made === null)
     return failure(
       "pack.rejected",
-      `Shopify did not refund: ${userErrors
-        .map(({ message }) => message)
-        .join("; ")
-        .slice(0, 300)}`,
+      `Shopify did not refund: ${context.excerpt(userErrors.map(({ message }) => message).join("; "), SHOWN_CHARS)}`,
     );
   return succeed(undefined);
 }

@@ -1,6 +1,6 @@
 /** Asks the service with the accounts: JSON over HTTP, a bearer token, and an idempotency key with each request that writes. */
 import { backoffMs } from "../../../protocol/runtime/backoff.ts";
-import { readBounded } from "../../src/packs/answers.ts";
+import { isTooDeep, readBounded, TOO_DEEP } from "../../src/packs/answers.ts";
 import type { PackContext } from "../../src/packs/pack.ts";
 import { type Failure, failure, type Result, succeed } from "../../src/ports/result.ts";
 
@@ -52,6 +52,7 @@ async function once({ fetch, limit }: PackContext, url: string, token: string, {
     // What was written is written, whatever the service says about it.
     if (method === "POST") return succeed(null);
     if (text === undefined) return failure("pack.rejected", `The answer has more than ${MAX_ANSWER_BYTES} bytes.`);
+    if (isTooDeep(text)) return failure("pack.rejected", TOO_DEEP);
     return succeed(text === "" ? null : JSON.parse(text));
   } catch {
     return failure("pack.unavailable", "The service of the accounts did not answer, or not with JSON.");

@@ -19,6 +19,8 @@ const context = (more: Partial<PackContext> = {}): PackContext => ({
   fetch: (url, init) => fetch(url, init),
   limit: (ms) => AbortSignal.timeout(ms),
   wait: async () => void waits++,
+  signal: new AbortController().signal,
+  excerpt: (text, chars) => text.slice(0, chars),
   now: () => 0,
   ...more,
 });
@@ -76,6 +78,10 @@ test("reads no more of an answer than it may have", async () => {
   const result = await read(context({ fetch: async () => new Response(endless) }));
   assert.equal(result?.ok === false && result.error.reason, "pack.rejected");
   assert.ok(sent < 1_000_000, `${sent} bytes were read`);
+});
+test("[PK7] takes no answer that is nested too deeply", async () => {
+  const result = await read(context({ fetch: async () => new Response(`${"[".repeat(65)}${"]".repeat(65)}`) }));
+  assert.equal(result?.ok === false && result.error.message, "The answer is nested more than 64 levels deep.");
 });
 test("takes https addresses and a server on this machine, and nothing else", () => {
   const problem = (url: string): boolean => success.settings["accountsUrl"]?.problem(url) !== undefined;

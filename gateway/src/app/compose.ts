@@ -3,6 +3,7 @@
  * objects and services; tests replace nothing else.
  */
 import type { ChannelService } from "../../../protocol/gen/services.ts";
+import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import { PACKS } from "../../packs/index.ts";
 import { allTopics, type Topic, TopicList } from "../events/topics.ts";
@@ -116,6 +117,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     core: { tools: new Set(native.entries.map(({ definition }) => definition.name)), topics },
     fetch: (url, init) => parts.fetch(url, init),
     limit: (ms) => parts.timeLimit(ms),
+    after: afterTimeout,
     wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
   });
   const { features, ports } = list.create({

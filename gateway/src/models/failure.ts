@@ -28,7 +28,7 @@ const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-
 
 /** A provider's error text, short and without secrets. */
 export function excerpt(text: string, secrets: readonly string[]): string {
-  const clean = hideValues(text.slice(0, 65_536), spellingsOf(secrets.filter((secret) => secret.length >= 4)))
+  const clean = hideValues(text, spellingsOf(secrets.filter((secret) => secret.length >= 4)))
     // After the secrets are hidden: a secret that is cut is not found.
     .slice(0, 8192)
     .replace(KEY_LIKE, HIDDEN)

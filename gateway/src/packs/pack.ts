@@ -43,10 +43,15 @@ export interface BundledAgent {
 export interface PackContext {
   readonly settings: Readonly<Record<string, string>>;
   readonly secrets: Readonly<Record<string, string>>;
+  /** Ends with the time of the call, as `wait` does. */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   /** Aborted when the time is over. */
   readonly limit: (ms: number) => AbortSignal;
   readonly wait: (ms: number) => Promise<void>;
+  /** Aborted when the call or the handler has no time left: nothing that it does later counts. */
+  readonly signal: AbortSignal;
+  /** The beginning of a text of others, for people. Stored secrets are masked before it is cut. */
+  readonly excerpt: (text: string, chars: number) => string;
   readonly now: () => number;
 }
 /** What a pack reads for an agent. Changes nothing outside: that is what topics and their handlers are for. */

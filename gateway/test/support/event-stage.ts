@@ -15,6 +15,9 @@ import type { SessionNote } from "../../src/ports/session.ts";
 import type { NamedTask } from "../../src/ports/tasks.ts";
 import { sqliteRows } from "./rows.ts";
 
+/** As the configuration has it. */
+export const STORED_SECRET = "shpat_0123456789abcdef";
+const scrub = (text: string): string => text.replaceAll(STORED_SECRET, "[redacted]");
 export const PARCEL: Topic = {
   name: "parcel",
   version: 1,
@@ -48,12 +51,12 @@ export class EventStage {
   keeper = this.#start();
 
   #log(): EventLog {
-    return new EventLog(
-      this.#db,
-      "default",
-      () => this.now,
-      () => undefined,
-    );
+    return new EventLog(this.#db, {
+      tenantId: "default",
+      now: () => this.now,
+      scrub,
+      failed: () => undefined,
+    });
   }
   #start(): EventKeeper {
     const handle = (event: EventEnvelope): Promise<Result<void>> => {
@@ -109,6 +112,7 @@ export class EventStage {
       },
       topics,
       decisions: new Decisions({
+        scrub,
         notify,
         topics,
         config,
@@ -143,6 +147,15 @@ export class EventStage {
   kill(): void {
     this.keeper = this.#start();
   }
+  /** What a kill has left is sent by the alarm. */
+  async recover(): Promise<void> {
+    this.sending = () => Promise.resolve();
+    this.kill();
+    this.now += 700_000;
+    await this.keeper.sweep();
+  }
+  /** The log as it is on disk. */
+  rows = async (): Promise<readonly object[]> => (await this.#db.prepare("SELECT * FROM event_log").all<object>()).results;
   async emit(more: Partial<Emission> = {}): Promise<string> {
     const emitted = await this.tryEmit(more);
     assert.ok(emitted.ok, JSON.stringify(emitted));

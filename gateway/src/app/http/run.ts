@@ -9,8 +9,6 @@ import { bodyProblem } from "./body-problem.ts";
 import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
-/** A deeper value can't be passed on to the Gateway object. */
-const MAX_DEPTH = 64;
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
@@ -32,8 +30,8 @@ export async function taskOf(request: Request): Promise<TaskRequest | Response> 
   if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
   if (body === "large" || body === "full") return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`);
   const text = textOf(body);
-  if (text !== undefined && nestsDeeper(text, MAX_DEPTH))
-    return problemResponse("protocol.too_deep", `A task is nested at most ${MAX_DEPTH} levels deep.`);
+  if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
+    return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
   const task = jsonOf(text);
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);

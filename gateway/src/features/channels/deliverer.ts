@@ -30,6 +30,8 @@ export interface DelivererPorts {
   readonly service: (channel: string) => ChannelService | undefined;
   readonly notify: NotifyPort["notify"];
   readonly log: Logger;
+  /** Masks stored secrets: the error of a platform is a text of others. */
+  readonly scrub: (text: string) => string;
   readonly arm: () => void;
   /** Call it before a row is written that expires some time. */
   readonly ensureArmed: () => void;
@@ -120,10 +122,10 @@ export class Deliverer {
     problem: Pick<Delivery, "id" | "channel" | "accountId" | "peer" | "error"> & { readonly state: "failed" | "unknown" },
     noted = false,
   ): void {
-    const { deliveries, log, now, arm, background } = this.#ports;
+    const { deliveries, log, now, arm, background, scrub } = this.#ports;
     const { id, channel, accountId, state } = problem;
     const peer = problem.peer ?? peerOfNotice(id);
-    const error = cleanName(problem.error, MAX_ERROR_CHARS);
+    const error = cleanName(problem.error && scrub(problem.error), MAX_ERROR_CHARS);
     const known = { id, channel, accountId, state, at: now(), ...(peer ? { peer } : {}), ...(error === undefined ? {} : { error }) };
     if (!deliveries.failed(known, noted)) return;
     // A notification that did not arrive is told by its next way, and is no further notification.

@@ -31,6 +31,7 @@ export interface HubPorts extends Omit<IntakePorts, "send" | "ensureArmed"> {
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
+  readonly scrub: (text: string) => string;
   /** Sets the object's alarm again. Call it when a deadline may have become earlier. */
   readonly arm: () => void;
 }

@@ -34,7 +34,7 @@ export interface ChannelPorts
   extends SessionsPort,
     ApprovalsPort,
     NotifyPort,
-    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now"> {
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
   readonly channelNames: () => readonly string[];

@@ -79,18 +79,26 @@ const OLD = "SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < 
 const REASON_CHARS = 1000;
 const DAY_MS = 86_400_000;
 const PRUNED = 100;
-const short = (reason: string): string => reason.toWellFormed().slice(0, REASON_CHARS);
 
+export interface EventLogOptions {
+  readonly tenantId: string;
+  readonly now: () => number;
+  /** Masks stored secrets. A reason, and a message that could not be read, are texts of others. */
+  readonly scrub: (text: string) => string;
+  /** Gets the exceptions of the database. */
+  readonly failed: (what: string, error: unknown) => void;
+}
 export class EventLog {
   readonly #db: RowDatabase;
   readonly #now: () => number;
   readonly #failed: (what: string, error: unknown) => void;
   readonly #tenantId: string;
+  readonly #scrub: (text: string) => string;
   #ready: Promise<void> | undefined;
 
-  /** `failed` gets the exceptions of the database. */
-  constructor(db: RowDatabase, tenantId: string, now: () => number, failed: (what: string, error: unknown) => void) {
+  constructor(db: RowDatabase, { tenantId, now, scrub, failed }: EventLogOptions) {
     this.#db = db;
+    this.#scrub = scrub;
     this.#tenantId = tenantId;
     this.#now = now;
     this.#failed = failed;
@@ -114,9 +122,10 @@ export class EventLog {
   /** A message that is no event of this log: its text is kept as it came. */
   addBroken(id: string, text: string, reason: string): Promise<Result<void>> {
     return this.#guarded("store the event", async () => {
+      const payload = this.#clean(text, LIMITS.eventPayloadBytes);
       const now = this.#now();
       const envelope = { id, topic: "", version: 0, tenant_id: this.#tenantId, agent_id: "", task_id: "", emitted_at: now };
-      const event = { envelope: { ...envelope, idempotency_key: id, payload: text }, sessionKey: "", taint: UNKNOWN, hops: 0 };
+      const event = { envelope: { ...envelope, idempotency_key: id, payload }, sessionKey: "", taint: UNKNOWN, hops: 0 };
       await this.#insert(event, "dead", reason).run();
       return succeed(undefined);
     });
@@ -143,7 +152,7 @@ export class EventLog {
         taint.source.slice(0, SOURCE_CHARS),
         emitted_at,
         status,
-        reason === undefined ? null : short(reason),
+        reason === undefined ? null : this.#clean(reason, REASON_CHARS),
         reason === undefined ? null : this.#now(),
         LIMITS.eventsOpen,
         hops,
@@ -209,13 +218,18 @@ export class EventLog {
     );
   }
   failed(id: string, attempts: number, reason: string): Promise<Result<void>> {
-    return this.#change("UPDATE event_log SET attempts = ?, reason = ? WHERE id = ? AND status = 'queued'", attempts, short(reason), id);
+    return this.#change(
+      "UPDATE event_log SET attempts = ?, reason = ? WHERE id = ? AND status = 'queued'",
+      attempts,
+      this.#clean(reason, REASON_CHARS),
+      id,
+    );
   }
   /** Dead letter. */
   bury(id: string, reason: string): Promise<Result<void>> {
     return this.#change(
       "UPDATE event_log SET status = 'dead', reason = ?, ended_at = ? WHERE id = ? AND status = 'queued'",
-      short(reason),
+      this.#clean(reason, REASON_CHARS),
       this.#now(),
       id,
     );
@@ -247,6 +261,10 @@ export class EventLog {
     );
   }
 
+  /** Secrets are masked before the text is cut: a part of one would not be found. */
+  #clean(text: string, chars: number): string {
+    return this.#scrub(text).toWellFormed().slice(0, chars);
+  }
   #change(sql: string, ...values: readonly (string | number | null)[]): Promise<Result<void>> {
     return this.#guarded("change the event", async () => {
       await this.#db

@@ -15,7 +15,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import { isForeign, taintMark } from "../../ports/taint.ts";
 import type { EventLog, EventRow } from "./d1-store.ts";
 
-export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config"> {
+export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config" | "scrub"> {
   readonly events: Pick<EventLog, "decisionTold">;
   readonly topics: Topics;
 }
@@ -33,14 +33,14 @@ export class Decisions {
 
   /** The owner sees the question once, also when this is repeated. */
   async ask({ envelope, sessionKey, taint }: EventRow, topic: Topic): Promise<void> {
-    const { eventQuestions, notify } = this.#ports;
+    const { eventQuestions, notify, scrub } = this.#ports;
     const { id, agent_id: agentId, task_id: runId, payload } = envelope;
     const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word.`;
     const question: EventQuestion = { id, agentId, sessionKey, runId, topic: topic.name, text: questionOf(topic, payload), why };
     const code = await eventQuestions.ask(question);
     const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: gsv events resolve ${id} approve, or reject.`;
     const key = askKey(id);
-    const text = `${visible(topic.text(payload)).slice(0, TEXT_CHARS)}\n\n${why} ${answers}`;
+    const text = `${visible(scrub(topic.text(payload))).slice(0, TEXT_CHARS)}\n\n${why} ${answers}`;
     notify.tell({ kind: "approval", key, cause: key, text, agentId, question: code });
   }
 
@@ -55,14 +55,14 @@ export class Decisions {
   /** Once: the question is over, and the conversation is told. Throws when the conversation does not answer. */
   async tell({ envelope, sessionKey, taint, decision, decidedBy = "", word, decisionToldAt }: EventRow): Promise<void> {
     if (decision === undefined || decisionToldAt !== undefined) return;
-    const { events, sessions, ask, config, topics } = this.#ports;
+    const { events, sessions, ask, config, topics, scrub } = this.#ports;
     const { id, topic: name, payload } = envelope;
     this.over(id, { decision, decidedBy });
     const named = canonicalKey(sessionKey, config.mainKey());
     const record = named.ok ? sessions.find(named.key) : undefined;
     // A conversation that was deleted is not made again.
     if (named.ok && record !== undefined) {
-      const asked = visible(topics.get(name)?.text(payload) ?? "").slice(0, QUOTED_CHARS);
+      const asked = visible(scrub(topics.get(name)?.text(payload) ?? "")).slice(0, QUOTED_CHARS);
       const said = word === undefined ? "" : ` They said: ${visible(word)}`;
       const decided = decision === "approve" ? "approved" : "rejected";
       const how = decidedBy === NO_ONE ? `${decided}: no one decided in ${LIMITS.eventWaitDays} days` : `${decided} by ${decidedBy}`;

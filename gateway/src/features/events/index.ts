@@ -75,7 +75,12 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined || eventQueue() === undefined) return NOT_BOUND;
       loaded ??= import("./events.lazy.ts").then(({ Decisions, EventLog, EventKeeper, EventStarts }) => {
-        const events = new EventLog(rowDatabase, TENANT_ID, now, (what, error) => ports.log.error("event_rows_failed", { what, error }));
+        const events = new EventLog(rowDatabase, {
+          tenantId: TENANT_ID,
+          now,
+          scrub: ports.scrub,
+          failed: (what, error) => ports.log.error("event_rows_failed", { what, error }),
+        });
         const starts = new EventStarts({ ...ports, events });
         const handlerOf = (topic: string): EventHandler | undefined => handlers.get(topic) ?? ports.packs.handlerOf(topic);
         const decisions = new Decisions({ ...ports, events });
@@ -106,7 +111,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
       failed: async (task) => {
         if (escalationOf(ports.definitionOf(task.agentId), task.cause) === undefined) return true;
         const parts = await load();
-        return parts.ok && (await parts.value.keeper.emit(escalated(task, now()))).ok;
+        return parts.ok && (await parts.value.keeper.emit(escalated(task, now(), ports.scrub))).ok;
       },
     });
     return {
@@ -153,13 +158,17 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
 };
 
 /** The event of a task that has failed. The same task makes the same event. */
-const escalated = ({ id, agentId, sessionKey, runId, cause, message, hops, taint }: FailedTask, now: number): Emission => ({
+const escalated = (
+  { id, agentId, sessionKey, runId, cause, message, hops, taint }: FailedTask,
+  now: number,
+  scrub: (text: string) => string,
+): Emission => ({
   agentId,
   topic: "",
   escalation: cause,
   payload: {
     question: `The task ${id} of the agent ${agentId} ${cause === "failed" ? "has failed" : "has used up its budget"}. What should happen?`,
-    reason: message === "" ? "No reason is known." : message.toWellFormed().slice(0, REASON_CHARS),
+    reason: message === "" ? "No reason is known." : scrub(message).toWellFormed().slice(0, REASON_CHARS),
     details: { cause, task_id: id, session_key: sessionKey },
   },
   sessionKey,

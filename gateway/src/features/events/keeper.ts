@@ -5,8 +5,10 @@
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
+import { valueNestsDeeper } from "../../../../protocol/runtime/depth.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import { canonicalJson } from "../../calls/approval.ts";
 import { escalationOf, isListed } from "../../agents/definition.ts";
 import { problemOf, readEnvelope } from "../../events/envelope.ts";
 import { NO_ONE } from "../../events/expiry.ts";
@@ -69,7 +71,7 @@ export class EventKeeper {
     const offered = [...topics.keys()].filter((known) => isListed(allowed, known));
     if (topic === undefined) return fail("event.topic_unknown", `There is no topic ${JSON.stringify(name.slice(0, 64))}.`, listed(offered));
     if (!isListed(allowed, name)) return fail("event.not_allowed", `The agent may not emit events of the topic ${name}.`, listed(offered));
-    const problem = payload === undefined ? "The payload is missing." : topic.problem(payload);
+    const problem = payload === undefined ? "The payload is missing." : (depthProblem(payload) ?? topic.problem(payload));
     if (problem !== undefined) return fail("event.invalid", problem, topic.doc);
     if (utf8Bytes(JSON.stringify(payload)) > LIMITS.eventPayloadBytes)
       return fail("event.invalid", `The payload has more than ${LIMITS.eventPayloadBytes.toLocaleString("en-US")} bytes.`);
@@ -134,8 +136,8 @@ export class EventKeeper {
   async consume(text: string, isDead: boolean): Promise<Settled> {
     const read = readEnvelope(text, this.#ports.topics, TENANT_ID);
     if (!read.ok) return this.#broken(text, read.reason, read.id);
-    const { envelope, topic } = read;
-    return this.#inTurn(envelope.id, () => this.#deliver(envelope, topic, isDead));
+    const { envelope } = read;
+    return this.#inTurn(envelope.id, () => this.#deliver(envelope, isDead));
   }
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     // It runs also when the work before it failed.
@@ -147,13 +149,17 @@ export class EventKeeper {
       if (this.#handling.get(id) === handling) this.#handling.delete(id);
     }
   }
-  async #deliver(envelope: EventEnvelope, topic: Topic, isDead: boolean): Promise<Settled> {
-    const { events } = this.#ports;
+  /** What is done follows from the event in the log. The message only says which one it is. */
+  async #deliver(envelope: EventEnvelope, isDead: boolean): Promise<Settled> {
+    const { events, topics } = this.#ports;
     const { id } = envelope;
     const found = await events.get(id);
     if (!found.ok) return AGAIN;
     const row = found.value;
     if (row === undefined) return this.#broken(JSON.stringify(envelope), "The log of events does not have this event.", id);
+    const topic = topics.get(row.envelope.topic);
+    if (topic === undefined || canonicalJson(envelope) !== canonicalJson(row.envelope))
+      return this.#broken(JSON.stringify(envelope), "The message of the queue differs from the event in the log.", id);
     if (row.status === "dead") return this.#tellDead(row);
     if (row.status === "waiting_approval") return this.#ask(row, topic);
     if (row.status !== "queued") return ACK;
@@ -224,7 +230,7 @@ export class EventKeeper {
     const found = await events.get(id);
     if (!found.ok) return AGAIN;
     if (found.value === undefined) {
-      const added = await events.addBroken(id, text.toWellFormed().slice(0, LIMITS.eventPayloadBytes), reason);
+      const added = await events.addBroken(id, text, reason);
       if (!added.ok) return AGAIN;
     } else if (found.value.status === "queued") return this.#bury(found.value, reason);
     const row = await events.get(id);
@@ -291,6 +297,8 @@ export class EventKeeper {
       : succeed(found.value);
   }
 }
+const depthProblem = (payload: unknown): string | undefined =>
+  valueNestsDeeper(payload, LIMITS.valueDepth) ? `The payload is nested more than ${LIMITS.valueDepth} levels deep.` : undefined;
 const listed = (topics: readonly string[]): string =>
   topics.length === 0 ? "The agent may emit no events." : `Topics of this agent: ${topics.join(", ")}.`;
 const standing = ({ status }: EventRow): string => status.replace("_", " ");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
-import { EventStage, PARCEL } from "../../../test/support/event-stage.ts";
+import { EventStage, PARCEL, STORED_SECRET } from "../../../test/support/event-stage.ts";
 import { TopicList } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Emission } from "../../ports/events.ts";
@@ -58,10 +58,7 @@ describe("emit_event", () => {
     assert.deepEqual([stage.sent.length, stage.unsent.size], [0, 1], "it is taken all the same: it is durable");
     await stage.keeper.sweep();
     assert.equal(stage.sent.length, 0, "not before its time");
-    stage.sending = () => Promise.resolve();
-    stage.kill();
-    stage.now += 700_000;
-    await stage.keeper.sweep();
+    await stage.recover();
     assert.deepEqual([stage.sent.length, stage.unsent.size], [1, 0]);
     await stage.deliver();
     assert.deepEqual(stage.handled, [id]);
@@ -94,6 +91,23 @@ describe("emit_event", () => {
     await stage.deliver();
     assert.deepEqual([stage.handled, stage.unsent.size], [[id], 0]);
   });
+  test("[EV2] a payload that is nested more than 64 levels deep is refused, however deep it is", async () => {
+    const nested = (levels: number): unknown => {
+      let value: unknown = {};
+      for (let level = 1; level < levels; level++) value = { to: value };
+      return value;
+    };
+    const stage = new EventStage();
+    assert.ok((await stage.tryEmit({ payload: nested(64) })).ok);
+    for (const levels of [65, 100_000]) {
+      const emitted = await stage.tryEmit({ callId: "c2", payload: nested(levels) });
+      assert.deepEqual(emitted.ok ? "" : [emitted.error.reason, emitted.error.message], [
+        "event.invalid",
+        "The payload is nested more than 64 levels deep.",
+      ]);
+    }
+    assert.equal(stage.sent.length, 1);
+  });
   test("[EV2] a call without a payload is refused, whatever the topic takes", async () => {
     const emitted = await new EventStage().tryEmit({ payload: undefined });
     assert.equal(emitted.ok ? "" : emitted.error.message, "The payload is missing.");
@@ -101,6 +115,46 @@ describe("emit_event", () => {
 });
 
 describe("the consumer", () => {
+  test("[EV9] no stored secret of a failure is in the log of events, whole or in part", async () => {
+    const stage = new EventStage();
+    const id = await stage.emit();
+    // The end of the text that is kept is inside the secret.
+    for (const before of ["The shop refused ", "x".repeat(990)]) {
+      stage.handler = () => Promise.resolve(fail("storage.failed", `${before}${STORED_SECRET}`, "Wait."));
+      await stage.deliver();
+      assert.doesNotMatch(JSON.stringify(await stage.rows()), /shpat_/);
+      assert.match(JSON.stringify(await stage.rows()), /\[redac/);
+    }
+    for (const _ of [3, 4]) await stage.deliver();
+    assert.equal((await stage.status(id))[0], "dead");
+    await stage.deliver(`{"not": "an event ${STORED_SECRET}"}`);
+    assert.equal((await stage.rows()).length, 2);
+    assert.doesNotMatch(JSON.stringify(await stage.rows()), /shpat_/);
+  });
+  test("[EV4] a message that says something else than the event in the log is a dead letter, and its words reach no handler", async () => {
+    for (const forged of [
+      { payload: { to: "Mallory" } },
+      { agent_id: "other" },
+      { idempotency_key: "another" },
+      { task_id: "r9" },
+      { topic: "human_review", payload: { question: "Refund?" } },
+    ]) {
+      const stage = new EventStage();
+      const id = await stage.emit();
+      const real = JSON.parse(stage.sent[0] ?? "") as EventEnvelope;
+      assert.deepEqual(await stage.deliver(JSON.stringify({ ...real, ...forged })), ACK);
+      assert.deepEqual(stage.handled, [], JSON.stringify(forged));
+      assert.deepEqual(await stage.status(id), ["dead", 0, "The message of the queue differs from the event in the log."]);
+      assert.equal(stage.told.size, 1);
+    }
+    // The owner's word is not got round by the name of another topic.
+    const stage = new EventStage();
+    const id = await stage.review();
+    await stage.deliver();
+    const real = JSON.parse(stage.sent[0] ?? "") as EventEnvelope;
+    assert.deepEqual(await stage.deliver(JSON.stringify({ ...real, topic: "parcel", payload: { to: "Anna" } })), ACK);
+    assert.deepEqual([stage.handled, (await stage.status(id))[0]], [[], "waiting_approval"]);
+  });
   test("[EV6] copies that come at the same time are handled once, and one that comes later is not handled again", async () => {
     const stage = new EventStage();
     await stage.emit();
@@ -240,10 +294,7 @@ describe("the owner", () => {
     await stage.deliver();
     stage.sending = () => Promise.reject(new Error("killed"));
     assert.ok((await stage.keeper.resolve(id, { decision: "approve", by: "owner" })).ok);
-    stage.sending = () => Promise.resolve();
-    stage.kill();
-    stage.now += 700_000;
-    await stage.keeper.sweep();
+    await stage.recover();
     await stage.deliver();
     assert.deepEqual(stage.handled, [id]);
   });
@@ -266,10 +317,7 @@ describe("the owner", () => {
     do [status] = await stage.status(id);
     while (status !== "queued");
     assert.ok(stage.unsent.has(id));
-    stage.sending = () => Promise.resolve();
-    stage.kill();
-    stage.now += 700_000;
-    await stage.keeper.sweep();
+    await stage.recover();
     await stage.deliver();
     assert.deepEqual(stage.handled, [id]);
   });

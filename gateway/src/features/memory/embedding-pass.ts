@@ -70,7 +70,7 @@ export class EmbeddingPass {
     if (state.read().model !== target) return;
     if (step.kind === "finished") return state.finished(seen.serial);
     if (step.kind === "more") return state.worked(now());
-    const problem = step.problem.slice(0, MOST_PROBLEM_CHARS);
+    const problem = this.#ports.scrub(step.problem).slice(0, MOST_PROBLEM_CHARS);
     if (step.kind === "full") return state.failed(problem, 0, now() + LIMIT_PAUSE_MS, version);
     const tries = seen.tries + 1;
     log.warn("memories_not_embedded", { tries, problem: step.problem });

@@ -178,7 +178,7 @@ export class MemoryKeeper {
     const asked = await vectors.question(agentId, query, AbortSignal.timeout(LIMITS.embeddingQuestionMs));
     if (asked.ok) return asked.value;
     log.warn("question_not_embedded", { agent: agentId, reason: asked.error.reason });
-    notes.push(`${asked.error.message.slice(0, NOTE_CHARS)} Memories were found without it.`);
+    notes.push(`${this.#ports.scrub(asked.error.message).slice(0, NOTE_CHARS)} Memories were found without it.`);
     return undefined;
   }
   #whole(hit: Extract<RecallHit, { kind: "memory" }>, row: StoredMemory): RecallHit {

@@ -2,12 +2,16 @@
  * The packs that are on: their tools, topics and agents, and nothing of any other (rules PK2 to PK6). What is on follows from the
  * configuration at each look; the code of a pack is loaded before it is on.
  */
-import type { AgentConfig, GsvConfig } from "../../../../protocol/gen/types.ts";
+import type { AgentConfig, EventEnvelope, GsvConfig } from "../../../../protocol/gen/types.ts";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { valueNestsDeeper } from "../../../../protocol/runtime/depth.ts";
+import type { After } from "../../../../protocol/runtime/within.ts";
 import type { Topic } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { PackContext, PackDefinition, Packs as PackListing } from "../../packs/pack.ts";
+import { TOO_DEEP } from "../../packs/answers.ts";
+import type { PackContext, PackDefinition, Packs as PackListing, PackTopic } from "../../packs/pack.ts";
 import type { EventHandler } from "../../ports/events.ts";
 import type { BundledDefinition, PacksPort, PackToolCall } from "../../ports/packs.ts";
 import { failure, type Result } from "../../ports/result.ts";
@@ -15,12 +19,13 @@ import type { ToolEntry } from "../../ports/tool-entry.ts";
 import { type CoreNames, type LoadedPack, loadPack } from "./load-pack.ts";
 import { packProblem } from "./problem.ts";
 
-export interface PacksPorts extends Pick<KernelPorts, "config" | "ids" | "log" | "now"> {
+export interface PacksPorts extends Pick<KernelPorts, "config" | "ids" | "log" | "now" | "scrub"> {
   readonly list: PackListing;
   readonly core: CoreNames;
   readonly fetch: PackContext["fetch"];
   readonly limit: PackContext["limit"];
   readonly wait: PackContext["wait"];
+  readonly after: After;
 }
 /** Everything that follows from one state of the configuration. */
 interface On {
@@ -140,7 +145,7 @@ export class Packs {
   #handlerOf(topic: string): EventHandler | undefined {
     for (const { pack, handlers } of this.#now().packs) {
       const found = handlers.get(topic);
-      if (found !== undefined) return (event) => found.handle(event, this.#context(pack));
+      if (found !== undefined) return (event) => this.#handle(pack, found, event);
     }
     return undefined;
   }
@@ -150,8 +155,12 @@ export class Packs {
       if (found === undefined) continue;
       const problem = found.problem(args);
       if (problem !== undefined) return fail("tool.bad_args", `The arguments do not fit: ${problem}`);
+      const timeoutMs = found.timeoutMs ?? this.#ports.config.effective().timeouts.toolMs;
       try {
-        return await found.run(args as never, this.#context(pack), callId);
+        const result = await this.#inTime(timeoutMs, (signal) => found.run(args as never, this.#context(pack, signal), callId));
+        if (result === undefined)
+          return fail("tool.timeout", `The tool \`${name}\` did not end within ${timeoutMs / 1000} seconds and was stopped.`);
+        return result.ok && valueNestsDeeper(result.value, LIMITS.valueDepth) ? failure("pack.rejected", TOO_DEEP) : result;
       } catch (error) {
         this.#ports.log.error("pack_tool_failed", { pack: pack.name, tool: name, error });
         return failure("internal", `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.`);
@@ -159,10 +168,53 @@ export class Packs {
     }
     return failure("tool.unknown", `There is no tool \`${name.slice(0, 128)}\`.`);
   }
-  #context({ name }: PackDefinition): PackContext {
-    const { config, fetch, limit, wait, now } = this.#ports;
+  async #handle(pack: PackDefinition, topic: PackTopic, event: EventEnvelope): Promise<Result<void>> {
+    const done = await this.#inTime(LIMITS.eventHandlerMs, (signal) => topic.handle(event, this.#context(pack, signal)));
+    return done ?? HANDLER_LATE;
+  }
+  /** Undefined: the time was over first, whatever the work gives later. The timer ends with the work, so that it keeps no object awake. */
+  async #inTime<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const time = new AbortController();
+    const cancel = this.#ports.after(ms, () => time.abort(new Error("the time of the call is over")));
+    try {
+      return await unlessLate(time.signal, work(time.signal));
+    } finally {
+      cancel();
+    }
+  }
+  /** `signal`: the time of the call. What it asks for later is not sent. */
+  #context({ name }: PackDefinition, signal: AbortSignal): PackContext {
+    const { config, fetch, limit, wait, now, scrub } = this.#ports;
     const settings = config.effective().packs?.settings?.[name] ?? {};
-    return { settings, secrets: config.packSecrets(name), fetch, limit, wait, now };
+    return {
+      settings,
+      secrets: config.packSecrets(name),
+      fetch: (url, init) => fetch(url, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal }),
+      limit,
+      wait: async (ms) => {
+        await unlessLate(signal, wait(ms));
+        signal.throwIfAborted();
+      },
+      now,
+      signal,
+      excerpt: (text, chars) => scrub(text).toWellFormed().slice(0, chars),
+    };
+  }
+}
+
+const HANDLER_LATE = failure("pack.unavailable", `The handler did not answer in ${LIMITS.eventHandlerMs / 60_000} minutes.`);
+/** Undefined: the time is over. */
+async function unlessLate<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  const late = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+  try {
+    const first = await Promise.race([work, late]);
+    return signal.aborted ? undefined : first;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
   }
 }
 

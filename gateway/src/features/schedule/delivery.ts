@@ -103,7 +103,7 @@ export class Delivery {
       kind: "reminder",
       key,
       cause: key,
-      text: text.slice(0, NOTE_CHARS),
+      text,
       agentId: job.agentId,
       ...there,
       ...form,
@@ -131,14 +131,14 @@ export class Delivery {
   tellFailing(job: Job, key: string, text: string): void {
     const inSession = this.#ownersOf(job)?.key;
     const there = inSession === undefined ? {} : { inSession };
-    this.#ports.notify.tell({ kind: "job", key, cause: `job:${job.id}`, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there });
+    this.#ports.notify.tell({ kind: "job", key, cause: `job:${job.id}`, text, agentId: job.agentId, ...there });
   }
   /** The owner is told of a machine that a run of the job waits for, or that the job needs. `until`: it is over then. */
   tellAway(job: Job, key: string, cause: string, text: string, until?: number): void {
     const inSession = this.#ownersOf(job)?.key;
     const there = inSession === undefined ? {} : { inSession };
     const ends = until === undefined ? {} : { until };
-    this.#ports.notify.tell({ kind: "machine", key, cause, text: text.slice(0, NOTE_CHARS), agentId: job.agentId, ...there, ...ends });
+    this.#ports.notify.tell({ kind: "machine", key, cause, text, agentId: job.agentId, ...there, ...ends });
   }
   #identityOf(job: Job): SessionIdentity | undefined {
     const named = this.sessionOf(job);

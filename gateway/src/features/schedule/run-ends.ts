@@ -14,7 +14,7 @@ import { type Missing, undoneText } from "./missing.ts";
 
 /** A job that fails this often in a row is paused. */
 const PAUSE_AFTER = 5;
-export const SUMMARY_CHARS = 2_000;
+const SUMMARY_CHARS = 2_000;
 type Ended = Extract<RunEnd, { readonly state: "final" | "error" | "aborted" }>;
 
 export interface RunEndPorts extends ChannelsOutPort, Pick<SessionsPort, "sessions">, Pick<KernelPorts, "now" | "scrub"> {
@@ -35,20 +35,20 @@ export class RunEnds {
   async remind(job: Job, run: JobRun, said: Pick<Final, "text" | "taint">): Promise<void> {
     const told = await this.#delivery.remind(job, run, said);
     const label = isForeign(said.taint) ? { taint: said.taint } : {};
-    const body = { summary: said.text.slice(0, SUMMARY_CHARS), ...label };
+    const body = { summary: said.text, ...label };
     if (told.ok) return this.end(run, "ok", body);
     const error = `It could not be sent to its place, so it is in your conversation. ${sentence(told.error)}`;
-    return this.end(run, "error", { ...body, error: error.slice(0, SUMMARY_CHARS) });
+    return this.end(run, "error", { ...body, error });
   }
   /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
   async finish(run: JobRun, end: Ended): Promise<void> {
     const job = this.#ports.store.find(run.jobId);
     if (end.state !== "final") {
-      const error = end.error === "" ? "The run was stopped." : end.error.slice(0, SUMMARY_CHARS);
+      const error = end.error === "" ? "The run was stopped." : end.error;
       // The owner has stopped it.
       return this.end(run, "error", { error }, end.state === "aborted");
     }
-    const summary = end.text.trim().slice(0, SUMMARY_CHARS);
+    const summary = end.text.trim();
     // Files that the owner keeps do not label what a job tells them.
     const { taint, ...own } = end;
     const label = isForeign(taint) ? { taint } : {};
@@ -66,18 +66,18 @@ export class RunEnds {
       return this.#endAs(run, undone, {
         summary,
         ...label,
-        ...(delivered.ok ? {} : { error: sentence(delivered.error).slice(0, SUMMARY_CHARS) }),
+        ...(delivered.ok ? {} : { error: sentence(delivered.error) }),
       });
     return this.end(run, "error", {
       summary,
       ...label,
-      error: `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS),
+      error: `The answer was not delivered. ${sentence(delivered.error)}`,
     });
   }
   /** `undone`: what the run could not do. */
   #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
     if (undone === undefined) return this.end(run, "ok", body);
-    const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`.slice(0, SUMMARY_CHARS);
+    const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`;
     this.end(run, "error", { ...body, error });
   }
   /** The answer is in the main conversation already; `target` is where it goes beside. */
@@ -91,12 +91,12 @@ export class RunEnds {
   ): Promise<void> {
     if (saysNothing(end.text)) return this.#endAs(run, undone, { ...more, summary: "HEARTBEAT_OK" });
     const text = withoutWord(end.text);
-    const body = { ...more, summary: text.slice(0, SUMMARY_CHARS) };
+    const body = { ...more, summary: text };
     const { place, session } = text === "" ? {} : this.#goesTo(job, target, run);
     if (session !== undefined) await this.#delivery.noteAtCommandLine(job, run, session, text);
     const delivered = place === undefined ? undefined : await this.#delivery.sendAnswer(job, run, place, { ...end, text });
     if (delivered?.ok !== false) return this.#endAs(run, undone, body);
-    const error = `The answer was not delivered. ${sentence(delivered.error)}`.slice(0, SUMMARY_CHARS);
+    const error = `The answer was not delivered. ${sentence(delivered.error)}`;
     return this.end(run, "error", { ...body, error });
   }
   /** `last` may be another place when the answer is sent again after a kill, so the first choice is kept. */
@@ -112,11 +112,12 @@ export class RunEnds {
   end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
     const { store, now, scrub } = this.#ports;
     this.#missing.over(run.jobId, run);
-    // An error of a provider may have the key in it.
+    // An error of a provider may have the key in it, and a part of a key would not be found.
+    const clean = (text: string): string => scrub(text).slice(0, SUMMARY_CHARS);
     const body = {
       ...said,
-      ...(said.error === undefined ? {} : { error: scrub(said.error) }),
-      ...(said.summary === undefined ? {} : { summary: scrub(said.summary) }),
+      ...(said.error === undefined ? {} : { error: clean(said.error) }),
+      ...(said.summary === undefined ? {} : { summary: clean(said.summary) }),
     };
     const pause = {
       failures: PAUSE_AFTER,

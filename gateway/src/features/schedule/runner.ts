@@ -22,7 +22,7 @@ import { Delivery, type DeliveryPorts } from "./delivery.ts";
 import { type Job, type JobRun, lineOfJob, nounOf } from "./job.ts";
 import { type JobStore, STOPPED } from "./job-store.ts";
 import { Missing, type MissingPorts } from "./missing.ts";
-import { RunEnds, SUMMARY_CHARS } from "./run-ends.ts";
+import { RunEnds } from "./run-ends.ts";
 import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
@@ -147,7 +147,7 @@ export class Runner {
     const message = error instanceof Error ? error.message : String(error);
     const tries = run.tries + 1;
     log.error("job_step_failed", { job: run.jobId, run: run.id, tries, error: message });
-    if (tries >= MAX_TRIES) this.#ends.end(run, "error", { error: `It failed ${tries} times: ${message}`.slice(0, SUMMARY_CHARS) });
+    if (tries >= MAX_TRIES) this.#ends.end(run, "error", { error: `It failed ${tries} times: ${message}` });
     else store.change(run.id, { checkAt: now() + backoffMs(tries, RETRY_MIN_MS, RETRY_MAX_MS), tries });
   }
 
@@ -221,7 +221,7 @@ export class Runner {
     );
     // The name is free again when the conversation is deleted.
     if (!sent.ok && sent.error.reason === "session.deleting") throw new Error(sentence(sent.error));
-    if (!sent.ok) return this.#ends.end(run, "error", { error: sentence(sent.error).slice(0, SUMMARY_CHARS) });
+    if (!sent.ok) return this.#ends.end(run, "error", { error: sentence(sent.error) });
     store.change(run.id, {
       status: "running",
       body: { startedAt: now(), sessionKey: named.key, runId },

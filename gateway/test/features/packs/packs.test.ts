@@ -42,6 +42,24 @@ const farm: PackDefinition = {
           return succeed({ size, callId });
         },
       }),
+      packTool({
+        name: "farm_slow",
+        description: "Never ends.",
+        policyClass: "read_private",
+        timeoutMs: 20,
+        input: Type.Object({}, { additionalProperties: false }),
+        run: async (_args, context) => {
+          await slow(context);
+          return succeed("done");
+        },
+      }),
+      packTool({
+        name: "farm_deep",
+        description: "Answers deeply.",
+        policyClass: "read_private",
+        input: Type.Object({ levels: Type.Integer() }, { additionalProperties: false }),
+        run: async ({ levels }) => succeed(JSON.parse("[".repeat(levels) + "]".repeat(levels))),
+      }),
     ],
     topics: [
       packTopic({
@@ -51,7 +69,8 @@ const farm: PackDefinition = {
         needsApproval: false,
         payload: Type.Object({ field: Type.String() }),
         text: ({ field }) => `Plough ${field}.`,
-        handle: async ({ field }, _context, { idempotency_key: key }) => {
+        handle: async ({ field }, context, { idempotency_key: key }) => {
+          if (field === "slow") await slow(context);
           handled.push(`${field} ${key}`);
           return succeed(undefined);
         },
@@ -59,6 +78,21 @@ const farm: PackDefinition = {
     ],
   }),
 };
+/** What the slow tool and the slow handler did after their time. */
+const late: string[] = [];
+async function slow(context: PackContext): Promise<void> {
+  await new Promise((resolve) => void context.signal.addEventListener("abort", resolve));
+  for (const [what, work] of [
+    ["fetch", () => context.fetch("https://farm.example/", { method: "POST" })],
+    ["wait", () => context.wait(1)],
+  ] as const)
+    late.push(
+      await work().then(
+        () => `${what} done`,
+        () => `${what} refused`,
+      ),
+    );
+}
 const broken: PackDefinition = { ...farm, name: "broken", load: () => Promise.reject(new Error("no such module")) };
 
 let owner: Peer;
@@ -68,6 +102,7 @@ beforeEach(async () => {
   sent = [];
   seen.length = 0;
   handled.length = 0;
+  late.length = 0;
   vi.spyOn(parts, "packs").mockReturnValue(packList([farm]));
   vi.spyOn(parts, "eventQueue").mockImplementation((_env, name = "domain-events") => ({
     send: async (envelope) => void sent.push([name, envelope]),
@@ -132,7 +167,7 @@ describe("a pack", () => {
       expect(await names()).toContain("farm_fields");
       expect(await agents()).toEqual(["main", "farmer"]);
       const { tools: offered, defined } = await context();
-      expect(offered).toEqual(["farm_fields"]);
+      expect(offered).toEqual(["farm_fields", "farm_slow", "farm_deep"]);
       expect(defined?.definition.core_context.system_prompt).toBe("You are farmer.");
       expect(await run("farm_fields", { size: 2 })).toEqual({ ok: true, result: { size: 2, callId: "c1" } });
       await evictDurableObject(gateway());
@@ -199,6 +234,22 @@ describe("a pack", () => {
     const outcome = await run("farm_fields", { size: 0, more: 1 });
     expect(outcome).toMatchObject({ ok: false, error: { reason: "tool.bad_args", message: expect.stringMatching(/size/) } });
     expect(seen).toEqual([]);
+  });
+  test("[PK7] a tool that has no time left is stopped: it sends nothing any more, and its result does not count", async () => {
+    await set("packs.enabled", ["farm"]);
+    const fetched = vi.spyOn(parts, "fetch");
+    const outcome = await run("farm_slow", {});
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { reason: "tool.timeout", message: expect.stringMatching(/farm_slow.*0\.02 seconds/) },
+    });
+    await vi.waitFor(() => expect(late).toEqual(["fetch refused", "wait refused"]));
+    expect(fetched.mock.calls.filter(([, { signal }]) => signal?.aborted !== true)).toEqual([]);
+  });
+  test("[PK7] an answer that is nested too deeply is a failure with a reason", async () => {
+    await set("packs.enabled", ["farm"]);
+    expect(reason(await run("farm_deep", { levels: 64 }))).toBe("ok");
+    expect(reason(await run("farm_deep", { levels: 65 }))).toBe("pack.rejected");
   });
   test("[PK4] [PK8] its events go over its own queue to its handler, once; while it is off they are dead letters", async () => {
     await set("packs.enabled", ["farm"]);
