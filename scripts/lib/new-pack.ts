@@ -85,6 +85,8 @@ const context = (settings: Record<string, string>): PackContext => ({
   settings,
   secrets: {},
   fetch: () => Promise.reject(new Error("no network")),
+  signal: new AbortController().signal,
+  excerpt: (text, chars) => text.slice(0, chars),
   limit: () => new AbortController().signal,
   wait: () => Promise.resolve(),
   now: () => 0,
