@@ -8,7 +8,18 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { channels, timesOf } from "./channels.ts";
-import { compaction, concurrent, diskCalls, fill, killedRunGoesOn, messages, streamBytes, textSearch, toolRoundTrip } from "./measure.ts";
+import {
+  compaction,
+  concurrent,
+  diskCalls,
+  fill,
+  firstMessages,
+  killedRunGoesOn,
+  messages,
+  streamBytes,
+  textSearch,
+  toolRoundTrip,
+} from "./measure.ts";
 import { jobCosts } from "./jobs.ts";
 import { BenchModel } from "./model.ts";
 import { pair, pairTable } from "./pair.ts";
@@ -50,8 +61,8 @@ function over(name: string, value: number | undefined, floor: number, limit: num
   if (value === undefined) say(`${name}: this machine does not have it`);
   else rows.push({ name, value, unit: "ms", floor, target: `<= floor + ${limit} ms`, ok: value <= floor + limit });
 }
-function info(name: string, value: number, unit: string): void {
-  rows.push({ name, value, unit, target: "", ok: true });
+function info(name: string, value: number, unit: string, floor?: number): void {
+  rows.push({ name, value, unit, ...(floor === undefined ? {} : { floor }), target: "", ok: true });
 }
 
 async function search(system: Gsv, tree: string): Promise<void> {
@@ -97,6 +108,7 @@ async function main(): Promise<void> {
   say("floor ...");
   const floor = await startFloor(model.url);
   const floorCost = await messages(floor, model, "floor", count);
+  const floorFirst = await firstMessages(floor, model, count / 4);
   const floorLoad = await concurrent(floor, 50, quick ? 5 : 20);
   await floor.stop();
 
@@ -211,8 +223,10 @@ async function main(): Promise<void> {
     info(`gateway, highest while ${jobs} jobs wait and run`, jobCost.peakMb, "MB");
     say("tasks, events and recalls ...");
     const tasking = await startGsv(model.url);
-    const bare = await messages(tasking, model, "agent:main:cli:dm:bare", count / 4);
-    ratio("POST /run, against a bare turn", await taskOverhead(tasking, model, count / 4), "ms", bare.overheadMs, 1.3);
+    await messages(tasking, model, "agent:main:cli:dm:warm", count / 4);
+    const first = await firstMessages(tasking, model, count / 4);
+    info("message overhead of the first message of a conversation", first, "ms", floorFirst);
+    ratio("POST /run, against the first message of a conversation", await taskOverhead(tasking, model, count / 4), "ms", first, 1.3);
     info("event to its handler, median", await eventDelay(tasking, quick ? 5 : 15), "ms");
     await tasking.stop();
     const recalling = await startGsv(model.url);

@@ -84,6 +84,23 @@ export async function messages(system: System, model: BenchModel, session: strin
   };
 }
 
+/** The first message of each of `count` conversations: the overhead of a turn whose conversation has to be made. */
+export async function firstMessages(system: System, model: BenchModel, count: number): Promise<number> {
+  const client = await system.open("bench-first");
+  const overheads: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const session = `agent:main:cli:dm:first${i}`;
+    const mark = model.next();
+    const final = ended(client, session);
+    const sentAt = performance.now();
+    await system.say(client, session, "[text 4] hello there, how are you today?");
+    const [seen, end] = await Promise.all([mark, final]);
+    overheads.push(seen.requestAt - sentAt + (end.at - seen.endAt));
+  }
+  client.close();
+  return median(overheads);
+}
+
 export interface Throughput {
   perSecond: number;
   cpuMs: number;

@@ -1,5 +1,4 @@
 /** Tasks for agents: of programs over HTTP (gateway/spec/tasks.md), and of other agents (gateway/spec/delegation.md). */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { DelegationPort, HandedOnPort } from "../../ports/delegation.ts";
@@ -17,7 +16,6 @@ import type { TaskWatches } from "./watches.ts";
 
 export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations"> &
   Pick<KernelPorts, "database" | "log">;
-const DAY_MS = 86_400_000;
 /** Tasks that other agents wait for are looked at this often: the run above may have ended. */
 const LOOK_MS = 15_000;
 
@@ -36,7 +34,9 @@ export const runsFeature: FeatureDefinition<
     const watches = new WatchStore(ports.database);
     let listener: Parameters<TaskEndsPort["taskEnds"]["toldTo"]>[0] | undefined;
     const stored: TaskRunPorts["stored"] = (task) => {
-      if (listener?.takes(task.agentId) === true) watches.add(task, ports.now() + LOOK_MS);
+      if (listener?.takes(task.agentId) !== true) return;
+      watches.add(task, ports.now() + LOOK_MS);
+      ports.armFor(watches.next());
     };
     let loaded:
       | Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks; readonly others: Delegations; readonly ends: TaskWatches }>
@@ -52,10 +52,6 @@ export const runsFeature: FeatureDefinition<
         loaded = undefined;
       });
       return loaded;
-    };
-    const next = (): number | undefined => {
-      const oldest = store.oldest();
-      return oldest === undefined ? undefined : oldest + LIMITS.taskDays * DAY_MS;
     };
     return {
       offers: {
@@ -82,7 +78,7 @@ export const runsFeature: FeatureDefinition<
         },
       },
       alarms: [
-        { name: "tasks", next, run: async () => (await load()).tasks.removeOld() },
+        { name: "tasks", next: () => store.nextRemoval(), run: async () => (await load()).tasks.removeOld() },
         { name: "task_ends", next: () => watches.next(), run: async () => (await load()).ends.sweep() },
         {
           name: "delegations",

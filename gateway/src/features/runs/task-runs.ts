@@ -27,7 +27,7 @@ export interface TaskRunPorts
   extends SessionsPort,
     ApprovalsPort,
     AgentNamesPort,
-    Pick<KernelPorts, "arm" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
+    Pick<KernelPorts, "armFor" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
   readonly store: TaskStore;
   readonly delegations: Pick<DelegationStore, "of">;
   /** The task has a row now. `hops`: how far its chain has come. */
@@ -71,12 +71,12 @@ export class TaskRuns {
 
   /** Stores the task. Waits for nothing, so that a caller can look for the task in the same turn. */
   store({ id, agentId, bodySha256, event }: NamedTask, hops = event?.hops ?? 0): Result<NamedSession> {
-    const { store, stored, now, arm } = this.#ports;
+    const { store, stored, now, armFor } = this.#ports;
     const session = this.#sessionOf({ id, agentId });
     if (!session.ok) return session;
     store.add({ id, agentId, sessionKey: session.value.key, bodySha256, createdAt: now() });
+    armFor(store.nextRemoval());
     stored({ id, agentId, sessionKey: session.value.key, hops });
-    arm();
     return session;
   }
 

@@ -1,4 +1,5 @@
 /** Tasks that were taken, by their keys (rule RT4). What became of a task is in the log of its conversation. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 export interface Task {
@@ -17,6 +18,7 @@ const taskOf = (row: Row): Task => ({
   bodySha256: row.body_sha256,
   createdAt: row.created_at,
 });
+const KEPT_MS = LIMITS.taskDays * 86_400_000;
 /** Of one pass of the alarm. */
 const OVER_AT_ONCE = 100;
 
@@ -41,11 +43,16 @@ export class TaskStore {
       createdAt,
     );
   }
-  oldest(): number | undefined {
-    return one<{ at: number | null }>(this.#db.sql, "SELECT min(created_at) AS at FROM tasks")?.at ?? undefined;
+  /** When the oldest task is to be deleted (rule RT6). */
+  nextRemoval(): number | undefined {
+    const oldest = one<{ at: number | null }>(this.#db.sql, "SELECT min(created_at) AS at FROM tasks")?.at ?? undefined;
+    return oldest === undefined ? undefined : oldest + KEPT_MS;
   }
-  before(time: number): readonly Task[] {
-    return all<Row>(this.#db.sql, "SELECT * FROM tasks WHERE created_at <= ? ORDER BY created_at LIMIT ?", time, OVER_AT_ONCE).map(taskOf);
+  /** Those whose time has come. */
+  old(now: number): readonly Task[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM tasks WHERE created_at <= ? ORDER BY created_at LIMIT ?", now - KEPT_MS, OVER_AT_ONCE).map(
+      taskOf,
+    );
   }
   remove(sessionKey: string): void {
     run(this.#db.sql, "DELETE FROM tasks WHERE session_key = ?", sessionKey);

@@ -17,7 +17,6 @@ export interface TaskPorts extends StopPort, DeletionPort, Pick<TaskRunPorts, "i
   readonly runs: TaskRuns;
 }
 const NAME_CHARS = 26;
-const DAY_MS = 86_400_000;
 
 export class Tasks {
   readonly #ports: TaskPorts;
@@ -61,7 +60,7 @@ export class Tasks {
   /** Old tasks are deleted with their conversations (rule RT6). */
   removeOld(): void {
     const { store, now, deleteSessions, sessions } = this.#ports;
-    const old = store.before(now() - LIMITS.taskDays * DAY_MS);
+    const old = store.old(now());
     const keys = old.flatMap(({ sessionKey }) => (sessions.find(sessionKey) === undefined ? [] : [sessionKey]));
     deleteSessions(keys, () => {
       for (const { sessionKey } of old) store.remove(sessionKey);
