@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "76f6c1be6fa600cf";
+export const PROTOCOL_FINGERPRINT = "644b8c2de444bddc";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

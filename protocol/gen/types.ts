@@ -3526,6 +3526,8 @@ export type RunWhyResult = {
   /** At most 4096 characters. */
   error?: string;
   usage: Usage;
+  /** At most 16 items. */
+  failed?: StoryFailed[];
   /** At most 1000 items. */
   steps: StoryStep[];
   left: number;
@@ -4220,6 +4222,29 @@ export const StoryDecisionValues = ["allowed", "denied", "waits"] as const satis
 export type StoryEnd = "final" | "error" | "aborted" | "open";
 export const StoryEndValues = ["final", "error", "aborted", "open"] as const satisfies readonly StoryEnd[];
 
+/** One call of the model that got no answer. */
+export type StoryFailed = {
+  /** Epoch ms. */
+  at: number;
+  /** At most 128 characters. */
+  reason: string;
+  usage?: Usage;
+  sent?: StorySent;
+};
+
+/** What one call of the model was sent, estimated when the call began. */
+export type StorySent = {
+  /** Epoch ms. */
+  at: number;
+  /** At most 128 characters. */
+  provider: string;
+  /** At most 256 characters. */
+  model: string;
+  /** At most 6 items. */
+  layers: number[];
+  tools: number;
+};
+
 /** One answer of the model, and the calls in it. */
 export type StoryStep = {
   step: number;
@@ -4231,6 +4256,9 @@ export type StoryStep = {
   /** At most 256 characters. */
   model: string;
   usage: Usage;
+  sent?: StorySent;
+  /** At most 16 items. */
+  failed?: StoryFailed[];
   /** At most 256 items. */
   calls: StoryCall[];
 };

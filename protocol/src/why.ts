@@ -35,6 +35,25 @@ export const StoryCall = struct("StoryCall", "One tool call of a run.", {
   /** The conversation of the task that the call has handed to another agent. */
   handedTo: t.optional(SessionKey),
 });
+export const StorySent = struct("StorySent", "What one call of the model was sent, estimated when the call began.", {
+  /** When the call began. */
+  at: t.time(),
+  provider: t.string(128),
+  model: t.string(256),
+  /** Tokens of the six context layers, in order: core, characteristics, shared, delegated, working memory, long-term memory. */
+  layers: t.array(t.int(), 6),
+  /** Of layer 3: the definitions of the tools. */
+  tools: t.int(),
+});
+export const StoryFailed = struct("StoryFailed", "One call of the model that got no answer.", {
+  /** When it had failed. */
+  at: t.time(),
+  /** Of the table of errors; `interrupted`: the call was lost with the program that made it. */
+  reason: t.string(128),
+  usage: t.optional(Usage),
+  /** Absent: not known any more. */
+  sent: t.optional(StorySent),
+});
 export const StoryStep = struct("StoryStep", "One answer of the model, and the calls in it.", {
   step: t.int(),
   /** When the answer had come. */
@@ -44,6 +63,10 @@ export const StoryStep = struct("StoryStep", "One answer of the model, and the c
   provider: t.string(128),
   model: t.string(256),
   usage: Usage,
+  /** Absent: of a run of an earlier version. */
+  sent: t.optional(StorySent),
+  /** Calls of the step before the one that was answered. */
+  failed: t.optional(t.array(StoryFailed, 16)),
   calls: t.array(StoryCall, 256),
 });
 export const StoryEnd = enumOf("StoryEnd", "How a run ended. `open`: it has not.", ["final", "error", "aborted", "open"]);
@@ -63,6 +86,8 @@ method("run.why", {
     /** Of a run that did not end with an answer. */
     error: t.optional(t.string(4096)),
     usage: Usage,
+    /** Calls of a last step that got no answer. */
+    failed: t.optional(t.array(StoryFailed, 16)),
     steps: t.array(StoryStep, 1000),
     /** Steps at the beginning that did not fit the answer. */
     left: t.int(),

@@ -73,7 +73,7 @@ fn find<'a>(prompt: &'a SessionPromptResult, id: &str) -> Outcome<&'a PromptSect
     })
 }
 
-const fn layer(layer: u8) -> &'static str {
+pub const fn layer(layer: u8) -> &'static str {
     match layer {
         1 => "1 core",
         2 => "2 characteristics",

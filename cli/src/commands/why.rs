@@ -2,11 +2,13 @@
 
 use gsv_protocol::methods::RunWhy;
 use gsv_protocol::types::{
-    CallId, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd, StoryStep, Usage,
+    CallId, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd, StoryFailed, StorySent,
+    StoryStep, Usage,
 };
 
 use super::context::Context;
 use super::machine_view::awaited;
+use super::prompt::layer;
 use crate::clean::visible;
 use crate::exit::Outcome;
 use crate::units::{dollars, grouped, now_ms, time};
@@ -57,12 +59,45 @@ fn lines(story: &RunWhyResult) -> Vec<String> {
     }
     for step in &story.steps {
         lines.push(String::new());
+        lines.extend(step.failed.iter().flatten().map(failed));
         lines.push(heading(step));
+        lines.extend(step.sent.as_ref().map(sent));
         for call in &step.calls {
             lines.extend(call_lines(call));
         }
     }
+    if let Some(calls) = &story.failed {
+        lines.push(String::new());
+        lines.extend(calls.iter().map(failed));
+    }
     lines
+}
+
+/// The tokens of each layer of what the model was sent.
+fn sent(sent: &StorySent) -> String {
+    let layers: Vec<String> = (1..)
+        .zip(&sent.layers)
+        .map(|(number, tokens)| format!("{} {}", layer(number), grouped(*tokens)))
+        .collect();
+    format!("  sent about: {}", layers.join(", "))
+}
+
+/// A call of the model without an answer.
+fn failed(call: &StoryFailed) -> String {
+    let reason = visible(&call.reason);
+    let Some(sent) = &call.sent else {
+        return format!("A call of the model was lost ({reason})");
+    };
+    format!(
+        "{}/{} failed after {} s ({reason})",
+        visible(&sent.provider),
+        visible(&sent.model),
+        seconds(call.at.saturating_sub(sent.at))
+    )
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{}", ms / 1_000, ms % 1_000 / 100)
 }
 
 fn end(story: &RunWhyResult) -> String {
@@ -103,13 +138,14 @@ fn used(usage: &Usage) -> String {
 }
 
 fn heading(step: &StoryStep) -> String {
-    let seconds = step.ms / 1_000;
-    let tenths = step.ms % 1_000 / 100;
+    // The call itself, where it is known when it began.
+    let took = step.sent.as_ref().map_or(step.ms, |sent| step.at.saturating_sub(sent.at));
     format!(
-        "Step {}: {}/{} answered after {seconds}.{tenths} s, {}",
+        "Step {}: {}/{} answered after {} s, {}",
         step.step,
         visible(&step.provider),
         visible(&step.model),
+        seconds(took),
         used(&step.usage)
     )
 }
@@ -195,6 +231,27 @@ mod tests {
         assert_eq!(
             lines(&story).join("\n"),
             "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+        );
+    }
+
+    #[test]
+    fn au8_each_call_of_the_model_has_the_tokens_of_its_layers_and_calls_without_an_answer_are_told() {
+        let sent = |at: u64| json!({"at": at, "provider": "anthropic", "model": "m", "layers": [800, 0, 2400, 0, 1200, 40], "tools": 2000});
+        let story: RunWhyResult = serde_json::from_value(json!({
+            "sessionKey": "agent:main:main", "runId": "R", "startedAt": 0, "endedAt": 9000, "end": "error", "error": "no",
+            "usage": {"input": 1, "output": 1, "total": 2}, "left": 0,
+            "failed": [{"at": 8000, "reason": "interrupted"}],
+            "steps": [{
+                "step": 1, "at": 3000, "ms": 2950, "provider": "anthropic", "model": "m",
+                "usage": {"input": 1, "output": 1, "total": 2}, "calls": [],
+                "sent": sent(2000), "failed": [{"at": 1500, "reason": "model.overloaded", "sent": sent(300)}]
+            }]
+        }))
+        .unwrap();
+        let shown = lines(&story);
+        assert_eq!(
+            shown[6..].join("\n"),
+            "anthropic/m failed after 1.2 s (model.overloaded)\nStep 1: anthropic/m answered after 1.0 s, 1 tokens in, 1 out, no known price\n  sent about: 1 core 800, 2 characteristics 0, 3 shared 2,400, 4 delegated 0, 5 conversation 1,200, 6 memory 40\n\nA call of the model was lost (interrupted)"
         );
     }
 

@@ -5475,6 +5475,9 @@ pub struct RunWhyResult {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub usage: Usage,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Vec<StoryFailed>>,
     /// At most 1000 items.
     pub steps: Vec<StoryStep>,
     pub left: u64,
@@ -6513,6 +6516,35 @@ pub enum StoryEnd {
 }
 impl_string_enum!(StoryEnd { Final => "final", Error => "error", Aborted => "aborted", Open => "open" });
 
+/// One call of the model that got no answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoryFailed {
+    /// Epoch ms.
+    pub at: u64,
+    /// At most 128 characters.
+    pub reason: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sent: Option<StorySent>,
+}
+
+/// What one call of the model was sent, estimated when the call began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StorySent {
+    /// Epoch ms.
+    pub at: u64,
+    /// At most 128 characters.
+    pub provider: String,
+    /// At most 256 characters.
+    pub model: String,
+    /// At most 6 items.
+    pub layers: Vec<u64>,
+    pub tools: u64,
+}
+
 /// One answer of the model, and the calls in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -6526,6 +6558,11 @@ pub struct StoryStep {
     /// At most 256 characters.
     pub model: String,
     pub usage: Usage,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sent: Option<StorySent>,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Vec<StoryFailed>>,
     /// At most 256 items.
     pub calls: Vec<StoryCall>,
 }

@@ -9,13 +9,15 @@ import {
   asSessionKey,
   asToolName,
   type StoryCall,
+  type StoryFailed,
+  type StorySent,
   type StoryStep,
   type Usage,
 } from "../../../protocol/gen/types.ts";
 import { originText } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { RunStory, StoryWanted } from "../ports/session.ts";
-import type { AssistantRow, LogRow, NoticeRow, ToolResultRow } from "./machine/log.ts";
+import type { AssistantRow, FailedCall, LogRow, NoticeRow, SentCall, ToolResultRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
 import { commandEnd } from "./events.ts";
 import { waitingFor } from "./views.ts";
@@ -45,6 +47,7 @@ export function storyOf(state: State, store: SessionStore, wanted: StoryWanted):
       startedAt: first.at,
       ...end,
       usage: sumOf(answers.map(({ message }) => message.usage)),
+      ...failedAtEnd(state, runId, rows),
       steps: answers.slice(-MAX_STEPS).map((row) => stepOf(state, row, rows)),
       left: Math.max(0, answers.length - MAX_STEPS),
     },
@@ -95,8 +98,29 @@ function stepOf(state: State, row: AssistantRow, rows: readonly LogRow[]): Story
     provider: message.provider.slice(0, 128),
     model: message.model.slice(0, 256),
     usage: message.usage,
+    ...(row.sent === undefined ? {} : { sent: sentOf(row.sent) }),
+    ...(row.failed === undefined ? {} : { failed: row.failed.map(failedOf) }),
     calls: row.calls.map(({ callId, name }) => callOf(state, callId, name, rows)),
   };
+}
+const sentOf = ({ at, provider, model, layers, tools }: SentCall): StorySent => ({
+  at,
+  provider: provider.slice(0, 128),
+  model: model.slice(0, 256),
+  layers: [...layers],
+  tools,
+});
+const failedOf = ({ at, reason, usage, sent }: FailedCall): StoryFailed => ({
+  at,
+  reason: reason.slice(0, 128),
+  ...(usage === undefined ? {} : { usage }),
+  ...(sent === undefined ? {} : { sent: sentOf(sent) }),
+});
+/** Of a run that is in such a step now, or has ended in one. */
+function failedAtEnd({ run }: State, runId: string, rows: readonly LogRow[]): Pick<RunStory, "failed"> {
+  const waiting = run.phase === "archiving" ? run.resume : run.phase === "thinking" || run.phase === "paused" ? run : undefined;
+  const failed = waiting?.runId === runId ? waiting.failed : rows.findLast(isEnd)?.failed;
+  return failed === undefined ? {} : { failed: failed.map(failedOf) };
 }
 function callOf({ run }: State, callId: string, name: string, rows: readonly LogRow[]): StoryCall {
   const result = rows.find((row): row is ToolResultRow => row.kind === "toolResult" && row.callId === callId);

@@ -1,6 +1,7 @@
 /** What a session's log tells about one run. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";
+import { tokensOfMessages, tokensOfText } from "../../src/models/estimate.ts";
 import { newSession, onNode, says, Stage, until, value } from "./support.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -77,5 +78,40 @@ describe("[AU7] the story of a run", () => {
     expect(value(await s.port.story({ runId: "run-a" })).steps).toHaveLength(1);
     for (const wanted of [{ runId: "run-x" }, { callId: "x/r1/1/0" }])
       expect(await s.port.story(wanted)).toMatchObject({ ok: false, error: { reason: "run.not_found" } });
+  });
+
+  it("[AU8] has the layers of each call that was sent, and the calls that got no answer", async () => {
+    const on = new Stage().open();
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    const error = { reason: "model.context_overflow", message: "Too long." } as const;
+    (await on.call(0)).answer({ kind: "failed", error, retryable: false });
+    const answered = await on.call(1);
+    answered.answer(says("one"));
+    await on.ended("run-a");
+    const [step] = value(await s.port.story({})).steps;
+    expect(step?.failed).toMatchObject([{ reason: "model.context_overflow", sent: { provider: "demo", layers: expect.any(Array) } }]);
+    const { layers = [], at = 0 } = step?.sent ?? {};
+    expect([layers.length, layers[3]]).toEqual([6, 0]);
+    expect(at).toBeGreaterThanOrEqual(step?.failed?.[0]?.sent?.at ?? Number.NaN);
+    expect(at).toBeLessThanOrEqual(step?.at ?? 0);
+    // What was measured is what was sent.
+    const { systemPrompt, messages } = answered.request;
+    expect(layers[0]).toBe(tokensOfText(systemPrompt));
+    expect(layers[4]).toBe(tokensOfMessages(messages));
+
+    await s.send("b");
+    const refused = { reason: "model.rejected", message: "No." } as const;
+    (await on.call(2)).answer({ kind: "failed", error: refused, retryable: false });
+    await on.ended("run-b");
+    const ended = value(await s.port.story({ runId: "run-b" }));
+    expect(ended).toMatchObject({ end: "error", steps: [], failed: [{ reason: "model.rejected", sent: { model: "demo" } }] });
+    expect(ended.failed?.[0]?.sent?.layers[4]).toBeGreaterThan(layers[4] ?? 0);
+
+    await s.send("c");
+    await on.call(3);
+    value(await s.port.abort("run-c"));
+    await on.ended("run-c");
+    expect(value(await s.port.story({ runId: "run-c" }))).toMatchObject({ end: "aborted", failed: [{ reason: "run.aborted" }] });
   });
 });

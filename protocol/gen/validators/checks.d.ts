@@ -423,6 +423,8 @@ import type {
   StoryCall,
   StoryDecision,
   StoryEnd,
+  StoryFailed,
+  StorySent,
   StoryStep,
   ThinkLevel,
   TimeoutsConfig,
@@ -924,6 +926,8 @@ export function checkStoppedRun(value: unknown): value is StoppedRun;
 export function checkStoryCall(value: unknown): value is StoryCall;
 export function checkStoryDecision(value: unknown): value is StoryDecision;
 export function checkStoryEnd(value: unknown): value is StoryEnd;
+export function checkStoryFailed(value: unknown): value is StoryFailed;
+export function checkStorySent(value: unknown): value is StorySent;
 export function checkStoryStep(value: unknown): value is StoryStep;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
 export function checkTimeoutsConfig(value: unknown): value is TimeoutsConfig;

@@ -14,7 +14,7 @@ import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-c
 import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
-import type { UserRow } from "../machine/log.ts";
+import type { SentCall, UserRow } from "../machine/log.ts";
 import { modelEffectId } from "../machine/ids.ts";
 import type { CutPlan, State, Thinking } from "../machine/state.ts";
 import { keepBeside, planCut, contextBudget } from "../pressure.ts";
@@ -25,6 +25,7 @@ import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { boundary, decideCalls, type DecidePorts } from "../decided-calls.ts";
 import { type DefinedLayers, layersOf, overridden } from "../defined-layers.ts";
+import { sentCall, systemLayers } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
@@ -58,6 +59,8 @@ interface Turn {
   readonly ordinal: number;
   readonly system: string;
   readonly layers: DefinedLayers;
+  /** Tokens of the system prompt by context layer. */
+  readonly tokens: readonly number[];
 }
 /** The decision about the size of the context before a call. */
 interface Sized {
@@ -82,7 +85,7 @@ export class ModelCaller {
   readonly #ports: CallModelPorts;
   #turn: Turn | undefined;
   #live: Delta | undefined;
-  #fixed: { readonly system: string; readonly version: string; readonly tokens: number } | undefined;
+  #fixed: { readonly system: string; readonly version: string; readonly tokens: number; readonly tools: number } | undefined;
 
   constructor(ports: CallModelPorts) {
     this.#ports = ports;
@@ -116,6 +119,7 @@ export class ModelCaller {
         readonly outcome?: Pick<ModelOutcome & { kind: "failed" }, "retryAfterMs" | "usage">;
         readonly plan?: CutPlan | undefined;
         readonly spent?: SpendSum | undefined;
+        readonly sent?: SentCall;
         readonly offer?: MoreOffer | undefined;
       } = {},
     ): EventBody => ({
@@ -130,6 +134,7 @@ export class ModelCaller {
       ...(more.outcome?.usage === undefined ? {} : { usage: more.outcome.usage }),
       ...(more.plan ? { plan: more.plan } : {}),
       ...(more.spent ? { spent: more.spent } : {}),
+      ...(more.sent ? { sent: more.sent } : {}),
       ...(more.offer ? { offer: more.offer } : {}),
     });
     const gathered = await this.#gather(run).catch((error: unknown) => {
@@ -191,6 +196,10 @@ export class ModelCaller {
       call.end(undefined, undefined);
       return undefined;
     }
+    const { wall } = this.#ports;
+    const toolTokens = this.#fixed?.tools ?? 0;
+    const { items } = history;
+    const sent = sentCall({ at: wall(), model, system: this.#turn?.tokens ?? NO_LAYERS, toolTokens, items, messages });
     const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
       this.#ports.model.call({
         model,
@@ -204,7 +213,7 @@ export class ModelCaller {
         cacheKey: state.sessionId,
         timeoutMs: config.timeouts.llmMs,
         signal,
-        now: this.#ports.wall,
+        now: wall,
         onText: (text) => {
           if (signal.aborted || text === "") return;
           const delta: Delta = { runId: run.runId, step: run.step, attempt: run.attempt, offset, text };
@@ -223,6 +232,7 @@ export class ModelCaller {
     if (outcome.kind === "failed")
       return failed(outcome.error, outcome.retryable, {
         spent,
+        sent,
         context,
         models: models.length,
         streamed: offset > 0,
@@ -230,7 +240,7 @@ export class ModelCaller {
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
     const outside = await boundary(this.#ports.decide, state, context, run, outcome.calls);
-    if (outside !== undefined) return failed(outside, false, { spent, context, models: models.length, streamed: offset > 0, outcome });
+    if (outside !== undefined) return failed(outside, false, { spent, sent, context, models: models.length, streamed: offset > 0, outcome });
     // The settings of this moment: the owner may have changed the mode while the model wrote.
     const calls = await decideCalls(this.#ports.decide, this.#ports.state() ?? state, context, run, outcome.calls);
     if (flight.signal.aborted) return undefined;
@@ -242,6 +252,7 @@ export class ModelCaller {
       usage: outcome.usage,
       budget: budgetOf(context, run.origin),
       asked: nameOf(model),
+      sent,
       ...(spent ? { spent } : {}),
     };
   }
@@ -279,8 +290,10 @@ export class ModelCaller {
   }
   /** Tokens of the prompt and the tools; measured again when one of them changes. */
   #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {
-    if (this.#fixed?.system !== system || this.#fixed.version !== version)
-      this.#fixed = { system, version, tokens: tools.reduce((sum, tool) => sum + tokensOfTool(tool), tokensOfText(system)) };
+    if (this.#fixed?.system !== system || this.#fixed.version !== version) {
+      const ofTools = tools.reduce((sum, tool) => sum + tokensOfTool(tool), 0);
+      this.#fixed = { system, version, tokens: tokensOfText(system) + ofTools, tools: ofTools };
+    }
     return this.#fixed.tokens;
   }
   /** Tokens of the context, as far as they are known without asking the gateway. */
@@ -340,8 +353,9 @@ export class ModelCaller {
         };
       });
     if (!assembled.ok) return assembled;
-    const { system } = assembled.value;
-    this.#turn = { ordinal: run.ordinal, system, layers: layersOf(assembled.value, context.defined) };
+    const { system, sections } = assembled.value;
+    const layers = layersOf(assembled.value, context.defined);
+    this.#turn = { ordinal: run.ordinal, system, layers, tokens: systemLayers(system, sections) };
     return this.#unchanged(this.#turn);
   }
   /** Before each call (rule AD10). */
@@ -366,6 +380,7 @@ export class ModelCaller {
     });
   }
 }
+const NO_LAYERS = [0, 0, 0, 0, 0, 0] as const;
 const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;
 const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
   context?.model === nameOf(model) ? context.tokens + history.tokensAfter(context.seq) : undefined;

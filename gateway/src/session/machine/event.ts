@@ -14,7 +14,7 @@ import type { SessionIdentity } from "../../ports/session.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
-import type { UserRow } from "./log.ts";
+import type { SentCall, UserRow } from "./log.ts";
 import type { ApprovalEnd, Budget, CutPlan, IncomingMessage, MemoryDay, QueuedMessage } from "./state.ts";
 
 export interface Stamp {
@@ -131,6 +131,7 @@ export type EventBody =
       readonly budget: Budget;
       /** `provider/id` as it was asked for; the message may name it otherwise. */
       readonly asked?: string;
+      readonly sent?: SentCall;
       readonly spent?: SpendSum;
     }
   | {
@@ -141,6 +142,8 @@ export type EventBody =
       readonly retryAfterMs?: number;
       readonly usage?: Usage;
       readonly spent?: SpendSum;
+      /** Absent: the model was not called. */
+      readonly sent?: SentCall;
       readonly budget?: Budget;
       /** With a limit that is used up: what the owner could allow. */
       readonly offer?: MoreOffer;

@@ -42,6 +42,8 @@ export const WAKES_PER_HOUR = 60;
 export const ENDED_QUESTIONS = 32;
 /** Different calls of a run whose denials are counted. */
 export const DENIED_CALLS = 64;
+/** Failed calls of the model that a step keeps for the run's record. */
+export const FAILED_CALLS = 16;
 /** Calls that one cancel names. */
 export const CANCEL_CALLS = 256;
 /** Open effects at once: a step's calls, and the few others. */

@@ -33,6 +33,27 @@ export interface CallRef {
   readonly providerId: string;
   readonly name: string;
 }
+/** What one call of the model was sent, measured when the call began. Estimates. */
+export interface SentCall {
+  /** Wall time at which the call began. */
+  readonly at: number;
+  /** As it was asked for; the answer may name it otherwise. */
+  readonly provider: string;
+  readonly model: string;
+  /** Tokens of the context layers 1 to 6. */
+  readonly layers: readonly number[];
+  /** Of layer 3: the definitions of the tools. */
+  readonly tools: number;
+}
+/** A call of the model without an answer. */
+export interface FailedCall {
+  /** Wall time at which the failure was stored. */
+  readonly at: number;
+  readonly reason: string;
+  readonly usage?: Usage;
+  /** Absent: the call was lost with the program that made it, or it was stopped. */
+  readonly sent?: SentCall;
+}
 export interface AssistantRow extends RowBase {
   readonly kind: "assistant";
   readonly step: number;
@@ -40,6 +61,10 @@ export interface AssistantRow extends RowBase {
   readonly message: AssistantMessage;
   /** In the order of the message's `toolCall` blocks. None: this is the run's final answer. */
   readonly calls: readonly CallRef[];
+  /** Absent: of a version that kept none. */
+  readonly sent?: SentCall;
+  /** The step's calls before this answer. Absent: none. */
+  readonly failed?: readonly FailedCall[];
   /** With a final answer: what the whole run used. */
   readonly runUsage?: Usage;
   /** With a final answer: the files that go out with it. */
@@ -73,6 +98,8 @@ export interface NoticeRow extends RowBase {
   /** With `forModel`, when others may have written it. */
   readonly taint?: TaintLabel;
   readonly usage?: Usage;
+  /** With `error` and `aborted`: the calls of the model in the step that got no answer. Absent: none. */
+  readonly failed?: readonly FailedCall[];
   /** With `paused`: the question, and the call that waits for its answer; `limit`: the run itself waits. */
   readonly question?: { readonly code: string; readonly callId: string; readonly step: number; readonly limit?: true };
   /** With `late`: the call that it is the result of. Absent: of a version that kept none. */

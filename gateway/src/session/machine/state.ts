@@ -35,6 +35,7 @@ import type { Taint } from "../../ports/taint.ts";
 import type { ToolTarget } from "../../ports/tool-target.ts";
 import type { OpenCall } from "../../calls/open-call.ts";
 import type { Effect } from "./effect.ts";
+import type { FailedCall } from "./log.ts";
 import type { Repeats } from "./repeats.ts";
 
 /** The limits of one run, from the configuration of its last model call. */
@@ -111,6 +112,8 @@ export interface Thinking extends RunCore {
   readonly deadline: number;
   /** Times that the model said that this step's context is too large for it. */
   readonly overflows?: number;
+  /** The newest `FAILED_CALLS` of the step's calls that got no answer. Absent: none. */
+  readonly failed?: readonly FailedCall[];
   /** The context was compacted for this step, or could not be: the model is called with it as it is. */
   readonly compactionTried?: true;
 }

@@ -8,6 +8,8 @@ import type { GsvError } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
 import { CANCEL_CALLS, CLOSED_CALLS, LIMITS } from "../limits.ts";
 import { cancelEffectId, dispatchEffectId, modelEffectId, providerCallId, replyName } from "../ids.ts";
+import type { NoticeRow } from "../log.ts";
+import { withLost } from "./steps.ts";
 import type { Acting, ActiveRun, IncomingMessage, RunCore, Shortage } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { asked, endQuestion, isAwaiting } from "./questions.ts";
@@ -58,14 +60,18 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
     text: error.message,
     reason: error.reason,
     usage: run.spent,
+    ...failedOf(run),
     // The model of a guest's conversation would say what it knows.
     forModel: `The previous run ended early${d.state.identity.isOwnersSession ? `: ${error.message}` : "."}`,
   });
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
 }
+/** The calls of the model that the step made in vain (rule AU8). */
+const failedOf = (run: ActiveRun): Pick<NoticeRow, "failed"> => (run.phase !== "acting" && run.failed ? { failed: run.failed } : {});
 /** Returns how many calls were cancelled. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
+  const tried = run.phase === "thinking" ? withLost(d, run, "run.aborted") : run;
   rest(d);
   if (run.phase === "paused") endQuestion(d, asked(run), { ended: "withdrawn" });
   const count = closeEffects(d, run, why);
@@ -76,6 +82,7 @@ export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
     text: why,
     reason: "run.aborted",
     usage: run.spent,
+    ...failedOf(tried),
     forModel: `The previous run was stopped: ${why}`,
   });
   d.state.updatedAt = d.at.wall;

@@ -1,11 +1,12 @@
 /** Starts the model calls of a run: another attempt at a step, or the next step after the last result. PURE. */
 import { type Draft, open, take } from "../draft.ts";
-import { LIMITS } from "../limits.ts";
+import { FAILED_CALLS, LIMITS } from "../limits.ts";
+import type { FailedCall } from "../log.ts";
 import { modelEffectId } from "../ids.ts";
 import type { RunCore, Thinking, WaitingRun } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 
-export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "compactionTried">;
+export type RunBase = Omit<Thinking, "phase" | "attempt" | "tries" | "restarts" | "deadline" | "overflows" | "failed" | "compactionTried">;
 export function runBase(run: RunCore): RunBase {
   const {
     ordinal,
@@ -50,17 +51,19 @@ export function runBase(run: RunCore): RunBase {
     ...(denied ? { denied } : {}),
   };
 }
-export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "compactionTried"> {
+export interface Again extends Pick<Thinking, "attempt" | "tries" | "restarts" | "overflows" | "failed" | "compactionTried"> {
   readonly waitMs: number;
 }
 /** The fields that another attempt at the same step keeps. */
 export const sameStep = ({
   restarts,
   overflows,
+  failed,
   compactionTried,
-}: WaitingRun): Pick<Again, "restarts" | "overflows" | "compactionTried"> => ({
+}: WaitingRun): Pick<Again, "restarts" | "overflows" | "failed" | "compactionTried"> => ({
   restarts,
   ...(overflows === undefined ? {} : { overflows }),
+  ...(failed ? { failed } : {}),
   ...(compactionTried === undefined ? {} : { compactionTried }),
 });
 const FIRST: Again = { attempt: 0, tries: 0, restarts: 0, waitMs: 0 };
@@ -78,4 +81,15 @@ export function think(d: Draft, name: TransitionName, base: RunBase, again: Agai
   };
   d.state.run = run;
   open(d, { type: "CallModel", id: modelEffectId(run), notBefore });
+}
+
+/** The run with one more call that got no answer. */
+export const withFailed = (run: Thinking, call: FailedCall): Thinking => ({
+  ...run,
+  failed: [...(run.failed ?? []), call].slice(-FAILED_CALLS),
+});
+/** A call that was lost or stopped: what it was sent is not known any more. Unchanged when the call had not begun. */
+export function withLost(d: Draft, run: Thinking, reason: string): Thinking {
+  const begins = run.deadline - LIMITS.leaseMs;
+  return d.at.now < begins ? run : withFailed(run, { at: d.at.wall, reason });
 }

@@ -7,7 +7,7 @@ import { type Draft, addUsage, append, appendMessage, countSpent, countUsage, op
 import type { DispatchTool } from "../effect.ts";
 import type { EventOf, ReplyCall } from "../event.ts";
 import { CALL_NAME_CHARS, CALLS_PER_REPLY, LIMITS, MESSAGE_ROW_BYTES, PROVIDER_ID_CHARS } from "../limits.ts";
-import type { CallRef } from "../log.ts";
+import type { AssistantRow, CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
 import { callIdOf, modelEffectId, providerCallId } from "../ids.ts";
 import type { Acting, ActiveRun, Thinking, WaitingRun } from "../state.ts";
@@ -18,7 +18,7 @@ import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
 import { nextStep, usedUp } from "./limit.ts";
-import { runBase, sameStep, think } from "./steps.ts";
+import { runBase, sameStep, think, withFailed, withLost } from "./steps.ts";
 import { beginWait } from "./waiting-calls.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
@@ -33,9 +33,10 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   // Files alone are an answer.
   if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
     const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
-    const { usage, spent, budget } = event;
+    const { usage, spent, budget, sent } = event;
     // How many models there are is not known here, so no further one is tried.
-    failed(d, run, { error, retryable: true, usage, ...(spent ? { spent } : {}), budget, models: 0, streamed: false });
+    const had = { ...(spent ? { spent } : {}), ...(sent ? { sent } : {}) };
+    failed(d, run, { error, retryable: true, usage, ...had, budget, models: 0, streamed: false });
     return;
   }
   settle(d, event.effectId);
@@ -56,6 +57,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       attempt: run.attempt,
       message,
       calls: [],
+      ...callsOf(run, event),
       runUsage: spent,
       ...(run.files ? { files: run.files } : {}),
       ...(swallowed ? { swallowed } : {}),
@@ -68,6 +70,12 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   }
   act(d, went, event);
 }
+
+/** What the answer's call was sent, and the calls before it (rule AU8). */
+const callsOf = ({ failed: tried }: Thinking, { sent }: EventOf<"ModelReplied">): Pick<AssistantRow, "sent" | "failed"> => ({
+  ...(sent ? { sent } : {}),
+  ...(tried ? { failed: tried } : {}),
+});
 
 /** A heartbeat with nothing to say (rule HB5). */
 const isSwallowed = ({ origin, files }: Thinking, text: string): boolean =>
@@ -103,7 +111,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     providerId: call.providerId,
     name: call.name,
   }));
-  const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs });
+  const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs, ...callsOf(run, event) });
   knowContext(d, event, row.seq);
   if (Math.max(...counts) >= MOST_REPEATS) return stopRepeating(d, run, calls, counts);
   if (calls.filter(needsAnswer).length > LIMITS.approvalsOpen) return tooManyQuestions(d, run, calls);
@@ -255,7 +263,7 @@ const withUnpriced = (run: Thinking, spent: SpendSum | undefined): Thinking =>
 
 type Failure = Pick<
   EventOf<"ModelFailed">,
-  "error" | "retryable" | "retryAfterMs" | "usage" | "spent" | "budget" | "models" | "streamed" | "plan" | "offer"
+  "error" | "retryable" | "retryAfterMs" | "usage" | "spent" | "budget" | "models" | "streamed" | "plan" | "offer" | "sent"
 >;
 export function modelFailed(d: Draft, event: EventOf<"ModelFailed">): void {
   const run = current(d, event.effectId);
@@ -267,8 +275,11 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   settle(d, modelEffectId(before));
   if (failure.usage) countUsage(d, failure.usage);
   countSpent(d, failure.spent);
+  const { sent, usage } = failure;
+  const call = sent && { at: d.at.wall, reason: failure.error.reason, ...(usage ? { usage } : {}), sent };
+  const tried = firstTrouble(d, before);
   const run: Thinking = {
-    ...withUnpriced(firstTrouble(d, before), failure.spent),
+    ...withUnpriced(call ? withFailed(tried, call) : tried, failure.spent),
     ...(failure.usage ? { spent: addUsage(before.spent, failure.usage) } : {}),
     ...(failure.budget ? { budget: failure.budget } : {}),
     ...(failure.streamed ? { progressAt: d.at.now } : {}),
@@ -337,7 +348,7 @@ const firstTrouble = (d: Draft, run: Thinking): Thinking =>
 /** The call was lost with its incarnation, or its lease expired: repeats the step under a new attempt number. */
 export function restartThinking(d: Draft, before: Thinking): void {
   settle(d, modelEffectId(before));
-  const run = firstTrouble(d, before);
+  const run = withLost(d, firstTrouble(d, before), "interrupted");
   const restarts = run.restarts + 1;
   if (restarts > LIMITS.recoveryAttempts || isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   status(d, run.runId, run.step, "Resuming after an interruption.");
