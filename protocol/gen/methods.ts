@@ -248,7 +248,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "644b8c2de444bddc";
+export const PROTOCOL_FINGERPRINT = "cf9fe10f724ac042";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
