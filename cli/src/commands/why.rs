@@ -139,7 +139,10 @@ fn used(usage: &Usage) -> String {
 
 fn heading(step: &StoryStep) -> String {
     // The call itself, where it is known when it began.
-    let took = step.sent.as_ref().map_or(step.ms, |sent| step.at.saturating_sub(sent.at));
+    let took = step
+        .sent
+        .as_ref()
+        .map_or(step.ms, |sent| step.at.saturating_sub(sent.at));
     format!(
         "Step {}: {}/{} answered after {} s, {}",
         step.step,

@@ -240,7 +240,8 @@ export class ModelCaller {
         ...(outcome.error.reason === "model.context_overflow" ? { plan: sized.halved() } : {}),
       });
     const outside = await boundary(this.#ports.decide, state, context, run, outcome.calls);
-    if (outside !== undefined) return failed(outside, false, { spent, sent, context, models: models.length, streamed: offset > 0, outcome });
+    if (outside !== undefined)
+      return failed(outside, false, { spent, sent, context, models: models.length, streamed: offset > 0, outcome });
     // The settings of this moment: the owner may have changed the mode while the model wrote.
     const calls = await decideCalls(this.#ports.decide, this.#ports.state() ?? state, context, run, outcome.calls);
     if (flight.signal.aborted) return undefined;

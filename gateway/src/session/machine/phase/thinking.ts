@@ -111,7 +111,15 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     providerId: call.providerId,
     name: call.name,
   }));
-  const row = append(d, { kind: "assistant", runId: run.runId, step: run.step, attempt: run.attempt, message, calls: refs, ...callsOf(run, event) });
+  const row = append(d, {
+    kind: "assistant",
+    runId: run.runId,
+    step: run.step,
+    attempt: run.attempt,
+    message,
+    calls: refs,
+    ...callsOf(run, event),
+  });
   knowContext(d, event, row.seq);
   if (Math.max(...counts) >= MOST_REPEATS) return stopRepeating(d, run, calls, counts);
   if (calls.filter(needsAnswer).length > LIMITS.approvalsOpen) return tooManyQuestions(d, run, calls);
