@@ -19,11 +19,12 @@ const Action = Type.Object(
 );
 type Action = Static<typeof Action>;
 
+const SHOWN_CHARS = 300;
+
 /**
  * Marks a refund in the shop, so that an event is found again after the time in which Shopify remembers idempotency keys. It is the end of
  * the note, because the beginning is the model's reason, which could have the mark of another event.
  */
-const SHOWN_CHARS = 300;
 const markOf = (key: string): string => `[gsv ${key}]`;
 
 async function refund(
