@@ -126,6 +126,7 @@ describe("bundles", () => {
         "bedrock.mjs",
         "command-look.mjs",
         "documents.mjs",
+        "dots.wasm",
         "embeddings.mjs",
         "events.mjs",
         "google.mjs",

@@ -2,6 +2,7 @@
 //! a Worker of its own, with its own objects; it reaches the gateway only at the entry point for channels, which knows it by the
 //! binding's props, and it has no access to the bucket.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,18 +28,20 @@ pub struct Settings<'a> {
 }
 
 /// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
-const READERS: [&str; 3] = ["pdf.mjs", "documents.mjs", "images.mjs"];
+const READERS: [&str; 4] = ["pdf.mjs", "documents.mjs", "images.mjs", "photon_rs_bg.wasm"];
 
 /// The modules that the gateway itself imports on first use.
 fn own_modules(manifest: &Manifest) -> String {
     let mut modules = String::new();
     for name in manifest.modules.iter().map(ModuleName::as_str) {
-        let is_script = Path::new(name).extension().is_some_and(|extension| extension == "mjs");
-        if is_script && !READERS.contains(&name) {
-            let _ = write!(
-                modules,
-                ",\n    (name = \"{name}\", esModule = embed \"modules/{name}\")"
-            );
+        let extension = Path::new(name).extension().and_then(OsStr::to_str);
+        let kind = match extension {
+            Some("mjs") => "esModule",
+            Some("wasm") => "wasm",
+            _ => continue,
+        };
+        if !READERS.contains(&name) {
+            let _ = write!(modules, ",\n    (name = \"{name}\", {kind} = embed \"modules/{name}\")");
         }
     }
     modules

@@ -12,7 +12,7 @@ fn manifest() -> Manifest {
         version: "1".into(),
         compatibility_date: "2026-11-01".into(),
         compatibility_flags: vec!["x".into(), "y".into()],
-        modules: ["pdf.mjs", "p.wasm", "regex.mjs"]
+        modules: ["pdf.mjs", "photon_rs_bg.wasm", "regex.mjs", "dots.wasm"]
             .map(|name| name.to_owned().try_into().unwrap())
             .into(),
         queues: crate::embedded::queue::core_queues(),
@@ -67,6 +67,10 @@ fn po5_what_the_gateway_imports_itself_is_a_module_of_its_worker() {
         config.contains(r#"(name = "regex.mjs", esModule = embed "modules/regex.mjs")"#),
         "{config}"
     );
+    assert!(
+        config.contains(r#"(name = "dots.wasm", wasm = embed "modules/dots.wasm")"#),
+        "{config}"
+    );
 }
 
 #[test]
@@ -77,7 +81,10 @@ fn f64_the_readers_are_not_part_of_what_workerd_loads_at_its_start() {
         .skip(1)
         .map(|rest| rest.split('"').next().unwrap())
         .collect();
-    assert_eq!(embedded, ["worker.js", "modules/regex.mjs", "r2.js"]);
+    assert_eq!(
+        embedded,
+        ["worker.js", "modules/regex.mjs", "modules/dots.wasm", "r2.js"]
+    );
     for part in [
         r#"(name = "modules", disk = (path = "/m"))"#,
         r#"(name = "READERS", service = (name = "gsv", entrypoint = "ReaderService", props = (json = "{\"compatibilityDate\":\"2026-11-01\",\"compatibilityFlags\":[\"x\",\"y\"]}")))"#,

@@ -69,6 +69,8 @@ export interface LongTermMemory {
   ): Promise<Result<MemoryPage>>;
   /** How many existed. */
   remove(scope: MemoryScope, ids: readonly string[]): Promise<Result<number>>;
+  /** Another text after every write. Undefined: others write, too. */
+  state(): string | undefined;
   /** The changes after a number, each memory once, in order. */
   changes(scope: MemoryScope, afterSeq: number, limit: number): Promise<Result<readonly MemoryChanged[]>>;
 }
@@ -121,9 +123,9 @@ export interface RecallInput {
   readonly limit?: number;
   readonly snippetChars: number;
 }
-/** A hit in a file or a transcript, or a row with its label. */
+/** A hit in a file with its label or in a transcript, or a row with its label. */
 export type RecallHit =
-  | { readonly kind: "text"; readonly hit: SearchHit }
+  | { readonly kind: "text"; readonly hit: SearchHit; readonly taint?: Taint }
   | {
       readonly kind: "memory";
       readonly id: string;

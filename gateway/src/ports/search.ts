@@ -63,6 +63,8 @@ export interface SearchRequest {
   readonly question?: string;
   /** The question as a vector of an embedding service: rows of long-term memory with a vector of the same model are compared with it. */
   readonly nearRows?: MemoryNear;
+  /** The state of the rows (`LongTermMemory.state`): an index that has followed it does not read them again. */
+  readonly rowsState?: string;
   readonly limit: number;
   readonly offset: number;
 }
@@ -74,6 +76,8 @@ export interface SearchPlace {
   readonly sessionKey: string | undefined;
   readonly sessionId: string | undefined;
   readonly role: string | undefined;
+  /** Of a file: its label, as text of its metadata. */
+  readonly taint?: string;
   readonly at: number;
   readonly position: number;
   readonly score: number;
@@ -125,6 +129,7 @@ export interface MemorySearchInput {
   readonly snippetChars: number;
   /** Only rows of long-term memory, without files and transcripts. */
   readonly rowsOnly: boolean;
+  readonly rowsState?: string;
   /** Makes the question's vector; asked only where the question has one. */
   readonly near?: () => Promise<MemoryNear | undefined>;
 }

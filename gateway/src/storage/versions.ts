@@ -53,8 +53,11 @@ export const byMetadata = (by: string | undefined): Record<string, string> =>
 
 /** Who may have written the content (rule TA14); custom metadata of files and versions. */
 const TAINT = "taint";
-export function taintOf(object: R2Object): Taint | undefined {
-  const [label, source = ""] = object.customMetadata?.[TAINT]?.split(" ") ?? [];
+export const taintOf = (object: R2Object): Taint | undefined => taintIn(taintText(object));
+/** The label as it stands in the metadata. */
+export const taintText = ({ customMetadata }: Pick<R2Object, "customMetadata">): string | undefined => customMetadata?.[TAINT];
+export function taintIn(text: string | undefined): Taint | undefined {
+  const [label, source = ""] = text?.split(" ") ?? [];
   const known = TAINT_LABELS.find((name) => name === label);
   if (label === undefined) return undefined;
   // A label that no version of GSV wrote is read as the highest one.

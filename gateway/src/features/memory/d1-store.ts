@@ -55,17 +55,24 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   readonly #db: RowDatabase;
   readonly #now: () => number;
   readonly #failed: (what: string, error: unknown) => void;
+  readonly #writer: string | undefined;
+  #writes = 0;
   #ready: Promise<void> | undefined;
 
-  /** `failed` gets the exceptions of the database. */
-  constructor(db: RowDatabase, now: () => number, failed: (what: string, error: unknown) => void) {
+  /** `failed` gets the exceptions of the database; `writer` is a name that no other one has, of the only one that writes. */
+  constructor(db: RowDatabase, now: () => number, failed: (what: string, error: unknown) => void, writer?: string) {
     this.#db = db;
+    this.#writer = writer;
     this.#now = now;
     this.#failed = failed;
   }
 
+  state(): string | undefined {
+    return this.#writer === undefined ? undefined : `${this.#writer} ${this.#writes}`;
+  }
+
   store(scope: MemoryScope, memory: NewMemory, awaitsVector = false): Promise<Result<MemoryStored>> {
-    return this.#guarded("store the memory", async () => {
+    return this.#writing("store the memory", async () => {
       const refused = problemOf(memory);
       if (refused !== undefined) return refused;
       const { supersedes } = memory;
@@ -166,7 +173,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   }
 
   remove(scope: MemoryScope, ids: readonly string[]): Promise<Result<number>> {
-    return this.#guarded("remove the memories", async () => {
+    return this.#writing("remove the memories", async () => {
       const { results } = await this.#db
         .prepare(`DELETE FROM long_term_memory WHERE ${SCOPED} AND id IN (SELECT value FROM json_each(?)) RETURNING id`)
         .bind(...scoped(scope), JSON.stringify(ids))
@@ -202,7 +209,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   // ---------------------------------------------------------------- vectors
 
   awaitVectors(tenantId: string, of: EmbeddingModel): Promise<Result<void>> {
-    return this.#guarded("mark the memories", async () => {
+    return this.#writing("mark the memories", async () => {
       await this.#db
         .prepare(
           `UPDATE long_term_memory SET embedding_state = '${PENDING}' WHERE tenant_id = ? AND embedding_state <> '${PENDING}'
@@ -236,7 +243,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     of: EmbeddingModel,
     vectors: readonly { readonly id: string; readonly vector: Vector }[],
   ): Promise<Result<void>> {
-    return this.#guarded("keep the vectors", async () => {
+    return this.#writing("keep the vectors", async () => {
       const update = this.#db.prepare(
         `UPDATE long_term_memory SET embedding_state = '${DONE}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
          embedding_vector = ? WHERE id = ? AND ${SCOPED}`,
@@ -249,7 +256,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     });
   }
   noVector(scope: MemoryScope, of: EmbeddingModel, id: string): Promise<Result<void>> {
-    return this.#guarded("mark the memory", async () => {
+    return this.#writing("mark the memory", async () => {
       await this.#db
         .prepare(
           `UPDATE long_term_memory SET embedding_state = '${REFUSED}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
@@ -287,6 +294,15 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     });
   }
 
+  /** Counted before and after: what is read in between is not the state after it. */
+  async #writing<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
+    this.#writes++;
+    try {
+      return await this.#guarded(what, work);
+    } finally {
+      this.#writes++;
+    }
+  }
   #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
     const ready = async (): Promise<Result<T>> => {
       this.#ready ??= migrateRows(this.#db, "memory", MEMORY_MIGRATIONS, this.#now());

@@ -17,7 +17,7 @@ const empty = { objects: [], delimitedPrefixes: [], truncated: false };
 
 function world(seed: number) {
   const random = seeded(seed);
-  const rows = new D1Memory(sqliteRows(), () => 1, unexpected);
+  const rows = new D1Memory(sqliteRows(), () => 1, unexpected, "gateway");
   const db = database();
   const store = new IndexStore(db);
   /** Takes some turns of the event loop, so that others come in between. */
@@ -42,7 +42,8 @@ function world(seed: number) {
   const search = async (word: string): Promise<readonly string[]> => {
     const match = parseQuery(word);
     assert.ok(match.ok);
-    const { hits } = await service.query({ agentId: "main", match: match.value, sources: ["memory"], limit: 20, offset: 0 });
+    const rowsState = rows.state() ?? "";
+    const { hits } = await service.query({ agentId: "main", match: match.value, sources: ["memory"], limit: 20, offset: 0, rowsState });
     return hits.map(({ name }) => name);
   };
   const indexed = (): string => {

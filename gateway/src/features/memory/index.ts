@@ -85,7 +85,8 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
       loaded ??= import("./memory.lazy.ts").then(({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper }) => {
-        const rows = new D1Memory(rowDatabase, now, failed);
+        // The gateway is one object, and the only one that writes; after a restart it has another name.
+        const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16));
         const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
         const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
         const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });

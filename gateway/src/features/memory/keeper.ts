@@ -150,10 +150,20 @@ export class MemoryKeeper {
     const hits: RecallHit[] = [];
     const own: string[] = [];
     let notes: readonly string[] = [];
+    const rowsState = this.#ports.rows.state();
     let asking: Promise<MemoryNear | undefined> | undefined;
     const near = (): Promise<MemoryNear | undefined> => (asking ??= this.#near(agentId, query, own));
     for (let scan = 0, offset = 0; scan < SCANS && hits.length < wanted; scan++, offset += wanted) {
-      const found = await this.#ports.memorySearch.find({ agentId, query, limit: wanted, offset, snippetChars, rowsOnly, near });
+      const found = await this.#ports.memorySearch.find({
+        agentId,
+        query,
+        limit: wanted,
+        offset,
+        snippetChars,
+        rowsOnly,
+        near,
+        ...(rowsState === undefined ? {} : { rowsState }),
+      });
       if (!found.ok) return found;
       if (scan === 0) notes = found.value.notes;
       const ids = found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [hit.id] : []));

@@ -8,7 +8,7 @@ import type { RecallHit } from "../../ports/long-term-memory.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { localDay } from "../../prompt/dates.ts";
 import { bad, integer, optional, text } from "../../tools/arguments.ts";
-import { hitsTaint } from "../../tools/hits-taint.ts";
+import { foundTaint } from "../../tools/hits-taint.ts";
 import { RECALL, REMEMBER } from "../../tools/memory-tools.ts";
 import { outcome, type Tool, tool } from "../../tools/tool.ts";
 
@@ -82,16 +82,16 @@ export const MEMORY_TOOLS: readonly Tool[] = [
       timeoutMs: SEARCH_TIMEOUT_MS,
     },
     { query: text(MAX_QUERY_CHARS), limit: optional(integer(1, MAX_HITS)) },
-    async ({ query, limit }, { identity, gateway, userTimezone }, files) => {
+    async ({ query, limit }, { identity, gateway, userTimezone }) => {
       const { agentId } = identity;
       const found = await gateway.recall({ agentId, query, ...(limit === undefined ? {} : { limit }), snippetChars: RECALL_CHARS });
       if (!found.ok) return found;
       const { hits, notes } = found.value;
-      const texts = hits.flatMap((hit) => (hit.kind === "text" ? [hit.hit] : []));
-      const rows = hits.flatMap(({ kind, ...hit }) => (kind === "memory" && "taint" in hit ? [hit.taint] : []));
+      const texts = hits.flatMap((hit) => (hit.kind === "text" ? [hit] : []));
+      const rows = hits.flatMap((hit) => (hit.kind === "memory" ? [hit.taint] : []));
       const taint = rows.reduce(
         (known, row) => higher(known, { label: row.label, source: `a memory, written after ${row.source}` }),
-        await hitsTaint(RECALL, texts, files, agentId),
+        foundTaint(RECALL, texts),
       );
       const memories = hits.map((hit) => shown(hit, userTimezone));
       return { ok: true, result: { memories, ...(notes.length === 0 ? {} : { notes }) }, taint };

@@ -12,7 +12,8 @@ import type { Result } from "../../ports/result.ts";
 import type { IndexKind, SearchableSession, SearchableSessions, SearchRows } from "../../ports/search.ts";
 import { asText, type Bucket, hasBody } from "../../storage/bucket.ts";
 import { agentFolder, QUARANTINE_FOLDER } from "../../storage/keys.ts";
-import type { Doc, IndexStore, MemoryChange, Source } from "./index-store.ts";
+import { taintText } from "../../storage/versions.ts";
+import type { Doc, IndexStore, Listed, MemoryChange, Source } from "./index-store.ts";
 import { searchable } from "../../storage/searchable.ts";
 import { dayOfName, dayWords, isMemory, linePieces, pieces } from "./text.ts";
 import { transcriptLines } from "./transcript-lines.ts";
@@ -37,11 +38,16 @@ export interface Note {
 }
 export interface Report {
   readonly complete: boolean;
+  /** Every row as it was when the pass began. */
+  readonly hasRows: boolean;
   readonly notes: readonly Note[];
 }
 /** Workspace folders that are not indexed as files: transcripts have their own source and contain the results. */
 const TRANSCRIPTS = "sessions/";
 const NOT_SEARCHED = new Set([TRANSCRIPTS, "results/"]);
+const MEMORY_FILE = "MEMORY.md";
+const MEMORY_FOLDER = "memory/";
+const NOT_LISTED = "The files could not be listed now, so the last indexed state was searched.";
 const MEMORIES_PER_PAGE = 200;
 const FILE_PIECE_CHARS = 2_000;
 const MESSAGE_PIECE_CHARS = 4_000;
@@ -59,9 +65,19 @@ const MAX_TEXTS = 50_000;
 /** `sessions/{sessionId}.jsonl.gz` or `sessions/{sessionId}-part{time}.jsonl.gz`. */
 const TRANSCRIPT = /^sessions\/([^/]+?)(?:-part\d+)?\.jsonl\.gz$/;
 
-/** Runs one pass. Between steps it asks `enough` whether to stop. */
-export async function catchUp(agentId: string, ports: CatchUpPorts, enough: () => boolean): Promise<Report> {
-  return new Pass(agentId, ports, enough).run();
+/** What a pass brings up to date: everything; what an agent remembers (memory files, transcripts, rows); or its rows. */
+export const SCOPES = ["rows", "memory", "all"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Runs one pass. Between steps it asks `enough` whether to stop. `hasRows`: the index has the rows as they are. */
+export async function catchUp(
+  agentId: string,
+  ports: CatchUpPorts,
+  enough: () => boolean,
+  scope: Scope = "all",
+  hasRows = false,
+): Promise<Report> {
+  return new Pass(agentId, ports, enough).run(scope, hasRows);
 }
 
 /** Only what changed in long-term memory, whole. False: it could not be read. */
@@ -85,12 +101,14 @@ class Pass {
     this.#enough = () => this.#taken >= MAX_TEXTS || enough();
   }
 
-  async run(): Promise<Report> {
+  async run(scope: Scope, hasRows: boolean): Promise<Report> {
     const { store } = this.#ports;
-    const remembered = await this.memories();
-    await this.#listFiles();
+    const hasNow = hasRows || (await this.memories());
+    if (scope === "rows") return { complete: this.#failed || hasNow, hasRows: hasNow, notes: this.#notes };
+    await (scope === "memory" ? this.#listMemoryFiles() : this.#listFiles());
     await this.#forEach("workspace", (source) => this.#file(source));
-    const sessionsSeen = await this.#sessions();
+    // Without them nothing of a conversation is removed.
+    const sessionsSeen = scope === "all" && (await this.#sessions());
     const transcriptsSeen = await this.#listTranscripts();
     await this.#forEach("archives", (source) => this.#transcript(source));
     const clean = this.#forget(sessionsSeen && transcriptsSeen);
@@ -99,11 +117,11 @@ class Pass {
     this.#leftOver("sessions", this.#unread, "message");
     this.#leftOver("sessions", this.#unasked, "conversation");
     this.#leftOver("archives", transcripts, "transcript");
-    for (const { note, sessionKey } of store.sources("archives"))
-      if (note !== undefined) this.#note("archives", note, sessionKey ?? NOBODYS);
+    for (const { note, sessionKey } of store.noted("archives")) this.#note("archives", note, sessionKey ?? NOBODYS);
     // The next search retries a failed source, not the alarm.
     return {
-      complete: this.#failed || (clean && remembered && files + transcripts + this.#unread + this.#unasked === 0),
+      complete: this.#failed || (clean && hasNow && files + transcripts + this.#unread + this.#unasked === 0),
+      hasRows: hasNow,
       notes: this.#notes,
     };
   }
@@ -121,8 +139,7 @@ class Pass {
     if (!this.#notes.some((note) => note.text === text)) this.#note(source, text);
   }
   async #forEach(kind: "workspace" | "archives", work: (source: Source) => Promise<void>): Promise<void> {
-    for (const source of this.#ports.store.sources(kind)) {
-      if (source.state !== "new" && source.state !== "partial") continue;
+    for (const source of this.#ports.store.unread(kind)) {
       if (this.#enough()) return;
       await work(source);
     }
@@ -164,26 +181,40 @@ class Pass {
   // ---------------------------------------------------------------- listing
 
   /** Names under the agent's folder, with etags. Undefined when the bucket failed. */
-  async #list(prefix: string, into: Map<string, string>, most: number, folders?: Set<string>): Promise<boolean> {
+  async #list(prefix: string, into: Map<string, Listed>, most: number, folders?: Set<string>): Promise<boolean> {
     let cursor: string | undefined;
     do {
       const page = await this.#ports.bucket.list({
         prefix: this.#folder + prefix,
+        include: ["customMetadata"],
         ...(folders === undefined ? {} : { delimiter: "/" }),
         ...(cursor === undefined ? {} : { cursor }),
       });
-      for (const { key, etag } of page.objects) {
+      for (const { key, etag, customMetadata } of page.objects) {
         if (into.size >= most) return false;
+        const taint = taintText(customMetadata === undefined ? {} : { customMetadata });
         // What waits for the owner's review is found by no one (rule TA13).
-        if (!key.endsWith("/") && !key.startsWith(this.#folder + QUARANTINE_FOLDER)) into.set(key.slice(this.#folder.length), etag);
+        if (!key.endsWith("/") && !key.startsWith(this.#folder + QUARANTINE_FOLDER))
+          into.set(key.slice(this.#folder.length), { etag, ...(taint === undefined ? {} : { taint }) });
       }
       for (const folder of page.delimitedPrefixes) folders?.add(folder.slice(this.#folder.length));
       cursor = page.truncated ? page.cursor : undefined;
     } while (cursor !== undefined);
     return true;
   }
+  async #listMemoryFiles(): Promise<void> {
+    const found = new Map<string, Listed>();
+    try {
+      const lists = await Promise.all([MEMORY_FILE, MEMORY_FOLDER].map((prefix) => this.#list(prefix, found, MAX_FILES)));
+      for (const name of found.keys()) if (!isMemory(name)) found.delete(name);
+      if (lists.includes(false)) this.#note("workspace", `The agent has more than ${MAX_FILES} memory files; the others are not searched.`);
+    } catch {
+      return this.#fail("workspace", NOT_LISTED);
+    }
+    this.#ports.store.listed("workspace", found, isMemory);
+  }
   async #listFiles(): Promise<void> {
-    const found = new Map<string, string>();
+    const found = new Map<string, Listed>();
     const folders = new Set<string>();
     try {
       let whole = await this.#list("", found, MAX_FILES, folders);
@@ -191,12 +222,12 @@ class Pass {
       for (const each of await Promise.all(searched.map((folder) => this.#list(folder, found, MAX_FILES)))) whole = each && whole;
       if (!whole) this.#note("workspace", `The workspace has more than ${MAX_FILES} files; the others are not searched.`);
     } catch {
-      return this.#fail("workspace", "The files could not be listed now, so the last indexed state was searched.");
+      return this.#fail("workspace", NOT_LISTED);
     }
     this.#ports.store.listed("workspace", found);
   }
   async #listTranscripts(): Promise<boolean> {
-    const found = new Map<string, string>();
+    const found = new Map<string, Listed>();
     try {
       if (!(await this.#list(TRANSCRIPTS, found, MAX_TRANSCRIPTS)))
         this.#note("archives", `There are more than ${MAX_TRANSCRIPTS} transcripts; the others are not searched.`);

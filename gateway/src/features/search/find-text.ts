@@ -20,6 +20,7 @@ import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
 import { parseQuery, usesMeaning } from "./query.ts";
 import { SNIPPET_CHARS, snippetOf, unmarked, withoutMarks } from "./text.ts";
 import { fail } from "../../kernel/outcome.ts";
+import { taintIn } from "../../storage/versions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
@@ -76,6 +77,7 @@ export async function findMemories(
     match: match.value,
     question: input.query,
     ...(near === undefined ? {} : { nearRows: near }),
+    ...(input.rowsState === undefined ? {} : { rowsState: input.rowsState }),
     sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
     memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },
     ...page(input),
@@ -84,7 +86,10 @@ export async function findMemories(
   const snippetChars = Math.min(input.snippetChars, MAX_SNIPPET_CHARS);
   const hits = found.value.hits.map((place): RecallHit => {
     const hit = hitOf(place, ports.scrub, snippetChars);
-    if (hit !== undefined) return { kind: "text", hit };
+    if (hit !== undefined) {
+      const taint = taintIn(place.taint);
+      return { kind: "text", hit, ...(taint === undefined ? {} : { taint }) };
+    }
     const text = withoutMarks(snippetOf(place.marked, ports.scrub, snippetChars));
     return { kind: "memory", id: place.name, text, at: place.at, taint: UNKNOWN, score: place.score };
   });

@@ -1,6 +1,8 @@
 /** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
 import type { Database } from "../../platform/sql.ts";
 import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
+import { MOST_COUNTED, narrowed } from "./narrowing.ts";
+import type { Near } from "./nearest-texts.ts";
 import { AFTER, apart, BEFORE, type Candidate, type Place, ranked, scaled } from "./ranking.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import { usesMeaning } from "./query.ts";
@@ -10,8 +12,14 @@ import type { VectorStore } from "./vector-store.ts";
 
 /** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
 const POOL = 300;
+/** With so many, texts with fewer words of the question are left out of the pool. */
+const ENOUGH = 100;
+/** How many common words of the question a text must have: tried in this order. */
+const TOGETHER = [3, 2] as const;
 /** The nearest texts that are ranked beside those with a word of the question. */
 const NEAR = 100;
+/** Those that are looked at first: as many as are left when half of them are of sources that are not searched. */
+const LOOKED_AT = 2 * NEAR;
 /** A text that is less near has nothing to do with the question. */
 const LEAST_COSINE = 0.3;
 /** Models of services give lower cosines to related texts than the table. */
@@ -46,6 +54,7 @@ export type SourceRow = {
   context_from: number;
   checked_at: number;
   note: string | null;
+  taint: string | null;
 };
 
 export class IndexQuery {
@@ -61,8 +70,16 @@ export class IndexQuery {
 
   find(request: Find): SearchPlace[] {
     const { match, limit, offset, memoryOf } = request;
-    const order = this.#order(request, Math.max(POOL, offset + limit));
-    const page = this.#whole((memoryOf === undefined ? order : apart(order)).slice(offset, offset + limit));
+    const { order, isAll } = this.#order(request);
+    const hits = (all: readonly Scored[]): readonly Scored[] => (memoryOf === undefined ? all : apart(all));
+    let shown = hits(order);
+    // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
+    if (shown.length < offset + limit && !isAll) {
+      const known = new Set(order.map(({ id }) => id));
+      const others = this.#best(request, offset + limit + order.length).filter(({ id }) => !known.has(id));
+      shown = hits([...order, ...others]);
+    }
+    const page = this.#whole(shown.slice(offset, offset + limit));
     if (page.length === 0) return [];
     const texts = this.#marked(
       match,
@@ -78,6 +95,7 @@ export class IndexQuery {
         sessionId: row.session_id ?? undefined,
         role: row.role ?? undefined,
         at: row.at,
+        ...(row.taint === null ? {} : { taint: row.taint }),
         position: row.kind === "workspace" ? row.position + linesBefore(marked) : row.position,
         score: row.score,
         marked,
@@ -85,28 +103,65 @@ export class IndexQuery {
       };
     });
   }
-  #order(request: Find, limit: number): readonly Scored[] {
+  /** The first hits in their order, and whether there are no others. */
+  #order(request: Find): { readonly order: readonly Scored[]; readonly isAll: boolean } {
     const { match, near, nearRows } = request;
-    const rows = this.#best(request, limit);
-    const pool = rows.slice(0, POOL);
-    // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
+    const { pool, isAll } = this.#pool(request);
     if ((near === undefined && nearRows === undefined) || !usesMeaning(match))
-      return [...this.#ranked(pool, match.words, undefined), ...rows.slice(POOL)];
-    const known = new Set(rows.map(({ id }) => id));
-    const isSearched = this.#searched(request);
-    const found = new Set([
-      ...(near === undefined ? [] : this.#vectors.nearest(near, isSearched, NEAR, LEAST_COSINE)).map(({ id }) => id),
-      ...(nearRows === undefined ? [] : this.#rowVectors.nearest(nearRows, isSearched, NEAR, LEAST_SERVICE_COSINE)).map(({ id }) => id),
-    ]);
+      return { order: this.#ranked(pool, match.words, undefined), isAll };
+    const known = new Set(pool.map(({ id }) => id));
     const others = this.#candidates(
-      [...found].filter((id) => !known.has(id)),
+      [...this.#near(request)].filter((id) => !known.has(id)),
       match,
     );
     const nearness = this.#nearness(
       request,
       [...pool, ...others].map(({ id }) => id),
     );
-    return [...this.#ranked([...pool, ...others], match.words, nearness), ...rows.slice(POOL)];
+    return { order: this.#ranked([...pool, ...others], match.words, nearness), isAll };
+  }
+  /** The texts that are ranked with their places: the best by their own words. Of very many, only those with a rare word or with several words. */
+  #pool(request: Find): { readonly pool: readonly Scored[]; readonly isAll: boolean } {
+    const { words, exact } = request.match;
+    const counts = exact === undefined && words.length > 1 ? words.map((word) => this.#count(word)) : [];
+    for (const together of TOGETHER) {
+      const some = narrowed(words, counts, together);
+      const pool = some === undefined ? [] : this.#best(request, ENOUGH, some);
+      if (pool.length === ENOUGH) return { pool, isAll: false };
+    }
+    const pool = this.#best(request, POOL);
+    return { pool, isAll: pool.length < POOL };
+  }
+  /** In how many texts a word is; many are not counted to the end. */
+  #count(word: string): number {
+    const counted = "SELECT count(*) AS count FROM (SELECT 1 FROM stems WHERE stems MATCH ? LIMIT ?)";
+    return this.#storage.sql.exec<{ count: number }>(counted, word, MOST_COUNTED).one().count;
+  }
+  /** Texts that are near the question, of the sources that are searched. */
+  #near(request: Find): ReadonlySet<number> {
+    const { near, nearRows } = request;
+    const ofTexts =
+      near === undefined
+        ? []
+        : this.#searchedOf(request, (isSearched, limit) => this.#vectors.nearest(near, isSearched, limit, LEAST_COSINE));
+    const ofRows =
+      nearRows === undefined
+        ? []
+        : this.#searchedOf(request, (isSearched, limit) => this.#rowVectors.nearest(nearRows, isSearched, limit, LEAST_SERVICE_COSINE));
+    return new Set([...ofTexts, ...ofRows].map(({ id }) => id));
+  }
+  /** Asking about each source takes longer than comparing it, so the nearest of all are looked at first. */
+  #searchedOf(request: Find, nearest: (isSearched: (source: number) => boolean, limit: number) => readonly Near[]): readonly Near[] {
+    const first = nearest(() => true, LOOKED_AT);
+    const { where, params } = sourceConditions(request);
+    const rows = this.#storage.sql.exec<{ id: number }>(
+      `SELECT s.id FROM json_each(?) w CROSS JOIN sources s ON s.id = w.value WHERE ${where}`,
+      JSON.stringify([...new Set(first.map(({ source }) => source))]),
+      ...params,
+    );
+    const searched = new Set(rows.toArray().map(({ id }) => id));
+    const found = first.filter(({ source }) => searched.has(source)).slice(0, NEAR);
+    return found.length === NEAR || first.length < LOOKED_AT ? found : nearest(this.#searched(request), NEAR);
   }
   /** A row that has a vector of the embedding service is compared by that one alone. */
   #nearness({ near, nearRows }: Find, ids: readonly number[]): ReadonlyMap<number, number> {
@@ -146,8 +201,8 @@ export class IndexQuery {
       )
       .toArray();
   }
-  /** Texts that match, the best by their own words first. */
-  #best(request: Find, limit: number): Scored[] {
+  /** Texts that match, the best by their own words first. `some`: only texts that match this, too. */
+  #best(request: Find, limit: number, some?: string): Scored[] {
     const { match } = request;
     const isExact = match.exact !== undefined;
     const ofSources = sourceConditions(request);
@@ -156,6 +211,10 @@ export class IndexQuery {
     if (match.without !== undefined) {
       where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
       params.push(match.without);
+    }
+    if (some !== undefined) {
+      where.unshift("+stems.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ?)");
+      params.unshift(some);
     }
     where.push(ofSources.where);
     params.push(...ofSources.params);
@@ -199,7 +258,7 @@ export class IndexQuery {
     const known = new Map(
       this.#storage.sql
         .exec<Known>(
-          "SELECT d.id, d.text, d.position, d.role, s.kind, s.name, s.session_key, s.session_id FROM json_each(?) w JOIN docs d ON d.id = w.value JOIN sources s ON s.id = d.source",
+          "SELECT d.id, d.text, d.position, d.role, s.kind, s.name, s.session_key, s.session_id, s.taint FROM json_each(?) w JOIN docs d ON d.id = w.value JOIN sources s ON s.id = d.source",
           JSON.stringify(scored.map(({ id }) => id)),
         )
         .toArray()
@@ -257,7 +316,7 @@ export class IndexQuery {
 }
 
 type Scored = Candidate & { readonly score: number };
-type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id"> & {
+type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id" | "taint"> & {
   id: number;
   text: string;
   position: number;

@@ -12,7 +12,7 @@ import { RowVectorStore } from "./row-vector-store.ts";
 import { VectorStore } from "./vector-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 5;
+const SCHEMA = 6;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** SQLite's "no limit". */
@@ -34,6 +34,12 @@ export interface Source {
   /** For a session: everything before this time is indexed. */
   readonly checkedAt: number;
   readonly note: string | undefined;
+}
+/** An object of the bucket, as a listing has it. */
+export interface Listed {
+  readonly etag: string;
+  /** The label in its metadata, as text. */
+  readonly taint?: string;
 }
 export interface Doc {
   readonly position: number;
@@ -92,7 +98,7 @@ export class IndexStore {
       if (this.#meta("schema") === String(SCHEMA)) return;
       for (const table of ["places", "stems", "docs", "sources"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
       sql.exec(
-        "CREATE TABLE sources(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, state TEXT NOT NULL, session_key TEXT, session_id TEXT, next INTEGER NOT NULL DEFAULT 0, context_from INTEGER NOT NULL DEFAULT 0, checked_at INTEGER NOT NULL DEFAULT 0, note TEXT, UNIQUE(kind, name)) STRICT",
+        "CREATE TABLE sources(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, state TEXT NOT NULL, session_key TEXT, session_id TEXT, next INTEGER NOT NULL DEFAULT 0, context_from INTEGER NOT NULL DEFAULT 0, checked_at INTEGER NOT NULL DEFAULT 0, note TEXT, taint TEXT, UNIQUE(kind, name)) STRICT",
       );
       sql.exec(
         "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
@@ -152,6 +158,23 @@ export class IndexStore {
     const row = this.#storage.sql.exec<SourceRow>("SELECT * FROM sources WHERE kind = ? AND name = ?", kind, name).toArray()[0];
     return row && sourceOf(row);
   }
+  /** Those with a note. */
+  noted(kind: IndexKind): { readonly note: string; readonly sessionKey: string | undefined }[] {
+    return this.#storage.sql
+      .exec<{ note: string; session_key: string | null }>(
+        "SELECT note, session_key FROM sources WHERE kind = ? AND note IS NOT NULL ORDER BY name",
+        kind,
+      )
+      .toArray()
+      .map(({ note, session_key: sessionKey }) => ({ note, sessionKey: sessionKey ?? undefined }));
+  }
+  /** Those that must be read. */
+  unread(kind: IndexKind): Source[] {
+    return this.#storage.sql
+      .exec<SourceRow>("SELECT * FROM sources WHERE kind = ? AND state IN ('new', 'partial') ORDER BY name", kind)
+      .toArray()
+      .map(sourceOf);
+  }
   open(kind: IndexKind): number {
     const row = this.#storage.sql
       .exec<{ n: number }>("SELECT count(*) AS n FROM sources WHERE kind = ? AND state IN ('new', 'partial')", kind)
@@ -169,19 +192,41 @@ export class IndexStore {
         .toArray().length > 0
     );
   }
-  /** Applies a listing of the bucket: new and changed objects must be read, missing ones become `gone`. */
-  listed(kind: "workspace" | "archives", found: ReadonlyMap<string, string>): void {
-    const known = new Map(this.sources(kind).map((source) => [source.name, source]));
+  /** Applies a listing of the bucket: new and changed objects must be read, missing ones become `gone`. `isListed`: of the names that it would have. */
+  listed(kind: "workspace" | "archives", found: ReadonlyMap<string, Listed>, isListed: (name: string) => boolean = () => true): void {
+    const { sql } = this.#storage;
+    const known = new Map(
+      sql
+        .exec<Pick<SourceRow, "id" | "name" | "etag" | "state" | "taint">>(
+          "SELECT id, name, etag, state, taint FROM sources WHERE kind = ?",
+          kind,
+        )
+        .toArray()
+        .map((source) => [source.name, source]),
+    );
+    const added = [...found].filter(([name]) => !known.has(name));
+    const changed = [...known.values()].filter((source) => {
+      const now = found.get(source.name);
+      return now === undefined
+        ? source.state !== "gone" && isListed(source.name)
+        : source.state === "gone" || now.etag !== source.etag || (now.taint ?? null) !== source.taint;
+    });
+    if (added.length + changed.length === 0) return;
     this.#transaction(() => {
-      const { sql } = this.#storage;
-      for (const [name, etag] of found) {
-        const source = known.get(name);
-        if (source === undefined) sql.exec("INSERT INTO sources(kind, name, etag, state) VALUES(?, ?, ?, 'new')", kind, name, etag);
-        else if (source.etag !== etag || source.state === "gone")
-          sql.exec("UPDATE sources SET etag = ?, state = 'new', next = 0, note = NULL WHERE id = ?", etag, source.id);
+      for (const [name, { etag, taint }] of added)
+        sql.exec("INSERT INTO sources(kind, name, etag, state, taint) VALUES(?, ?, ?, 'new', ?)", kind, name, etag, taint ?? null);
+      for (const { id, name, etag, state } of changed) {
+        const now = found.get(name);
+        if (now === undefined) sql.exec("UPDATE sources SET state = 'gone' WHERE id = ?", id);
+        else if (now.etag === etag && state !== "gone") sql.exec("UPDATE sources SET taint = ? WHERE id = ?", now.taint ?? null, id);
+        else
+          sql.exec(
+            "UPDATE sources SET etag = ?, taint = ?, state = 'new', next = 0, note = NULL WHERE id = ?",
+            now.etag,
+            now.taint ?? null,
+            id,
+          );
       }
-      for (const [name, source] of known)
-        if (!found.has(name) && source.state !== "gone") sql.exec("UPDATE sources SET state = 'gone' WHERE id = ?", source.id);
     });
   }
   /** A deleted session and its transcripts become `gone`. */

@@ -1,6 +1,7 @@
 /** Collects the nearest texts of a scan. PURE. */
 export interface Near {
   readonly id: number;
+  readonly source: number;
   /** At most 1. */
   readonly cosine: number;
 }
@@ -19,11 +20,11 @@ export class Nearest {
   get worst(): number {
     return this.#worst;
   }
-  offer(id: number, cosine: number): void {
+  offer(id: number, cosine: number, source: number): void {
     if (cosine <= this.#worst) return;
     const { best } = this;
     const at = best.findIndex((other) => other.cosine < cosine);
-    best.splice(at === -1 ? best.length : at, 0, { id, cosine });
+    best.splice(at === -1 ? best.length : at, 0, { id, source, cosine });
     if (best.length > this.#limit) best.pop();
     if (best.length === this.#limit) this.#worst = best.at(-1)?.cosine ?? this.#worst;
   }

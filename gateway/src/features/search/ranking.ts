@@ -29,21 +29,23 @@ export function ranked<C extends Candidate>(
   words: readonly ReadonlyMap<number, number>[],
   nearness?: ReadonlyMap<number, number>,
 ): readonly (C & { readonly score: number })[] {
-  const bySource = new Map<number, Map<number, number>>();
-  for (const place of places) within(bySource, place.source).set(place.ord, place.id);
+  const ids = new Map<number, Map<number, number>>();
+  for (const { source, ord, id } of places) within(ids, source).set(ord, id);
   let mostOwn = Number.MIN_VALUE;
   let mostPlace = Number.MIN_VALUE;
   const valued = candidates.map((candidate) => {
-    const beside = bySource.get(candidate.source);
+    const ofSource = ids.get(candidate.source);
+    const beside: number[] = [];
+    for (let step = -BEFORE; step <= AFTER; step++) {
+      const id = ofSource?.get(candidate.ord + step);
+      if (id !== undefined) beside.push(id);
+    }
     let own = 0;
     let place = 0;
     for (const values of words) {
       const mine = values.get(candidate.id) ?? 0;
       let best = mine;
-      for (let step = -BEFORE; step <= AFTER; step++) {
-        const id = beside?.get(candidate.ord + step);
-        if (id !== undefined) best = Math.max(best, NEIGHBOUR * (values.get(id) ?? 0));
-      }
+      for (const id of beside) best = Math.max(best, NEIGHBOUR * (values.get(id) ?? 0));
       own += mine;
       place += best;
     }

@@ -56,7 +56,8 @@ export class RowVectorStore {
           SCAN_STEP,
         )
         .toArray();
-      for (const { doc, source, scale, bytes } of rows) if (isSearched(source)) nearest.offer(doc, nearness(vector, bytesOf(bytes), scale));
+      for (const { doc, source, scale, bytes } of rows)
+        if (isSearched(source)) nearest.offer(doc, nearness(vector, bytesOf(bytes), scale), source);
       const last = rows.at(-1);
       if (last === undefined || rows.length < SCAN_STEP) return nearest.best;
       after = last.source;

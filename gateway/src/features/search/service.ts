@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
-import { catchUp, type CatchUpPorts, followMemories, type Note, type Report } from "./catch-up.ts";
+import { catchUp, type CatchUpPorts, followMemories, type Note, type Report, type Scope, SCOPES } from "./catch-up.ts";
 import { builtInEmbeddings } from "../../embeddings/built-in.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import { DIMENSIONS, type Embedder } from "./static-embeddings.ts";
@@ -32,8 +32,12 @@ export class SearchService implements SearchPort {
   readonly #ports: ServicePorts;
   #running: Promise<Report> | undefined;
   #waiting: Promise<Report> | undefined;
+  /** What the waiting searches need. */
+  #wanted: Wanted = { scope: "rows" };
   #unattended = false;
-  #last: Report = { complete: true, notes: [] };
+  #last: Report = { complete: true, hasRows: false, notes: [] };
+  /** The state of the rows that the index has followed. */
+  #rowsState: string | undefined;
 
   constructor(ports: ServicePorts) {
     this.#ports = ports;
@@ -43,7 +47,7 @@ export class SearchService implements SearchPort {
     const { store } = this.#ports;
     store.prepare(request.agentId);
     // A further page belongs to the same list.
-    const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId));
+    const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId, wantedBy(request)));
     const { question, ...find } = request;
     const near = question === undefined ? undefined : await this.#near(question);
     const found = store.find({ ...find, ...(near === undefined ? {} : { near }), limit: request.limit + 1 });
@@ -102,7 +106,7 @@ export class SearchService implements SearchPort {
     if (agentId === undefined || this.#running !== undefined) return;
     this.#unattended = true;
     try {
-      await this.#start(agentId, ALARM_MS);
+      await this.#start(agentId, ALARM_MS, { scope: "all" });
     } catch {
       // The next search starts again.
     } finally {
@@ -123,28 +127,34 @@ export class SearchService implements SearchPort {
   }
 
   /** False when the time ran out; the catch-up then continues in the background. */
-  async #caughtUp(agentId: string): Promise<boolean> {
-    const done = this.#next(agentId).then(() => true);
+  async #caughtUp(agentId: string, wanted: Wanted): Promise<boolean> {
+    const done = this.#next(agentId, wanted).then(() => true);
     return within(this.#ports.after, LIMITS.searchIndexMs, done, () => false);
   }
-  #next(agentId: string): Promise<Report> {
-    if (this.#waiting !== undefined) return this.#waiting;
-    if (this.#running === undefined) return this.#start(agentId, LIMITS.searchIndexMs);
+  #next(agentId: string, wanted: Wanted): Promise<Report> {
+    if (this.#waiting !== undefined) {
+      this.#wanted = { ...wanted, scope: wider(this.#wanted.scope, wanted.scope) };
+      return this.#waiting;
+    }
+    if (this.#running === undefined) return this.#start(agentId, LIMITS.searchIndexMs, wanted);
+    this.#wanted = wanted;
     this.#waiting = this.#running
       .catch(() => undefined)
       .then(() => {
         this.#waiting = undefined;
-        return this.#start(agentId, LIMITS.searchIndexMs);
+        return this.#start(agentId, LIMITS.searchIndexMs, this.#wanted);
       });
     return this.#waiting;
   }
-  #start(agentId: string, ms: number): Promise<Report> {
+  #start(agentId: string, ms: number, { scope, rowsState }: Wanted): Promise<Report> {
     const { now } = this.#ports;
     const from = now();
     // A clock that is set back must not make a pass endless.
     const enough = (): boolean => Math.abs(now() - from) >= ms || (this.#unattended && this.#waiting !== undefined);
-    const running = catchUp(agentId, this.#ports, enough)
+    const running = catchUp(agentId, this.#ports, enough, scope, rowsState !== undefined && rowsState === this.#rowsState)
       .then((report) => {
+        // The rows were read after that state was.
+        if (report.hasRows && rowsState !== undefined) this.#rowsState = rowsState;
         this.#last = report;
         if (!report.complete) this.#ports.wakeIn(CONTINUE_MS);
         return report;
@@ -156,6 +166,19 @@ export class SearchService implements SearchPort {
     return running;
   }
 }
+
+/** What a pass must bring up to date. */
+interface Wanted {
+  readonly scope: Scope;
+  readonly rowsState?: string;
+}
+/** A search brings up to date only what it searches. */
+function wantedBy({ sources, memoryOf, rowsState }: SearchRequest): Wanted {
+  const isOfMemory = memoryOf !== undefined && !sources.includes("sessions");
+  const scope = sources.every((source) => source === "memory") ? "rows" : isOfMemory ? "memory" : "all";
+  return { scope, ...(rowsState === undefined ? {} : { rowsState }) };
+}
+const wider = (one: Scope, other: Scope): Scope => (SCOPES.indexOf(one) > SCOPES.indexOf(other) ? one : other);
 
 /** Notes about requested sources that could not be searched. Notes about other sessions are left out. */
 function notesFor({ sources, sessionKey, memoryOf }: SearchRequest, notes: readonly Note[]): string[] {

@@ -19,10 +19,12 @@ export interface Embedder {
   readonly model: string;
   /** Undefined: no word of the text is in the table. */
   readonly embed: (text: string) => Vector | undefined;
+  /** `dots.wasm`, which compares vectors. Undefined: they are compared in JavaScript. */
+  readonly dots?: WebAssembly.Module;
 }
 
 /** The table as one file: bytes of the vocabulary (u32), vocabulary, scales (f32), rows (i8); the first two are padded to four bytes together. */
-export function readTable(file: ArrayBuffer): Embedder {
+export function readTable(file: ArrayBuffer, dots?: WebAssembly.Module): Embedder {
   const vocabularyBytes = new DataView(file).getUint32(0, true);
   const words = new TextDecoder()
     .decode(new Uint8Array(file, HEADER_BYTES, vocabularyBytes))
@@ -34,7 +36,8 @@ export function readTable(file: ArrayBuffer): Embedder {
   const scales = new Float32Array(file, from, words.length);
   const rows = new Int8Array(file, from + words.length * 4);
   const ids = new Map(words.map((word, id) => [word, id]));
-  return { model: MODEL, embed: (text) => embedded(piecesOf(text, ids), scales, rows) };
+  const embed = (text: string): Vector | undefined => embedded(piecesOf(text, ids), scales, rows);
+  return { model: MODEL, embed, ...(dots === undefined ? {} : { dots }) };
 }
 
 function embedded(pieces: readonly number[], scales: Float32Array, rows: Int8Array): Vector | undefined {

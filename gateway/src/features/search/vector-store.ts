@@ -22,6 +22,7 @@ type VectorRow = { doc: number; source: number; scale: number; bytes: ArrayBuffe
 export class VectorStore {
   readonly #storage: Database;
   #cache: VectorCache | undefined;
+  #dots: WebAssembly.Module | undefined;
 
   constructor(storage: Database) {
     this.#storage = storage;
@@ -58,8 +59,10 @@ export class VectorStore {
     return this.#storage.sql.exec("SELECT 1 FROM unembedded LIMIT 1").toArray().length > 0;
   }
   /** Embeds one step of the texts that wait. True when none remain. */
-  embedSome({ embed }: Embedder): boolean {
+  embedSome({ embed, dots }: Embedder): boolean {
     const { sql } = this.#storage;
+    this.#dots = dots;
+    if (!this.isWaiting()) return true;
     return this.#storage.transactionSync(() => {
       const waiting = sql
         .exec<{ id: number; source: number; text: string }>(
@@ -104,7 +107,7 @@ export class VectorStore {
     const nearest = new Nearest(limit, least);
     this.#scan(({ doc, source, scale, bytes }) => {
       const near = cosine(query, bytesOf(bytes), scale);
-      if (near > nearest.worst && isSearched(source)) nearest.offer(doc, near);
+      if (near > nearest.worst && isSearched(source)) nearest.offer(doc, near, source);
     });
     return nearest.best;
   }
@@ -116,7 +119,7 @@ export class VectorStore {
   #cached(): VectorCache | undefined {
     const { count } = this.#storage.sql.exec<{ count: number }>("SELECT count(*) AS count FROM vectors").one();
     if (count > MOST_CACHED) return undefined;
-    const cache = new VectorCache(DIMENSIONS, placesFor(count));
+    const cache = new VectorCache(DIMENSIONS, placesFor(count), this.#dots);
     this.#scan(({ doc, source, scale, bytes }) => cache.put(doc, source, { bytes: bytesOf(bytes), scale }));
     return cache;
   }

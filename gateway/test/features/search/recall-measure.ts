@@ -40,7 +40,7 @@ function indexed({ turns }: Conversation, db: Database): { readonly store: Index
   const store = new IndexStore(db);
   store.prepare("main");
   const days = Map.groupBy(turns.entries(), ([, { at }]) => `sessions/${new Date(at).toISOString().slice(0, 10)}.jsonl.gz`);
-  store.listed("archives", new Map([...days.keys()].map((name) => [name, "1"])));
+  store.listed("archives", new Map([...days.keys()].map((name) => [name, { etag: "1" }])));
   const turnOf = new Map<string, number>();
   for (const [name, messages] of days) {
     const docs = messages.map(([turn, { at, text }], position) => {

@@ -1,0 +1,99 @@
+/** [SE8] What a search brings up to date: only what it searches. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { database } from "../../../test/features/search/recall-measure.ts";
+import type { SearchRequest } from "../../ports/search.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { IndexStore } from "./index-store.ts";
+import { parseQuery } from "./query.ts";
+import { SearchService } from "./service.ts";
+
+const FOLDER = "agents/main/";
+function world() {
+  const files = new Map<string, { text: string; taint?: string }>();
+  const asked: string[] = [];
+  const objectOf = (key: string) => {
+    const file = files.get(key.slice(FOLDER.length));
+    if (file === undefined) return undefined;
+    const bytes = new TextEncoder().encode(file.text);
+    return {
+      key,
+      etag: file.text,
+      size: bytes.length,
+      uploaded: new Date(1_000),
+      customMetadata: file.taint === undefined ? {} : { taint: file.taint },
+      body: new Blob([bytes]).stream(),
+      arrayBuffer: async () => bytes.buffer,
+    };
+  };
+  const bucket = {
+    list: async ({ prefix, delimiter }: { prefix: string; delimiter?: string }) => {
+      asked.push(prefix.slice(FOLDER.length));
+      const keys = [...files.keys()].map((name) => FOLDER + name).filter((key) => key.startsWith(prefix));
+      const isIn = (key: string): boolean => delimiter !== undefined && key.slice(prefix.length).includes(delimiter);
+      const folders = keys.filter(isIn).map((key) => `${prefix}${key.slice(prefix.length).split("/")[0]}/`);
+      return { objects: keys.filter((key) => !isIn(key)).map(objectOf), delimitedPrefixes: [...new Set(folders)], truncated: false };
+    },
+    get: async (key: string) => objectOf(key) ?? null,
+  } as unknown as Bucket;
+  const service = new SearchService({
+    store: new IndexStore(database()),
+    bucket,
+    sessions: async () => {
+      asked.push("conversations");
+      return { sessions: [], more: false };
+    },
+    rows: async () => ({ ok: false, error: { reason: "session.not_found", message: "none" } }),
+    memories: async () => {
+      asked.push("rows");
+      return { ok: true, value: [] };
+    },
+    now: () => 1,
+    wakeIn: () => undefined,
+    after: () => () => undefined,
+  });
+  const search = async (more: Partial<SearchRequest>) => {
+    const match = parseQuery("zebra");
+    assert.ok(match.ok);
+    asked.length = 0;
+    const sources = ["workspace", "sessions", "archives"] as const;
+    const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
+    return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
+  };
+  return { files, search };
+}
+const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
+const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
+
+describe("[SE8] what is brought up to date", () => {
+  test("a search of memories lists memory files and transcripts, and no conversation; other files stay found", async () => {
+    const { files, search } = world();
+    for (const name of ["MEMORY.md", "MEMORY.md.bak", "notes.md", "skills/a/SKILL.md", "memory/2026-01-01.md"])
+      files.set(name, { text: `a zebra in ${name}` });
+    const remembered = await search(REMEMBERED);
+    assert.deepEqual(remembered.names, ["MEMORY.md", "memory/2026-01-01.md"]);
+    assert.deepEqual(remembered.asked, ["MEMORY.md", "memory/", "rows", "sessions/"]);
+    const all = await search({});
+    assert.deepEqual(all.names, [...files.keys()].sort());
+    assert.deepEqual(all.asked, ["", "conversations", "memory/", "rows", "sessions/", "skills/"]);
+    files.delete("MEMORY.md");
+    assert.deepEqual((await search(REMEMBERED)).names, ["memory/2026-01-01.md"], "a removed file is not found any more");
+    assert.equal((await search({})).names.length, 4, "files that were not listed are not gone");
+  });
+  test("a search of rows lists nothing; rows are read again only after a write", async () => {
+    const { search } = world();
+    const of = async (rowsState?: string) =>
+      (await search({ memoryOf, sources: ["memory"], ...(rowsState === undefined ? {} : { rowsState }) })).asked;
+    assert.deepEqual([await of("a 0"), await of("a 0"), await of("a 1"), await of("a 1")], [["rows"], [], ["rows"], []]);
+    assert.deepEqual([await of("b 0"), await of("b 0"), await of(), await of("b 0")], [["rows"], [], ["rows"], []]);
+  });
+  test("[TA4] a hit has the label of its file as the listing has it, also when only the label has changed", async () => {
+    const { files, search } = world();
+    files.set("MEMORY.md", { text: "a zebra", taint: "world a%20page" });
+    assert.deepEqual((await search(REMEMBERED)).taints, ["world a%20page"]);
+    files.set("MEMORY.md", { text: "a zebra" });
+    assert.deepEqual((await search(REMEMBERED)).taints, [undefined]);
+    files.set("MEMORY.md", { text: "a zebra", taint: "peer Bo" });
+    assert.deepEqual((await search(REMEMBERED)).taints, ["peer Bo"]);
+  });
+});
