@@ -50,6 +50,8 @@ function reply(d: Draft, { reply: route, alsoTo = [], ordinal }: Pick<ActiveRun,
 export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: number): void {
   if (route) openReply(d, route, `reply/q${seq}`, `${d.state.identity.ref}/q${seq}`, seq);
 }
+/** The calls of the model that the step made in vain (rule AU8). */
+const failedOf = (run: ActiveRun): Pick<NoticeRow, "failed"> => (run.phase !== "acting" && run.failed ? { failed: run.failed } : {});
 export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, error: GsvError): void {
   rest(d, name);
   closeEffects(d, run, "The run ended.");
@@ -67,8 +69,6 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
 }
-/** The calls of the model that the step made in vain (rule AU8). */
-const failedOf = (run: ActiveRun): Pick<NoticeRow, "failed"> => (run.phase !== "acting" && run.failed ? { failed: run.failed } : {});
 /** Returns how many calls were cancelled. */
 export function endByAbort(d: Draft, run: ActiveRun, why: string): number {
   const tried = run.phase === "thinking" ? withLost(d, run, "run.aborted") : run;
