@@ -16,6 +16,8 @@ export interface EmbeddingRequest {
 export interface EmbeddingAnswer {
   readonly status?: number;
   readonly body: string;
+  /** The connection breaks off after the body, which was said to be longer. */
+  readonly breaksOff?: boolean;
 }
 export interface FakeEmbeddings {
   /** `http://127.0.0.1:PORT/v1` */
@@ -43,11 +45,14 @@ export async function startFakeEmbeddings(): Promise<FakeEmbeddings> {
     requests.push({ path: request.url ?? "", authorization: request.headers.authorization, model, input, dimensions });
     if (fake.held) await new Promise<void>((resolve) => waiting.push(resolve));
     const size = dimensions ?? SIZES[model] ?? 64;
-    const { status = 200, body } = answers.shift() ?? {
+    const { status = 200, body, breaksOff = false }: EmbeddingAnswer = answers.shift() ?? {
       status: fake.status,
       body: fake.status === 200 ? JSON.stringify(answerFor(input, size)) : JSON.stringify({ error: { message: "words of the server" } }),
     };
-    response.writeHead(status, { "content-type": "application/json" }).end(body);
+    if (breaksOff) {
+      response.writeHead(status, { "content-type": "application/json", "content-length": body.length + 100 });
+      response.write(body, () => response.destroy());
+    } else response.writeHead(status, { "content-type": "application/json" }).end(body);
   };
   const server = createServer(
     (request, response) => void serve(request, response).catch((error: unknown) => response.writeHead(400).end(String(error))),

@@ -161,6 +161,15 @@ describe("[LM18] what a call without vectors has used", () => {
     const silent = { run: () => new Promise<never>(() => undefined) };
     assert.equal(await used(workersAiEmbeddings(chosen({ provider: "workers-ai" }), silent, 5).embed(["x"])), "unknown");
   });
+  test("an answer that breaks off may be counted; a refusal that breaks off is not", async () => {
+    server.enqueue({ body: '{"data": [', breaksOff: true });
+    const service = openAiEmbeddings(openai(), KEY, fetched);
+    const got = await service.embed(["x"]);
+    assert.ok(!got.ok && got.error.reason === "embeddings.unavailable");
+    assert.equal(got.used, "unknown");
+    server.enqueue({ status: 503, body: '{"error": ', breaksOff: true });
+    assert.equal(await used(two()), undefined);
+  });
   test("an answer that is not valid is counted, as the service says or as estimated", async () => {
     server.enqueue({ body: JSON.stringify({ data: [], usage: { total_tokens: 11 } }) }, { body: "no JSON" });
     assert.equal(await used(two()), 11);

@@ -19,7 +19,7 @@ export function openAiEmbeddings(
   fetch: Fetch,
   limitMs: number = LIMITS.embeddingMs,
 ): Embeddings {
-  const ask = async (texts: readonly string[], signal: AbortSignal): Promise<EmbedAnswer> => {
+  const ask = async (texts: readonly string[], signal: AbortSignal, progress: { hasAnswered: boolean }): Promise<EmbedAnswer> => {
     const response = await fetch(url, {
       method: "POST",
       headers: {
@@ -37,9 +37,11 @@ export function openAiEmbeddings(
       signal,
     });
     if (!response.ok) {
-      await response.body?.cancel();
+      // The refusal is in the status, also when its text breaks off.
+      await response.body?.cancel().catch(() => undefined);
       return refusalOf(response.status);
     }
+    progress.hasAnswered = true;
     const body = await readBounded(response, ANSWER_BYTES + texts.length * of.dimensions * NUMBER_BYTES);
     return body === undefined ? counted(invalidAnswer("it is too long"), estimatedTokens(texts)) : read(body, texts, of.dimensions);
   };
@@ -50,11 +52,13 @@ export function openAiEmbeddings(
       const timer = new AbortController();
       const late = setTimeout(() => timer.abort(), limitMs);
       const signal = outer === undefined ? timer.signal : AbortSignal.any([outer, timer.signal]);
+      const progress = { hasAnswered: false };
       try {
-        return await ask(texts, signal);
+        return await ask(texts, signal, progress);
       } catch {
-        return signal.aborted
-          ? counted(failure("embeddings.unavailable", LATE), "unknown")
+        if (signal.aborted) return counted(failure("embeddings.unavailable", LATE), "unknown");
+        return progress.hasAnswered
+          ? counted(failure("embeddings.unavailable", "The answer of the embedding service broke off."), "unknown")
           : failure("embeddings.unavailable", "The embedding service could not be reached.");
       } finally {
         clearTimeout(late);
