@@ -1,7 +1,8 @@
 /** Long-term memory with the built program: rows in the runtime's own D1, an agent that remembers and recalls, kills in between. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { type FakeModel, Machine, withModel } from "./support.ts";
 
@@ -91,5 +92,34 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
       );
     }
     assert.equal((await listed("--all")).length, 2);
+  });
+  it("[LM19] what is forgotten is in no file of a stopped gateway whose databases were rewritten, and the others are kept", async () => {
+    const canaries = ["wombatcanary", "numbatcanary", "bilbycanary"];
+    for (const canary of canaries) {
+      await machine.ok("memory", "add", `The ${canary} digs. ${"It is seen at night. ".repeat(300)}`, "--agent", "triage");
+      assert.match(await machine.ok("memory", "search", canary, "--agent", "triage"), /digs/);
+    }
+    const rows = await listed();
+    const [kept, ...gone] = canaries;
+    const ids = gone.flatMap((canary) => rows.filter(({ text }) => text.includes(canary)).map(({ id }) => id));
+    await machine.ok("memory", "forget", "--yes", ...ids, "--agent", "triage");
+    await machine.ok("down");
+    const files = (): readonly string[] =>
+      readdirSync(machine.home, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name));
+    const databases = files().filter((file) => file.endsWith(".sqlite"));
+    assert.ok(databases.length > 2);
+    for (const file of databases) {
+      const database = new DatabaseSync(file);
+      database.exec("VACUUM");
+      database.close();
+    }
+    const withText = (text: string): readonly string[] => files().filter((file) => readFileSync(file).includes(text));
+    assert.ok(withText(kept ?? "").length > 0, "the files are those that hold memories");
+    for (const canary of gone) assert.deepEqual(withText(canary), []);
+    await machine.up();
+    assert.match(await machine.ok("memory", "search", kept ?? "", "--agent", "triage"), /digs/);
+    assert.equal((await listed()).length, rows.length - gone.length);
   });
 });
