@@ -45,7 +45,11 @@ export async function startFakeEmbeddings(): Promise<FakeEmbeddings> {
     requests.push({ path: request.url ?? "", authorization: request.headers.authorization, model, input, dimensions });
     if (fake.held) await new Promise<void>((resolve) => waiting.push(resolve));
     const size = dimensions ?? SIZES[model] ?? 64;
-    const { status = 200, body, breaksOff = false }: EmbeddingAnswer = answers.shift() ?? {
+    const {
+      status = 200,
+      body,
+      breaksOff = false,
+    }: EmbeddingAnswer = answers.shift() ?? {
       status: fake.status,
       body: fake.status === 200 ? JSON.stringify(answerFor(input, size)) : JSON.stringify({ error: { message: "words of the server" } }),
     };
