@@ -19,6 +19,7 @@ mod memory;
 mod nodes;
 mod notifications;
 mod parse;
+mod service;
 mod session;
 mod skills;
 mod values;
@@ -43,6 +44,7 @@ pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, Mem
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;
+pub use self::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, ServiceCommand, ServiceLogs};
 pub use self::session::{
     ApproveCalls, Chat, ExportFormat, Search, SessionCommand, SessionDelete, SessionExport, SessionSet, SessionShow,
     Stop, Undo,

@@ -33,6 +33,7 @@ mod output;
 mod paths;
 mod private_file;
 mod qr;
+mod service;
 mod session_key;
 mod skill_files;
 mod skill_folder;
@@ -107,6 +108,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         }
         Command::LocalConfig(command) => commands::local_config::run(&context, command),
         Command::Up(args) => commands::gateway::up(&context, &args),
+        Command::Service(command) => commands::service_gateway::run(&context, command),
         Command::Down => commands::gateway::down(&context),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),
@@ -114,9 +116,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Resume => block_on(commands::stop::resume(&context)),
         Command::Status => block_on(commands::status::run(&context)),
         Command::Node(Node {
-            command: Some(NodeCommand::Sandbox(args)),
-            ..
-        }) => commands::node_sandbox::run(&context, &args),
+            command: Some(command), ..
+        }) => run_node_command(&context, command),
         Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
         Command::Nodes(command) => block_on(commands::nodes::run(&context, command)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
@@ -143,5 +144,19 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Skills(command) => block_on(commands::skills::run(&context, command)),
         Command::Audit(args) => block_on(commands::audit::run(&context, args)),
         Command::Doctor { offline } => block_on(commands::doctor::run(&context, offline)),
+    }
+}
+
+fn run_node_command(context: &Context, command: NodeCommand) -> Outcome {
+    use crate::commands::{node_forget, node_sandbox, node_service};
+    match command {
+        NodeCommand::Sandbox(args) => node_sandbox::run(context, &args),
+        NodeCommand::Install(args) => node_service::install(context, &args),
+        NodeCommand::Uninstall(args) => node_service::uninstall(context, &args),
+        NodeCommand::Start(args) => node_service::start(context, &args),
+        NodeCommand::Stop(args) => node_service::stop(context, &args),
+        NodeCommand::Status(args) => node_service::status(context, &args),
+        NodeCommand::Logs(args) => node_service::show_logs(context, &args),
+        NodeCommand::Forget(args) => node_forget::run(context, &args),
     }
 }

@@ -15,11 +15,15 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 80] = [
+    let commands: [&[&str]; 88] = [
         &[],
         &["chat"],
         &["up"],
         &["down"],
+        &["service"],
+        &["service", "install"],
+        &["service", "status"],
+        &["service", "logs"],
         &["status"],
         &["node"],
         &["config"],
@@ -28,6 +32,10 @@ fn help_texts() {
         &["session"],
         &["session", "set"],
         &["node", "sandbox"],
+        &["node", "install"],
+        &["node", "uninstall"],
+        &["node", "logs"],
+        &["node", "forget"],
         &["nodes"],
         &["nodes", "forget"],
         &["session", "list"],

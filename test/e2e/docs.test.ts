@@ -1,9 +1,10 @@
 /** The commands of the guides, as they are printed there, with the built program and a real gateway. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { withServices } from "./services.ts";
 import { BIN, Machine, ROOT } from "./support.ts";
 
 /** Commands that read an answer, with what is typed. */
@@ -27,10 +28,10 @@ const scriptsOf = (guide: string): readonly string[] =>
   [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
 
 /** Runs a line of a guide as a person would, in the machine's folder. */
-function run(machine: Machine, command: string): void {
+function run(machine: Machine, command: string, env: Readonly<Record<string, string>> = {}): void {
   const { status, stdout, stderr } = spawnSync("/bin/sh", ["-c", command], {
     cwd: machine.folder,
-    env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true" }),
+    env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true", ...env }),
     input: Object.entries(TYPED).find(([text]) => command.includes(text))?.[1] ?? "",
     encoding: "utf8",
     timeout: 60_000,
@@ -118,6 +119,24 @@ describe("docs/automation.md", () => {
       assert.doesNotMatch(deliver(script).stdout, /accepted/);
       assert.match(deliver(script.replace('$BODY" |', '$BODY." |')).stderr, /401/);
     }
+  });
+});
+
+describe("docs/everyday.md", () => {
+  const machine = new Machine();
+  const env = withServices(machine);
+  after(async () => {
+    await machine.gsv(["service", "uninstall"], { env });
+    await machine.end();
+  });
+
+  it("[SV1] each of its commands does what the guide says, in the order of the guide", async () => {
+    await machine.usePort();
+    const commands = commandsOf("everyday.md");
+    assert.ok(commands.length >= 10, commands.join("\n"));
+    for (const command of commands) run(machine, command, { ...env, PATH: `${dirname(BIN)}${delimiter}${env.PATH}` });
+    assert.equal((await machine.gsv(["service", "status"], { env })).code, 1);
+    assert.deepEqual(readdirSync(join(machine.folder, ".config", "systemd", "user")), []);
   });
 });
 

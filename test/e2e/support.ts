@@ -122,6 +122,14 @@ export class Machine {
     await this.ok("agent", "define", folder);
   }
 
+  /** The next start of the gateway takes a free port. */
+  async usePort(): Promise<void> {
+    if (this.port === 0) this.port = await freePort();
+    const gateway = join(this.home, "gateway");
+    for (const folder of [this.home, gateway]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(join(gateway, "port"), String(this.port), { mode: 0o600 });
+  }
+
   async up(): Promise<void> {
     if (this.port === 0) this.port = await freePort();
     await this.ok("up", "--port", String(this.port));

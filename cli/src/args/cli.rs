@@ -16,6 +16,7 @@ use super::job::JobCommand;
 use super::memory::MemoryCommand;
 use super::nodes::NodesCommand;
 use super::notifications::Notifications;
+use super::service::ServiceCommand;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
 use super::values::one_of;
@@ -79,6 +80,9 @@ pub enum Command {
     Up(Up),
     /// Stop the gateway on this machine
     Down,
+    /// Let the gateway start with this machine, and show its log
+    #[command(subcommand)]
+    Service(ServiceCommand),
     /// Stop the run of a conversation, or everything
     Stop(Stop),
     /// Start again after `gsv stop --all`: waiting messages are answered
@@ -251,7 +255,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 36);
+        assert_eq!(commands.len(), 37);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

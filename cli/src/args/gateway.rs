@@ -7,9 +7,11 @@ use clap::{Args, Subcommand};
 use gsv_node::sandbox::Profile;
 use gsv_protocol::types::{TokenKind, ToolName};
 
+use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService};
 use super::values::{lifetime, one_of};
 use crate::units::parse_duration;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
 pub struct Up {
     /// Port on 127.0.0.1 [default: the last one, else 8787]
@@ -21,8 +23,11 @@ pub struct Up {
     /// Create a new first admin token, because the old one is lost; the old one is revoked
     #[arg(long)]
     pub new_token: bool,
+    /// Run as a service: in the foreground, logging only to the log file; the service manager starts it
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token"])]
+    pub service: bool,
     /// Run as the supervisor; `gsv up` starts it
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token"], requires = "port")]
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "service"], requires = "port")]
     pub supervise: bool,
 }
 
@@ -41,6 +46,9 @@ pub struct Node {
     /// Let the file tools use files outside the workspace too; the workspace never confines commands, a sandbox does
     #[arg(long)]
     pub allow_outside: bool,
+    /// Run as a service: log only to the log file; the service manager starts it
+    #[arg(long, hide = true)]
+    pub service: bool,
     #[command(subcommand)]
     pub command: Option<NodeCommand>,
 }
@@ -52,6 +60,24 @@ pub enum NodeCommand {
         after_help = "The profile is set in node.toml in the configuration folder: `sandbox = \"off\"`, `\"workspace\"`, `\"workspace+net\"` or `\"strict\"`. Exit status 1: this machine can't enforce it."
     )]
     Sandbox(NodeSandbox),
+    /// Install the node as a service that starts with this machine, or bring an installed one up to date
+    #[command(
+        after_help = "A user service of systemd (Linux) or launchd (macOS); other systems, Windows too, are not supported yet. Commands that run go on while the service restarts."
+    )]
+    Install(NodeInstall),
+    /// Stop and remove the service; the machine stays known, and its token valid
+    Uninstall(NodeService),
+    /// Start the service
+    Start(NodeService),
+    /// Stop the service until the machine starts again
+    Stop(NodeService),
+    /// Show whether the service is installed, runs and is up to date
+    #[command(after_help = "Exit status: 0 it runs, 1 it is not installed or failed, 4 it is stopped.")]
+    Status(NodeService),
+    /// Show the node's log
+    Logs(NodeLogs),
+    /// End what makes this machine a node: the service, its token and its place in the list of machines
+    Forget(NodeEnd),
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
+use super::doctor_service::check_services;
 use super::heartbeat;
 use super::local::Local;
 use super::node::start_command;
@@ -50,6 +51,7 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
         }
         Err(failure) => report.failure("address", failure),
     }
+    check_services(&mut report);
     check_sandbox(&mut report, &layout, config.as_ref());
     match config.map(|config| Account::find(&context.global, &config)) {
         Some(Ok(account)) => check_gateway(&mut report, &account, stopped, offline).await,

@@ -3,13 +3,16 @@
 use serde_json::json;
 
 use super::context::{Context, block_on};
+use super::login_report::{TOKEN_LOST, report_login};
+use super::service_gateway;
 use crate::args::Up;
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
+use crate::embedded::log::Log;
 use crate::embedded::supervisor::{self, Mode};
 use crate::embedded::up::{self, Login, Preparation, Request, Started};
 use crate::embedded::{DEFAULT_PORT, down, url};
-use crate::exit::Outcome;
+use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
 use crate::units::{duration, millis};
 
@@ -24,6 +27,9 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         port: args.port,
         new_token: args.new_token,
     };
+    if args.service {
+        return serve(layout, request);
+    }
     let prepared = match up::prepare(&layout, request)? {
         Preparation::Running(started) => {
             report(out, &layout, &started);
@@ -48,10 +54,53 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     }
     let started = up::start(&layout, prepared)?;
     report(out, &layout, &started);
+    if is_service() {
+        out.aside("It is installed as a service, and this start is not the service's: `gsv service start` takes over.");
+    }
     Ok(())
 }
 
-const TOKEN_LOST: &str = "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`";
+fn is_service() -> bool {
+    service_gateway::service().is_ok_and(|service| service.is_installed())
+}
+
+/// Who writes a line of the log.
+const SERVICE: &str = "service";
+
+/// As the process of a service. All words go to the log, and the token of a new gateway goes nowhere: `gsv service install` shows it.
+fn serve(layout: Layout, request: Request) -> Outcome {
+    let prepared = up::prepare(&layout, request);
+    let mut log = Log::open(&layout.log(), false).or_fail("open the log", "Check that the disk is not full.")?;
+    let prepared = match prepared {
+        Err(failure) => {
+            log.line(SERVICE, &format!("{} {}", failure.message, failure.next));
+            return Err(failure);
+        }
+        // It is the owner's: the service does not take it over by itself, and does not wait for its end either.
+        Ok(Preparation::Running(_)) => {
+            log.line(
+                SERVICE,
+                "the gateway already runs outside of the service, which ends; `gsv service start` takes over",
+            );
+            return Ok(());
+        }
+        Ok(Preparation::Ready(prepared)) => prepared,
+    };
+    let port = prepared.port;
+    let (mut started, turn) = prepared.into_started();
+    for warning in started.warnings.drain(..) {
+        log.line(SERVICE, &warning);
+    }
+    let mut waiting = Some((turn, log));
+    let mode = Mode::Service(Box::new(move |_| {
+        if let Some((turn, mut log)) = waiting.take() {
+            drop(turn);
+            started.answers();
+            started.warnings.iter().for_each(|warning| log.line(SERVICE, warning));
+        }
+    }));
+    block_on(supervisor::run(layout, port, mode))
+}
 
 fn report(out: Output, layout: &Layout, started: &Started) {
     let url = url(started.port);
@@ -75,26 +124,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
         took_ms => format!(" after {}", duration(took_ms)),
     };
     out.note(&format!("The gateway is up{after} (version {version})."));
-    match &started.login {
-        Login::Kept => {}
-        Login::Moved => out.aside("The gateway's new address is stored in the local config."),
-        Login::Stored { backup, replaced } => {
-            match backup {
-                None => out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`"),
-                Some(path) => out.note(&format!(
-                    "Address and token are stored in the local config; its former content is in {}.",
-                    path.display()
-                )),
-            }
-            if *replaced {
-                out.note("The first admin token that this gateway had before is revoked. Other tokens stay valid: `gsv token list`");
-            }
-        }
-        Login::Elsewhere { url: other, token } => out.warn(&format!(
-            "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
-        )),
-        Login::TokenLost => out.warn(TOKEN_LOST),
-    }
+    report_login(out, &url, &started.login);
     out.aside(&format!("The agent's files: {}", layout.workspace().display()));
 }
 
@@ -108,5 +138,10 @@ pub fn down(context: &Context) -> Outcome {
     context
         .out
         .show(json!({ "wasRunning": was_running }), |_| context.out.note(words));
+    if is_service() {
+        context
+            .out
+            .aside("Its service starts it again with the machine; `gsv service uninstall` removes the service.");
+    }
     Ok(())
 }

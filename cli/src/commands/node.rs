@@ -4,25 +4,30 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gsv_link::{AddressProvider, LinkError};
 use gsv_node::sandbox::{Profile, Program, SandboxSettings};
 use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
+use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
 use super::local::Local;
+use super::node_files::log_file;
 use super::node_token::{Tokens, get_token, kind_of};
 use crate::args::Node;
 use crate::clean::clean;
 use crate::client::{find_url, present_url};
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::layout::Layout;
+use crate::embedded::log;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::node_policy::NodePolicy;
 use crate::output::{Output, Style};
+use crate::units::{now_ms, timestamp};
 use crate::{paths, private_file};
 
 /// The first argument of the process that supervises one command of the agent; see `main`.
@@ -36,15 +41,34 @@ pub const CANARY: &str = "__canary";
 const WORKSPACE: &str = "workspace";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
+    let id = args.id.clone().filter(|_| args.service);
+    let ended = serve(context, args).await;
+    if let (Some(id), Err(failure)) = (id, &ended) {
+        log_failure(&id, failure);
+    }
+    ended
+}
+
+/// A service shows its words to no one.
+fn log_failure(id: &str, failure: &Failure) {
+    let line = json!({
+        "time": timestamp(now_ms()), "level": "error",
+        "message": clean(&format!("{} {}", failure.message, failure.next)),
+    });
+    if let Ok(file) = log_file(id)
+        && let Ok(mut log) = log::open(&file)
+    {
+        let _ = writeln!(log, "{line}");
+    }
+}
+
+async fn serve(context: &Context, args: Node) -> Outcome {
     let out = context.out;
     let policy = NodePolicy::load()?;
     let mut config = Config::load()?;
     let stored = |key| config.get(key).map(str::to_owned);
     let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
-        return Err(Failure::usage(
-            "This machine has no name yet.",
-            "Name it, for example: `gsv node --id laptop`.",
-        ));
+        return Err(no_name());
     };
     check_node_id(&id).map_err(|problem| {
         Failure::usage(
@@ -101,11 +125,23 @@ pub async fn run(context: &Context, args: Node) -> Outcome {
     let signals = Signals::listen()?;
     let ended = gsv_node::run(
         settings,
-        Arc::new(move |status| report(out, &status)),
+        Arc::new(move |status| {
+            // They are in the node's log as well.
+            if !args.service {
+                report(out, &status);
+            }
+        }),
         signals.shutdown(),
     )
     .await;
     ended.map_err(|error| refused(&error, &id, is_given, has_admin).unwrap_or_else(|| fatal(&error)))
+}
+
+pub fn no_name() -> Failure {
+    Failure::usage(
+        "This machine has no name yet.",
+        "Name it, for example: `gsv node --id laptop`.",
+    )
 }
 
 /// GSV's own folders.
@@ -155,7 +191,7 @@ fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Opti
     })
 }
 
-fn fatal(error: &NodeError) -> Failure {
+pub fn fatal(error: &NodeError) -> Failure {
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 
@@ -183,7 +219,7 @@ pub fn start_command() -> String {
 }
 
 /// The name of this machine without its domain, if it can be a node's id.
-fn host_name() -> Option<String> {
+pub fn host_name() -> Option<String> {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     let host = host.split('.').next().unwrap_or_default().to_owned();

@@ -22,12 +22,14 @@ use super::node::start_command;
 use super::notifications;
 use super::session::{run_state, waits_for};
 use super::stop;
+use super::{service, service_gateway};
 use crate::clean::{one_line, visible};
 use crate::client::{Account, Client};
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
+use crate::service::Found;
 use crate::table::Table;
 use crate::units::{ago, clock, duration, now_ms};
 
@@ -43,6 +45,8 @@ struct Report {
     /// Whether the address is that of this machine's gateway, or there is none.
     here: bool,
     health: Option<Result<Health, Unhealthy>>,
+    /// The service of the gateway, if it is installed on this machine.
+    service: Option<Outcome<Found>>,
     remote: Outcome<Remote>,
 }
 
@@ -83,11 +87,17 @@ pub async fn run(context: &Context) -> Outcome {
         Local::Stopped | Local::GaveUp(_) if here && !is_about_the_token(&failure) => not_running(&local),
         _ => failure,
     });
+    let service = if here {
+        service_gateway::service()?.glance()
+    } else {
+        None
+    };
     let report = Report {
         local,
         url,
         here,
         health,
+        service,
         remote,
     };
     if out.json {
@@ -216,6 +226,7 @@ impl Report {
         let channels = remote.and_then(|remote| remote.channels.as_ref());
         json!({
             "url": self.url,
+            "service": self.service.as_ref().map(|found| found.as_ref().ok().map(service::in_json)),
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
             "gateway": gateway,
@@ -247,6 +258,7 @@ impl Report {
         out.fields([
             ("address", self.url.clone()),
             ("gateway", self.here.then(|| self.local.words())),
+            ("service", self.service.as_ref().map(service::in_one_line)),
             ("process", process.map(|(pid, by)| format!("{pid}, supervised by {by}"))),
             ("port", running.map(|state| state.port.to_string())),
             (

@@ -48,6 +48,8 @@ pub enum Mode {
     Detached,
     /// In the user's terminal: log lines to stderr, and a call with the pid when workerd is ready.
     Foreground(Box<dyn FnMut(u32)>),
+    /// In the foreground of a service manager: log lines only to the log, and the same call.
+    Service(Box<dyn FnMut(u32)>),
 }
 
 struct Supervisor {
@@ -215,7 +217,7 @@ impl Supervisor {
                 pid,
                 version: health.version,
             }),
-            Mode::Foreground(ready) => ready(pid),
+            Mode::Foreground(ready) | Mode::Service(ready) => ready(pid),
         }
         tokio::select! {
             status = worker.wait() => Ok((End::Died(worker.died(status).await), true)),
@@ -267,7 +269,7 @@ impl Supervisor {
     fn gave_up(&self, message: String) -> Failure {
         let next = match self.mode {
             Mode::Detached => String::new(),
-            Mode::Foreground(_) => format!("The log is {}.", self.layout.log().display()),
+            Mode::Foreground(_) | Mode::Service(_) => format!("The log is {}.", self.layout.log().display()),
         };
         Failure::failed(message, next)
     }

@@ -23,7 +23,7 @@ pub use super::login::{Login, is_loopback};
 const LOG_LINES: usize = 12;
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Request {
     /// Absent: the port of the gateway that runs or ran last, else the default port.
     pub port: Option<u16>,

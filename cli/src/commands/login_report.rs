@@ -1,0 +1,30 @@
+//! What a start of the gateway did to the local config, in words.
+
+use crate::embedded::up::Login;
+use crate::output::Output;
+
+pub const TOKEN_LOST: &str = "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`";
+
+/// What a start did to the local config.
+pub fn report_login(out: Output, url: &str, login: &Login) {
+    match login {
+        Login::Kept => {}
+        Login::Moved => out.aside("The gateway's new address is stored in the local config."),
+        Login::Stored { backup, replaced } => {
+            match backup {
+                None => out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`"),
+                Some(path) => out.note(&format!(
+                    "Address and token are stored in the local config; its former content is in {}.",
+                    path.display()
+                )),
+            }
+            if *replaced {
+                out.note("The first admin token that this gateway had before is revoked. Other tokens stay valid: `gsv token list`");
+            }
+        }
+        Login::Elsewhere { url: other, token } => out.warn(&format!(
+            "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
+        )),
+        Login::TokenLost => out.warn(TOKEN_LOST),
+    }
+}

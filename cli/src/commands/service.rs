@@ -1,0 +1,285 @@
+//! What the services of the gateway and of the node have in common: their state, their end, their logs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::args::ServiceLogs;
+use crate::clean::clean;
+use crate::embedded::log;
+use crate::exit::{Failure, OrFail, Outcome};
+use crate::output::Output;
+use crate::service::{self, Found, Installed, Installer, Kind, LogFile, Manager, Phase, Records, not_installed};
+
+/// Longer than a gateway may take to start.
+const READY_WITHIN: Duration = Duration::from_secs(40);
+const LOOK: Duration = Duration::from_millis(20);
+/// The manager is a program of its own, so it is asked less often.
+const ASK: Duration = Duration::from_millis(500);
+const LOG_LINES: usize = 12;
+
+/// One service of this machine.
+pub struct Service {
+    pub kind: Kind,
+    pub name: String,
+    /// For people: "the gateway".
+    pub what: String,
+    /// The node.
+    pub id: Option<String>,
+}
+
+pub fn with_installer<T>(act: impl FnOnce(&Installer) -> Outcome<T>) -> Outcome<T> {
+    let manager = service::find()?;
+    act(&Installer {
+        manager: manager.as_ref(),
+        records: Records::find()?,
+    })
+}
+
+impl Service {
+    /// The command of this service with a verb.
+    pub fn command(&self, verb: &str) -> String {
+        let command = format!("{} {verb}", self.kind.command());
+        match &self.id {
+            Some(id) => format!("{command} --id {id}"),
+            None => command,
+        }
+    }
+
+    pub fn uninstall(&self, out: Output, kept: &str) -> Outcome {
+        let removed = with_installer(|installer| installer.uninstall(&self.name))?;
+        let words = if removed.was_installed {
+            let linger = if removed.linger_ended {
+                " Your services no longer run without a login, as before the installation."
+            } else {
+                ""
+            };
+            format!("The service of {} is removed.{linger} {kept}", self.what)
+        } else {
+            format!("The service of {} was not installed.", self.what)
+        };
+        out.show(json!({ "wasInstalled": removed.was_installed }), |_| out.note(&words));
+        Ok(())
+    }
+
+    pub fn stop(&self, out: Output) -> Outcome {
+        let ran = with_installer(|installer| installer.stop(self.kind, &self.name))?;
+        let words = if ran { "is stopped" } else { "was not running" };
+        out.show(json!({ "wasRunning": ran }), |_| {
+            out.note(&format!(
+                "The service of {} {words}. It starts again with the machine; `{}` removes it.",
+                self.what,
+                self.command("uninstall")
+            ));
+        });
+        Ok(())
+    }
+
+    pub fn find(&self) -> Outcome<Found> {
+        let program = this_program()?;
+        with_installer(|installer| installer.find(&self.name, &program))
+    }
+
+    pub fn status(&self, out: Output) -> Outcome {
+        let manager = service::find()?.name();
+        let found = self.find()?;
+        if out.json {
+            out.json_document(&self.json(&found, manager));
+        }
+        if !found.installed {
+            return Err(not_installed(self.kind));
+        }
+        if !out.json {
+            out.fields([
+                ("service", Some(format!("{} ({manager})", self.name))),
+                ("state", Some(words(&found))),
+                ("process", found.state.pid.map(|pid| pid.to_string())),
+                (
+                    "restarts",
+                    found
+                        .state
+                        .restarts
+                        .filter(|count| *count > 0)
+                        .map(|count| count.to_string()),
+                ),
+                ("starts", Some(starts(&found).to_owned())),
+                ("program", found.spec.as_ref().map(|spec| spec.program.clone())),
+                ("file", Some(found.file.display().to_string())),
+            ]);
+            for reason in &found.old {
+                out.warn(&format!("{reason}. Install it again: `{}`", self.command("install")));
+            }
+            if found.lingers == Some(false) {
+                out.warn(&linger_words());
+            }
+        }
+        match found.state.phase {
+            Phase::Running | Phase::Starting => Ok(()),
+            Phase::Failed => Err(Failure::failed(
+                format!("The service of {} has failed.", self.what),
+                format!("See why: `{}`. Then `{}`.", self.command("logs"), self.command("start")),
+            )),
+            Phase::Stopped => Err(Failure::later(
+                format!("The service of {} is stopped.", self.what),
+                format!("Start it with `{}`.", self.command("start")),
+            )),
+        }
+    }
+
+    fn json(&self, found: &Found, manager: &str) -> Value {
+        json!({
+            "name": self.name,
+            "manager": manager,
+            "file": found.file,
+            "installed": found.installed,
+            "state": found.state.phase,
+            "pid": found.state.pid,
+            "enabled": found.state.enabled,
+            "restarts": found.state.restarts,
+            "lingers": found.lingers,
+            "program": found.spec.as_ref().map(|spec| &spec.program),
+            "old": found.old,
+        })
+    }
+
+    pub fn is_installed(&self) -> bool {
+        with_installer(|installer| Ok(installer.is_installed(&self.name))).is_ok_and(|is| is)
+    }
+
+    /// None: it is not installed, and the manager is not asked.
+    pub fn glance(&self) -> Option<Outcome<Found>> {
+        self.is_installed().then(|| self.find())
+    }
+
+    pub fn report_install(&self, out: Output, installed: &Installed) {
+        let words = if installed.changed {
+            format!("The service of {} is installed and runs.", self.what)
+        } else {
+            format!("The service of {} is installed like this already, and runs.", self.what)
+        };
+        let lingers = installed.lingers.as_ref().map(Result::is_ok);
+        out.show(
+            json!({ "name": self.name, "changed": installed.changed, "lingers": lingers }),
+            |_| out.note(&words),
+        );
+        match &installed.lingers {
+            Some(Ok(())) => out.aside("It starts with this machine, also before you log in."),
+            None => out.aside("It starts when you log in."),
+            Some(Err(failure)) => {
+                out.warn(&format!("{} {}", linger_words(), failure.message));
+            }
+        }
+    }
+}
+
+/// The program that an installation would name.
+pub fn this_program() -> Outcome<String> {
+    let program = std::env::current_exe().or_fail("find the gsv program", "Install it again.")?;
+    Ok(program.to_string_lossy().into_owned())
+}
+
+fn linger_words() -> String {
+    let user = rustix::process::getuid().as_raw();
+    format!(
+        "your services run only while you are logged in, and not after a restart of the machine until you log in. To change that: `sudo loginctl enable-linger {user}`."
+    )
+}
+
+/// The state for people.
+pub fn words(found: &Found) -> String {
+    let state = match found.state.phase {
+        Phase::Running => "running",
+        Phase::Starting => "starting",
+        Phase::Stopped => "stopped",
+        Phase::Failed => "failed",
+    };
+    match found.old.as_slice() {
+        [] => state.to_owned(),
+        _ => format!("{state}, to be installed again"),
+    }
+}
+
+/// For `gsv status`.
+pub fn in_one_line(found: &Outcome<Found>) -> String {
+    match found {
+        Ok(found) => format!("{}; `gsv service status` shows more", words(found)),
+        Err(failure) => failure.message.clone(),
+    }
+}
+
+pub fn in_json(found: &Found) -> Value {
+    json!({ "state": found.state.phase, "pid": found.state.pid, "old": found.old })
+}
+
+fn starts(found: &Found) -> &'static str {
+    match (found.state.enabled, found.lingers) {
+        (false, _) => "only by hand",
+        (true, Some(true)) => "with this machine",
+        (true, _) => "when you log in",
+    }
+}
+
+/// Waits until `is_ready` says so for the process of the service. Fails when the service ends or is restarted meanwhile.
+pub fn wait_ready(
+    manager: &dyn Manager,
+    service: &Service,
+    log_file: &Path,
+    mark: u64,
+    mut is_ready: impl FnMut(Option<u32>) -> bool,
+) -> Outcome {
+    let failed = |what: &str| {
+        let message = format!("The service of {} {what}.", service.what);
+        let next = format!("The whole log: `{}`.", service.command("logs"));
+        Failure::failed(message, next).with_lines(log::tail_since(log_file, mark, LOG_LINES))
+    };
+    let before = manager.state(&service.name)?;
+    let mut state = before.clone();
+    let (deadline, mut asked) = (Instant::now() + READY_WITHIN, Instant::now());
+    loop {
+        if is_ready(state.pid) {
+            return Ok(());
+        }
+        if state.restarts > before.restarts {
+            return Err(failed("does not start; it is tried again and again"));
+        }
+        match state.phase {
+            Phase::Failed | Phase::Stopped => return Err(failed("did not start")),
+            Phase::Running | Phase::Starting => {}
+        }
+        if Instant::now() >= deadline {
+            return Err(failed("is not ready in time"));
+        }
+        std::thread::sleep(LOOK);
+        if asked.elapsed() >= ASK {
+            state = manager.state(&service.name)?;
+            asked = Instant::now();
+        }
+    }
+}
+
+/// The end of a log, and with `--follow` what is added. `shown`: a line for people.
+pub fn logs(out: Output, file: &Path, args: &ServiceLogs, shown: impl Fn(&str) -> String) -> Outcome {
+    let next = format!("Look at it with `ls -l {}`.", crate::paths::shell(file));
+    let show = |line: &str| {
+        if out.json {
+            let value = serde_json::from_str::<Value>(line).ok().filter(Value::is_object);
+            out.json_line(&value.unwrap_or_else(|| json!({ "line": line })));
+        } else {
+            out.line(&clean(&shown(line)));
+        }
+    };
+    let mut log = LogFile::new(file.to_owned());
+    let doing = format!("read {}", file.display());
+    let lines = log.tail(args.lines).or_fail(&doing, &next)?;
+    if lines.is_empty() && !file.exists() {
+        out.aside(&format!("There is no log yet: {}", file.display()));
+    }
+    for line in &lines {
+        show(line);
+    }
+    if args.follow {
+        log.follow(|line| show(line)).or_fail(&doing, &next)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! `gsv node install` and its neighbours, with a service manager and a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::fs;
+use std::process::{Child, Command};
+
+use common::fake_gateway::{Connection, FakeGateway, TOKEN};
+use common::services::Services;
+use common::{Home, Run, finish, signal, start, wait_for};
+use serde_json::{Value, json};
+
+struct World {
+    gateway: FakeGateway,
+    home: Home,
+    services: Services,
+}
+
+impl World {
+    fn new() -> Self {
+        let (gateway, home) = (FakeGateway::new(), Home::new());
+        home.write_config(&format!("url = \"{}\"\n", gateway.url()));
+        fs::create_dir(home.root().join("work")).unwrap();
+        let services = Services::new(&home);
+        Self {
+            gateway,
+            home,
+            services,
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command();
+        command
+            .args(args)
+            .envs(self.services.env())
+            .current_dir(self.home.root());
+        command
+    }
+
+    fn begin(&self, args: &[&str]) -> Child {
+        start(&mut self.command(args))
+    }
+
+    /// With an admin token.
+    fn begin_as_admin(&self, args: &[&str]) -> Child {
+        start(self.command(args).env("GSV_TOKEN", TOKEN))
+    }
+
+    fn gsv(&self, args: &[&str]) -> Run {
+        finish(self.begin(args))
+    }
+
+    /// Installs the node `laptop`, and answers as the gateway.
+    fn install(&self) -> (Run, Connection) {
+        let work = self.home.root().join("work");
+        let child = self.begin_as_admin(&[
+            "node",
+            "install",
+            "--id",
+            "laptop",
+            "--workspace",
+            work.to_str().unwrap(),
+        ]);
+        let mut minting = self.gateway.accept();
+        let request = minting.expect("tokens.create");
+        let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": "laptop", "last4": "beef", "createdAt": 1});
+        minting.answer(&request, &json!({"token": "gsv_node_n1_beef", "entry": entry}));
+        drop(minting);
+        // The node, and the question whether it is connected, in any order.
+        let (first, second) = (self.gateway.accept(), self.gateway.accept());
+        let (node, asking) = if is_node(&first) {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        assert_eq!(node.hello["auth"]["token"], "gsv_node_n1_beef");
+        Self::online(asking);
+        (finish(child).ok(), node)
+    }
+
+    /// Answers the question whether the node is connected.
+    fn online(mut asking: Connection) {
+        let request = asking.expect("nodes.list");
+        asking.answer(&request, &json!({"nodes": [laptop()], "count": 1}));
+    }
+}
+
+fn is_node(connection: &Connection) -> bool {
+    connection.hello["client"]["mode"] == "node"
+}
+
+fn laptop() -> Value {
+    json!({"nodeId": "laptop", "online": true, "hostCapabilities": [], "toolCapabilities": {}, "tools": []})
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.gsv(&["node", "uninstall", "--id", "laptop"]);
+    }
+}
+
+#[test]
+fn sv1_sv3_an_installed_node_connects_with_its_stored_token_and_is_removed_without_a_trace() {
+    let world = World::new();
+    let (run, node) = world.install();
+    assert!(run.stderr.contains("connected to the gateway"), "{}", run.stderr);
+    let unit = fs::read_to_string(world.services.only_unit()).unwrap();
+    assert!(
+        unit.contains("\"node\" \"--service\" \"--id\" \"laptop\" \"--workspace\""),
+        "{unit}"
+    );
+    assert!(!unit.contains("beef") && !unit.contains(TOKEN), "{unit}");
+    let status = world.gsv(&["node", "status", "--json"]).ok().json();
+    assert_eq!((&status["state"], &status["old"]), (&json!("running"), &json!([])));
+    assert!(world.services.lingers());
+    assert!(!world.home.root().join("gsv").exists(), "no other workspace was made");
+
+    // A second one changes nothing.
+    let again = world.gsv(&["node", "install"]).ok();
+    assert!(again.stderr.contains("already"), "{}", again.stderr);
+    assert_eq!(fs::read_to_string(world.services.only_unit()).unwrap(), unit);
+    assert_eq!(world.gsv(&["node", "status", "--json"]).json()["pid"], status["pid"]);
+
+    let log = world.gsv(&["node", "logs", "-n", "3"]).ok();
+    assert!(log.stdout.contains(" info ") && !log.stdout.contains('{'), "{log:?}");
+    let line = world.gsv(&["node", "logs", "-n", "1", "--json"]).ok().json();
+    assert!(line["level"].is_string(), "{line}");
+
+    drop(node);
+    let removed = world.gsv(&["node", "uninstall"]).ok();
+    assert!(removed.stderr.contains("gsv node forget"), "{}", removed.stderr);
+    assert!(world.services.knows_nothing());
+    assert!(!world.home.state().join("services").exists());
+    assert!(world.home.state().join("node/laptop").is_dir());
+    world.gsv(&["node", "status"]).failed(1);
+}
+
+#[test]
+fn sv4_a_node_in_a_terminal_is_not_ended_by_an_installation() {
+    let world = World::new();
+    let (_, node) = world.install();
+    world.gsv(&["node", "uninstall"]).ok();
+    drop(node);
+    let work = world.home.root().join("work");
+    let mut child = world.begin(&["node", "--id", "laptop", "--workspace", work.to_str().unwrap()]);
+    let node = world.gateway.accept();
+    let run = world.gsv(&["node", "install", "--id", "laptop"]).failed(1);
+    assert!(
+        run.stderr.contains("already runs outside of the service")
+            && run.stderr.contains(&format!("kill {}", child.id())),
+        "{}",
+        run.stderr
+    );
+    signal(&child, "-TERM");
+    drop(node);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn sv7_a_service_gets_no_token_of_a_shell_and_a_refused_node_ends_it() {
+    let world = World::new();
+    let work = world.home.root().join("work");
+    let install = [
+        "node",
+        "install",
+        "--id",
+        "laptop",
+        "--workspace",
+        work.to_str().unwrap(),
+    ];
+    let run = finish(start(world.command(&install).env("GSV_TOKEN", "gsv_node_n2_cafe"))).failed(2);
+    assert!(run.stderr.contains("local-config set node.token -"), "{}", run.stderr);
+    assert!(world.services.units().is_empty());
+    // The token of the node is revoked later: the service does not try forever, and says so.
+    let (_, node) = world.install();
+    drop(node);
+    world
+        .gateway
+        .refuse(401, "auth.invalid_token", "This token is revoked.", 4001);
+    wait_for("the failure", || {
+        (world.gsv(&["node", "status", "--json"]).json()["state"] == "failed").then_some(())
+    });
+    let status = world.gsv(&["node", "status"]).failed(1);
+    assert!(status.stderr.contains("gsv node logs --id laptop"), "{}", status.stderr);
+    assert!(world.gsv(&["node", "logs"]).ok().stdout.contains("revoked"));
+}
+
+#[test]
+fn sv8_a_forgotten_node_has_no_service_no_token_and_no_entry_and_keeps_its_files() {
+    let world = World::new();
+    let (_, _node) = world.install();
+    fs::write(world.home.root().join("work/kept"), "x").unwrap();
+    let not = world.gsv(&["node", "forget"]).failed(2);
+    assert!(not.stderr.contains("re-run with --yes"), "{}", not.stderr);
+    assert_eq!(world.services.units().len(), 1);
+    let forget = world.begin_as_admin(&["node", "forget", "--yes"]);
+    let mut told = world.gateway.accept();
+    let request = told.expect("tokens.list");
+    let entry =
+        |id: &str, node: &str| json!({"tokenId": id, "kind": "node", "nodeId": node, "last4": "beef", "createdAt": 1});
+    told.answer(
+        &request,
+        &json!({"tokens": [entry("n1", "laptop"), entry("n9", "desk")], "count": 2}),
+    );
+    let request = told.expect("tokens.revoke");
+    assert_eq!(request.params["tokenId"], "n1");
+    told.answer(&request, &json!({"ok": true, "tokenId": "n1", "closed": 1}));
+    let request = told.expect("node.forget");
+    assert_eq!(request.params["nodeId"], "laptop");
+    told.answer(
+        &request,
+        &json!({"ok": true, "nodeId": "laptop", "removed": true, "disconnected": false}),
+    );
+    finish(forget).ok();
+    assert!(world.services.knows_nothing());
+    let config = fs::read_to_string(world.home.config_file()).unwrap();
+    assert!(!config.contains("beef") && !config.contains("laptop"), "{config}");
+    assert!(world.home.root().join("work/kept").exists());
+    let unknown = world.gsv(&["node", "forget", "--id", "desk", "--yes"]).failed(1);
+    assert!(unknown.stderr.contains("gsv nodes forget"), "{}", unknown.stderr);
+}
