@@ -258,7 +258,8 @@ class Pass {
       const day = dayOfName(source.name);
       const docs = split(text, FILE_PIECE_CHARS).map((piece): Doc => ({ position: piece.line, at, text: piece.text, day }));
       this.#taken += docs.length;
-      store.replace(source.id, docs, { state: "done", etag: object.etag });
+      // Of what was read, which may have been written after the listing.
+      store.replace(source.id, docs, { state: "done", etag: object.etag, taint: taintText(object) });
     } catch {
       this.#fail("workspace", "Some files could not be read now, so the last indexed state was searched. Search again.");
     }

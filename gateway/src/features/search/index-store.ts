@@ -35,6 +35,10 @@ export interface Source {
   readonly checkedAt: number;
   readonly note: string | undefined;
 }
+interface SourceTaint {
+  /** The label of the read object; undefined: it has none. Absent: unchanged. */
+  readonly taint?: string | undefined;
+}
 /** An object of the bucket, as a listing has it. */
 export interface Listed {
   readonly etag: string;
@@ -53,7 +57,7 @@ export interface Doc {
 export interface MemoryChange extends Pick<MemoryChanged, "id" | "vector"> {
   readonly docs: readonly Doc[] | undefined;
 }
-type SourceChange = Partial<Omit<Source, "id" | "kind" | "name">>;
+type SourceChange = Partial<Omit<Source, "id" | "kind" | "name">> & SourceTaint;
 const COLUMNS = {
   etag: "etag",
   state: "state",
@@ -63,6 +67,7 @@ const COLUMNS = {
   contextFrom: "context_from",
   checkedAt: "checked_at",
   note: "note",
+  taint: "taint",
 } as const satisfies Record<keyof SourceChange, string>;
 
 const sourceOf = (row: SourceRow): Source => ({

@@ -12,6 +12,8 @@ const FOLDER = "agents/main/";
 function world() {
   const files = new Map<string, { text: string; taint?: string }>();
   const asked: string[] = [];
+  /** What is written after the listing. */
+  const late = new Map<string, { text: string; taint?: string }>();
   const objectOf = (key: string) => {
     const file = files.get(key.slice(FOLDER.length));
     if (file === undefined) return undefined;
@@ -34,7 +36,11 @@ function world() {
       const folders = keys.filter(isIn).map((key) => `${prefix}${key.slice(prefix.length).split("/")[0]}/`);
       return { objects: keys.filter((key) => !isIn(key)).map(objectOf), delimitedPrefixes: [...new Set(folders)], truncated: false };
     },
-    get: async (key: string) => objectOf(key) ?? null,
+    get: async (key: string) => {
+      for (const [name, file] of late) files.set(name, file);
+      late.clear();
+      return objectOf(key) ?? null;
+    },
   } as unknown as Bucket;
   const service = new SearchService({
     store: new IndexStore(database()),
@@ -60,7 +66,7 @@ function world() {
     const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
     return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
   };
-  return { files, search };
+  return { files, late, search };
 }
 const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
 const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
@@ -95,5 +101,11 @@ describe("[SE8] what is brought up to date", () => {
     assert.deepEqual((await search(REMEMBERED)).taints, [undefined]);
     files.set("MEMORY.md", { text: "a zebra", taint: "peer Bo" });
     assert.deepEqual((await search(REMEMBERED)).taints, ["peer Bo"]);
+  });
+  test("[TA4] a file that is written between the listing and its reading is found with the label of what was read", async () => {
+    const { files, late, search } = world();
+    files.set("MEMORY.md", { text: "an old zebra" });
+    late.set("MEMORY.md", { text: "a new zebra", taint: "world a%20page" });
+    assert.deepEqual((await search(REMEMBERED)).taints, ["world a%20page"]);
   });
 });
