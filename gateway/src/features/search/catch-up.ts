@@ -20,7 +20,7 @@ import { transcriptLines } from "./transcript-lines.ts";
 
 export interface CatchUpPorts {
   readonly store: IndexStore;
-  readonly bucket: Pick<Bucket, "get" | "list">;
+  readonly bucket: Pick<Bucket, "get" | "head" | "list">;
   /** The agent's sessions after this key, ordered by key. */
   readonly sessions: (afterKey: string) => Promise<SearchableSessions>;
   readonly rows: (key: string, afterSeq: number, limit: number) => Promise<Result<SearchRows>>;
@@ -190,12 +190,12 @@ class Pass {
         ...(folders === undefined ? {} : { delimiter: "/" }),
         ...(cursor === undefined ? {} : { cursor }),
       });
-      for (const { key, etag, customMetadata } of page.objects) {
+      for (const object of page.objects) {
         if (into.size >= most) return false;
-        const taint = taintText(customMetadata === undefined ? {} : { customMetadata });
+        const { key } = object;
         // What waits for the owner's review is found by no one (rule TA13).
         if (!key.endsWith("/") && !key.startsWith(this.#folder + QUARANTINE_FOLDER))
-          into.set(key.slice(this.#folder.length), { etag, ...(taint === undefined ? {} : { taint }) });
+          into.set(key.slice(this.#folder.length), listed(object));
       }
       for (const folder of page.delimitedPrefixes) folders?.add(folder.slice(this.#folder.length));
       cursor = page.truncated ? page.cursor : undefined;
@@ -205,9 +205,12 @@ class Pass {
   async #listMemoryFiles(): Promise<void> {
     const found = new Map<string, Listed>();
     try {
-      const lists = await Promise.all([MEMORY_FILE, MEMORY_FOLDER].map((prefix) => this.#list(prefix, found, MAX_FILES)));
-      for (const name of found.keys()) if (!isMemory(name)) found.delete(name);
-      if (lists.includes(false)) this.#note("workspace", `The agent has more than ${MAX_FILES} memory files; the others are not searched.`);
+      const [file, isWhole] = await Promise.all([
+        this.#ports.bucket.head(this.#folder + MEMORY_FILE),
+        this.#list(MEMORY_FOLDER, found, MAX_FILES),
+      ]);
+      if (file !== null) found.set(MEMORY_FILE, listed(file));
+      if (!isWhole) this.#note("workspace", `The agent has more than ${MAX_FILES} memory files; the others are not searched.`);
     } catch {
       return this.#fail("workspace", NOT_LISTED);
     }
@@ -417,6 +420,10 @@ class Pass {
     }
     return true;
   }
+}
+function listed(object: R2Object): Listed {
+  const taint = taintText(object);
+  return { etag: object.etag, ...(taint === undefined ? {} : { taint }) };
 }
 function parse(line: string): ReturnType<typeof searchable> {
   try {

@@ -236,21 +236,21 @@ export class IndexQuery {
     // Every text of the pool has the only word of a search for one word: its place adds nothing.
     if (asked.length < 2 || pool.length === 0) return pool;
     const { sql } = this.#storage;
-    const places = this.#docs<Place>("d.id, d.source, d.ord", pool);
+    const places = this.#places(pool);
     const ids = JSON.stringify(places.map(({ id }) => id));
-    const values = asked.map(
-      (word) =>
-        new Map(
-          sql
-            .exec<{ id: number; score: number }>(
-              `SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
-              word,
-              ids,
-            )
-            .toArray()
-            .map(({ id, score }) => [id, score]),
-        ),
-    );
+    // As lists: the platform takes longer to make an object of each row than SQLite takes to find it. bm25 needs the inner query to stay one (`LIMIT -1 OFFSET 0`).
+    const values = asked.map((word) => {
+      const { found, scores } = sql
+        .exec<{ found: string; scores: string }>(
+          `SELECT json_group_array(id) AS found, json_group_array(score) AS scores FROM (
+             SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?)) LIMIT -1 OFFSET 0)`,
+          word,
+          ids,
+        )
+        .one();
+      const ofWord = JSON.parse(scores) as readonly number[];
+      return new Map((JSON.parse(found) as readonly number[]).map((id, index) => [id, ofWord[index] ?? 0]));
+    });
     return ranked(pool, places, values, nearness);
   }
   /** Scored texts with what is known of them and of their sources. */
@@ -298,18 +298,24 @@ export class IndexQuery {
       return isShown(row) ? { before: from(-BEFORE, -1), after: from(1, AFTER) } : { before: [], after: [] };
     };
   }
+  /** These texts and the ones around them, each once. */
+  #places(around: readonly Place[]): readonly Place[] {
+    const { ids, sources, ords } = this.#storage.sql
+      .exec<{ ids: string; sources: string; ords: string }>(
+        `SELECT json_group_array(d.id) AS ids, json_group_array(d.source) AS sources, json_group_array(d.ord) AS ords
+         FROM json_each(?) w CROSS JOIN docs d ON d.source = w.value / ${ORDS} AND d.ord = w.value % ${ORDS}`,
+        JSON.stringify(numbersAround(around)),
+      )
+      .one();
+    const [ofSource, ofOrd] = [JSON.parse(sources) as readonly number[], JSON.parse(ords) as readonly number[]];
+    return (JSON.parse(ids) as readonly number[]).map((id, index) => ({ id, source: ofSource[index] ?? 0, ord: ofOrd[index] ?? 0 }));
+  }
   /** Columns of these texts and of the ones around them, each text once. */
   #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
-    const wanted = new Map<number, Set<number>>();
-    for (const { source, ord } of around) {
-      const known = wanted.get(source) ?? new Set();
-      for (const at of range(Math.max(0, ord - BEFORE), Math.min(ORDS - 1, ord + AFTER))) known.add(at);
-      wanted.set(source, known);
-    }
     return this.#storage.sql
       .exec<Columns>(
         `SELECT ${columns} FROM json_each(?) w JOIN docs d ON d.source = w.value / ${ORDS} AND d.ord = w.value % ${ORDS}`,
-        JSON.stringify([...wanted].flatMap(([source, ords]) => [...ords].map((ord) => source * ORDS + ord))),
+        JSON.stringify(numbersAround(around)),
       )
       .toArray();
   }
@@ -343,5 +349,12 @@ function sourceConditions({ sources, sessionKey, memoryOf }: Find): {
     params.push(sessionKey);
   }
   return { where: where.join(" AND "), params };
+}
+/** The numbers of texts and of the ones around them. */
+function numbersAround(around: readonly Pick<Place, "source" | "ord">[]): readonly number[] {
+  const wanted = new Set<number>();
+  for (const { source, ord } of around)
+    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(source * ORDS + at);
+  return [...wanted];
 }
 const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

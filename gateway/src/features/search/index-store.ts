@@ -12,7 +12,7 @@ import { RowVectorStore } from "./row-vector-store.ts";
 import { VectorStore } from "./vector-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 6;
+const SCHEMA = 7;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** SQLite's "no limit". */
@@ -88,6 +88,7 @@ export class IndexStore {
   readonly #storage: Database;
   readonly #vectors: VectorStore;
   readonly #rowVectors: RowVectorStore;
+  #isPrepared = false;
 
   constructor(storage: Database) {
     this.#storage = storage;
@@ -97,6 +98,11 @@ export class IndexStore {
 
   /** Creates the tables; first drops tables of another version. */
   prepare(agentId: string): void {
+    if (this.#isPrepared) return;
+    this.#create(agentId);
+    this.#isPrepared = true;
+  }
+  #create(agentId: string): void {
     const { sql } = this.#storage;
     this.#transaction(() => {
       sql.exec("CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID");
@@ -105,6 +111,9 @@ export class IndexStore {
       sql.exec(
         "CREATE TABLE sources(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, state TEXT NOT NULL, session_key TEXT, session_id TEXT, next INTEGER NOT NULL DEFAULT 0, context_from INTEGER NOT NULL DEFAULT 0, checked_at INTEGER NOT NULL DEFAULT 0, note TEXT, taint TEXT, UNIQUE(kind, name)) STRICT",
       );
+      // Each search asks for those that must be read or removed, or that have a note: they are few.
+      sql.exec("CREATE INDEX sources_by_state ON sources(state, kind)");
+      sql.exec("CREATE INDEX sources_with_note ON sources(kind, name) WHERE note IS NOT NULL");
       sql.exec(
         "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
       );
@@ -176,7 +185,7 @@ export class IndexStore {
   /** Those that must be read. */
   unread(kind: IndexKind): Source[] {
     return this.#storage.sql
-      .exec<SourceRow>("SELECT * FROM sources WHERE kind = ? AND state IN ('new', 'partial') ORDER BY name", kind)
+      .exec<SourceRow>("SELECT * FROM sources WHERE +kind = ? AND state IN ('new', 'partial') ORDER BY name", kind)
       .toArray()
       .map(sourceOf);
   }

@@ -41,6 +41,10 @@ function world() {
       late.clear();
       return objectOf(key) ?? null;
     },
+    head: async (key: string) => {
+      asked.push(key.slice(FOLDER.length));
+      return objectOf(key) ?? null;
+    },
   } as unknown as Bucket;
   const service = new SearchService({
     store: new IndexStore(database()),
