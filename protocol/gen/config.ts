@@ -77,7 +77,7 @@ export const CONFIG_DEFAULTS = {
 } as const;
 
 /** Dot form, `*` for one segment. */
-export const SECRET_PATHS = ["apiKeys.*","model.headers.*","packs.secrets.*.*"] as const;
+export const SECRET_PATHS = ["apiKeys.*","model.headers.*","packs.secrets.*.*","telemetry.otlp.headers.*"] as const;
 
 /** Settings that nothing reads, with all below them. */
 export const NOT_SERVED_PATHS = ["cron"] as const;

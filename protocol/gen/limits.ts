@@ -260,6 +260,8 @@ export const LIMITS = {
   taskDays: 7,
   /** Requests to `POST /run` at once; more are answered 429. */
   tasksAtOnce: 32,
+  /** Runs that wait for the export of their traces; of more the oldest are dropped and counted. */
+  telemetryRuns: 1000,
   /** Tokens that exist at once. */
   tokens: 200,
   /** Tool calls in one model answer; further ones get an error result. */

@@ -196,6 +196,7 @@ import type {
   SkillsUpdateParams,
   SkillsUploadParams,
   SkillsUploadResult,
+  TelemetryStatusResult,
   TokensCreateParams,
   TokensCreateResult,
   TokensListResult,
@@ -248,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "cf9fe10f724ac042";
+export const PROTOCOL_FINGERPRINT = "a4008a361eb2324d";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1392,6 +1393,17 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Tells whether traces are exported, how many runs wait, and how the last export ended. */
+  "telemetry.status": {
+    params: null,
+    result: "TelemetryStatusResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
   /** Creates a token. Only this answer contains its secret. */
   "tokens.create": {
     params: "TokensCreateParams",
@@ -1770,6 +1782,7 @@ export interface MethodTypes {
   "skills.status": { params: SkillsStatusParams; result: SkillsReport };
   "skills.update": { params: SkillsUpdateParams; result: SkillsReport };
   "skills.upload": { params: SkillsUploadParams; result: SkillsUploadResult };
+  "telemetry.status": { params: undefined; result: TelemetryStatusResult };
   "tokens.create": { params: TokensCreateParams; result: TokensCreateResult };
   "tokens.list": { params: undefined; result: TokensListResult };
   "tokens.revoke": { params: TokensRevokeParams; result: TokensRevokeResult };

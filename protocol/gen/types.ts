@@ -2092,6 +2092,7 @@ export type GsvConfig = {
   jobs?: JobsConfig;
   packs?: PacksConfig;
   notifications?: NotificationsConfig;
+  telemetry?: TelemetryConfig;
   /** At most 64 characters. */
   userTimezone?: string;
 };
@@ -3160,6 +3161,14 @@ export type NotifyShownResult = {
   dropped?: boolean;
 };
 
+/** A collector that gets a trace of each run, by the OpenTelemetry protocol over HTTP with JSON. Off without an endpoint. */
+export type OtlpConfig = {
+  /** At most 2048 characters. */
+  endpoint?: string;
+  headers?: Record<string, string>;
+  content?: boolean;
+};
+
 /** A button. On platforms without buttons the text contains its label, unless the text names its id already. */
 export type OutboundAction = {
   /** At most 100 characters. */
@@ -4207,6 +4216,8 @@ export type StoryCall = {
   /** At most 128 characters. */
   reason?: string;
   durationMs?: number;
+  /** Epoch ms. */
+  endedAt?: number;
   /** -2147483648 to 2147483647. */
   exitCode?: number;
   /** At most 32 characters. */
@@ -4261,6 +4272,29 @@ export type StoryStep = {
   failed?: StoryFailed[];
   /** At most 256 items. */
   calls: StoryCall[];
+};
+
+/** Traces for other programs. */
+export type TelemetryConfig = {
+  otlp?: OtlpConfig;
+};
+
+/** Result of `telemetry.status`. */
+export type TelemetryStatusResult = {
+  enabled: boolean;
+  /** At most 2048 characters. */
+  endpoint?: string;
+  waiting: number;
+  exported: number;
+  dropped: number;
+  /** Epoch ms. */
+  exportedAt?: number;
+  /** At most 512 characters. */
+  problem?: string;
+  /** Epoch ms. */
+  failedAt?: number;
+  /** Epoch ms. */
+  nextAt?: number;
 };
 
 /** How much a model may think before it answers. */

@@ -285,6 +285,20 @@ export const PacksConfig = struct("PacksConfig", "Packs: tools, agents and event
   secrets: o(t.map(t.map(t.string(8192)))),
 });
 
+export const OtlpConfig = struct(
+  "OtlpConfig",
+  "A collector that gets a trace of each run, by the OpenTelemetry protocol over HTTP with JSON. Off without an endpoint.",
+  {
+    /** The collector's base address: `https://...`, or `http://` on this machine. `/v1/traces` is added to it. */
+    endpoint: o(url),
+    /** Sent with each export, such as `authorization`. Stored encrypted, never shown. */
+    headers: o(t.map(t.string(4096))),
+    /** Traces contain texts of messages and arguments and results of tools too, without secrets that GSV knows. Absent: false. */
+    content: o(t.bool()),
+  },
+);
+export const TelemetryConfig = struct("TelemetryConfig", "Traces for other programs.", { otlp: o(OtlpConfig) });
+
 export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: an absent setting has its default.", {
   model: o(ModelConfig),
   providers: o(t.map(ProviderConfig)),
@@ -306,6 +320,7 @@ export const GsvConfig = struct("GsvConfig", "Every setting. All are optional: a
   jobs: o(JobsConfig),
   packs: o(PacksConfig),
   notifications: o(NotificationsConfig),
+  telemetry: o(TelemetryConfig),
   userTimezone: o(t.string(64)),
 });
 
@@ -340,7 +355,7 @@ export const CONFIG_DEFAULTS = {
   userTimezone: "UTC",
 } as const;
 /** Paths (dot form, `*` for one segment) whose values are never shown. */
-export const SECRET_PATHS = ["apiKeys.*", "model.headers.*", "packs.secrets.*.*"] as const;
+export const SECRET_PATHS = ["apiKeys.*", "model.headers.*", "packs.secrets.*.*", "telemetry.otlp.headers.*"] as const;
 /**
  * Settings that no part of GSV reads yet, with all below them. They cannot be set; stored ones are kept and are not in force.
  * `npm run check` compares this list with the readers.

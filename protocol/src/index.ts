@@ -24,6 +24,7 @@ import "./search.ts";
 import "./token.ts";
 import "./audit.ts";
 import "./why.ts";
+import "./telemetry.ts";
 import "./channel.ts";
 import "./pairing.ts";
 import "./heartbeat.ts";

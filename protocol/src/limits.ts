@@ -151,6 +151,7 @@ limit("undoAnswerBytes", 524288, "Bytes of the files that an undo lists; further
 limit("pageItems", 200, "Items of one page of a list.");
 limit("auditDays", 90, "How long audit entries are kept.");
 limit("auditVerifyEntries", 1000, "Entries that one audit.verify checks.");
+limit("telemetryRuns", 1000, "Runs that wait for the export of their traces; of more the oldest are dropped and counted.");
 limit("auditFileEntries", 5000, "Entries in one daily copy of the audit.");
 limit("tokens", 200, "Tokens that exist at once.");
 limit("configBytes", 262144, "Size of the configuration.");

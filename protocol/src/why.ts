@@ -28,6 +28,8 @@ export const StoryCall = struct("StoryCall", "One tool call of a run.", {
   outcome: t.optional(ToolOutcome),
   reason: t.optional(t.string(128)),
   durationMs: t.optional(t.int()),
+  /** When its result was stored. */
+  endedAt: t.optional(t.time()),
   /** How the command of the call ended: `ok` means that it ran, not that it succeeded. */
   exitCode: t.optional(t.int(-2147483648, 2147483647)),
   /** The signal that ended the command. */

@@ -2,6 +2,7 @@
 
 use gsv_protocol::methods::{
     ConfigGet, HookList, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
+    TelemetryStatus,
 };
 use gsv_protocol::types::{
     ChannelAccount, ConfigGetParams, ConnectResult, ModelTestParams, ModelTestResult, ModelsListParams,
@@ -28,7 +29,7 @@ use crate::embedded::layout::Layout;
 use crate::embedded::sealing_key;
 use crate::embedded::up::is_loopback;
 use crate::exit::Outcome;
-use crate::units::{duration, now_ms};
+use crate::units::{duration, grouped, now_ms, time};
 
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
@@ -79,6 +80,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     check_hooks(report, &client).await;
     notifications::check(report, &client).await;
     heartbeat::check(report, &client).await;
+    check_traces(report, &client).await;
     client.close().await;
 }
 
@@ -203,6 +205,36 @@ async fn check_hooks(report: &mut Report, client: &Client) {
     }
     if working > 0 {
         report.ok(NAME, format!("{working} of {} can take deliveries", hooks.len()));
+    }
+}
+
+/// Says nothing where no traces are exported.
+async fn check_traces(report: &mut Report, client: &Client) {
+    // An older gateway has none.
+    let Ok(status) = client.call::<TelemetryStatus>(NoParams {}).await else {
+        return;
+    };
+    if !status.enabled {
+        return;
+    }
+    const NAME: &str = "traces";
+    let dropped = match status.dropped {
+        0 => String::new(),
+        count => format!(", {} dropped", grouped(count)),
+    };
+    let counts = format!(
+        "{} runs exported, {} wait{dropped}",
+        grouped(status.exported),
+        grouped(status.waiting)
+    );
+    match &status.problem {
+        None => report.ok(NAME, counts),
+        Some(problem) => {
+            let at = status.failed_at.map(time).unwrap_or_default();
+            let found = format!("the last export failed at {at}: {} {counts}", one_line(problem, 300));
+            let next = "Check the collector and the settings: `gsv config get telemetry.otlp`. Runs that wait are exported when it answers.";
+            report.warn(NAME, found, next);
+        }
     }
 }
 

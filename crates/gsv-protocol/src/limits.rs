@@ -389,6 +389,9 @@ pub const TASK_DAYS: u64 = 7;
 /// Requests to `POST /run` at once; more are answered 429.
 pub const TASKS_AT_ONCE: u64 = 32;
 
+/// Runs that wait for the export of their traces; of more the oldest are dropped and counted.
+pub const TELEMETRY_RUNS: u64 = 1_000;
+
 /// Tokens that exist at once.
 pub const TOKENS: u64 = 200;
 

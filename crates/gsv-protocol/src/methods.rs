@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "cf9fe10f724ac042";
+pub const PROTOCOL_FINGERPRINT: &str = "a4008a361eb2324d";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,6 +223,8 @@ pub enum Request {
     SkillsUpdate(types::SkillsUpdateParams),
     #[serde(rename = "skills.upload")]
     SkillsUpload(types::SkillsUploadParams),
+    #[serde(rename = "telemetry.status")]
+    TelemetryStatus(NoParams),
     #[serde(rename = "tokens.create")]
     TokensCreate(types::TokensCreateParams),
     #[serde(rename = "tokens.list")]
@@ -375,6 +377,7 @@ impl Request {
             Self::SkillsStatus(_) => "skills.status",
             Self::SkillsUpdate(_) => "skills.update",
             Self::SkillsUpload(_) => "skills.upload",
+            Self::TelemetryStatus(_) => "telemetry.status",
             Self::TokensCreate(_) => "tokens.create",
             Self::TokensList(_) => "tokens.list",
             Self::TokensRevoke(_) => "tokens.revoke",
@@ -1928,6 +1931,21 @@ impl Method for SkillsUpload {
 
     fn request(params: Self::Params) -> Request {
         Request::SkillsUpload(params)
+    }
+}
+
+/// Tells whether traces are exported, how many runs wait, and how the last export ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TelemetryStatus;
+impl Method for TelemetryStatus {
+    const NAME: &'static str = "telemetry.status";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::TelemetryStatusResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TelemetryStatus(params)
     }
 }
 

@@ -3154,6 +3154,8 @@ pub struct GsvConfig {
     pub packs: Option<PacksConfig>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsConfig>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetryConfig>,
     /// At most 64 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub user_timezone: Option<String>,
@@ -3182,6 +3184,7 @@ impl std::fmt::Debug for GsvConfig {
             .field("jobs", &self.jobs)
             .field("packs", &self.packs)
             .field("notifications", &self.notifications)
+            .field("telemetry", &self.telemetry)
             .field("user_timezone", &self.user_timezone)
             .finish()
     }
@@ -4897,6 +4900,29 @@ pub struct NotifyShownResult {
     pub dropped: Option<bool>,
 }
 
+/// A collector that gets a trace of each run, by the OpenTelemetry protocol over HTTP with JSON. Off without an endpoint.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtlpConfig {
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub headers: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub content: Option<bool>,
+}
+
+impl std::fmt::Debug for OtlpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OtlpConfig")
+            .field("endpoint", &self.endpoint)
+            .field("headers", &masked(&self.headers))
+            .field("content", &self.content)
+            .finish()
+    }
+}
+
 /// A button. On platforms without buttons the text contains its label, unless the text names its id already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -6480,6 +6506,9 @@ pub struct StoryCall {
     pub reason: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
     /// -2147483648 to 2147483647.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
@@ -6565,6 +6594,39 @@ pub struct StoryStep {
     pub failed: Option<Vec<StoryFailed>>,
     /// At most 256 items.
     pub calls: Vec<StoryCall>,
+}
+
+/// Traces for other programs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TelemetryConfig {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<OtlpConfig>,
+}
+
+/// Result of `telemetry.status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TelemetryStatusResult {
+    pub enabled: bool,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    pub waiting: u64,
+    pub exported: u64,
+    pub dropped: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exported_at: Option<u64>,
+    /// At most 512 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<u64>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<u64>,
 }
 
 /// How much a model may think before it answers.

@@ -139,6 +139,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     port,
     web: { fetch: (url, request) => parts.publicFetch(env, url, request), limit: (ms) => parts.timeLimit(ms) },
     embedding: parts.embedding(env),
+    collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
   });
   kernel.start(features);

@@ -24,6 +24,7 @@ import { searchFeature } from "../features/search/index.ts";
 import { sessionsFeature } from "../features/sessions/index.ts";
 import { skillsFeature } from "../features/skills/index.ts";
 import { spendFeature } from "../features/spend/index.ts";
+import { telemetryFeature } from "../features/telemetry/index.ts";
 import { tokensFeature } from "../features/tokens/index.ts";
 import { undoFeature } from "../features/undo/index.ts";
 import { workspaceFeature } from "../features/workspace/index.ts";
@@ -71,6 +72,8 @@ export interface BasePorts extends KernelPorts, PacksPort {
   readonly web: WebPort["web"];
   /** To services that turn texts into vectors. */
   readonly embedding: { readonly ai: EmbeddingAi | undefined; readonly fetch: (input: string, init: RequestInit) => Promise<Response> };
+  /** To the owner's collector of traces. */
+  readonly collector: { readonly version: string; readonly fetch: (url: string, init: RequestInit) => Promise<Response> };
   readonly after: (ms: number, work: () => void) => void;
 }
 
@@ -99,4 +102,5 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(eventsFeature)
   .add(tokensFeature)
   .add(auditFeature)
+  .add(telemetryFeature)
   .add(notificationsFeature);

@@ -237,6 +237,7 @@ export class Gateway
     return this.#ports.stopRpc.resumeFor(by, origin);
   }
   async publish(sessionKey: string, news: readonly SessionNews[]): Promise<void> {
+    this.#ports.telemetryRpc.published(sessionKey, news);
     this.#ports.sessionsRpc.publish(sessionKey, news);
   }
   async sessionsList(limit: number): Promise<readonly { sessionKey: string; createdAt: number; lastActiveAt: number; label?: string }[]> {

@@ -10,7 +10,7 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import type { ApprovalAnswer } from "../ports/approvals.ts";
-import type { NodeChange, SessionIdentity, SessionLook, SessionNote, SessionPort, SessionSend, StoryWanted } from "../ports/session.ts";
+import type { NodeChange, SessionIdentity, SessionLook, SessionNote, SessionPort, SessionSend, StoryWanted, RecordWanted } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
@@ -106,6 +106,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   }
   story(wanted: StoryWanted) {
     return this.#service.story(wanted);
+  }
+  record(wanted: RecordWanted) {
+    return this.#service.record(wanted);
   }
   stats() {
     return this.#service.stats();

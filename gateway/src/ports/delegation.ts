@@ -35,4 +35,9 @@ export interface DelegationPort {
 /** What runs have handed on. */
 export interface HandedOnPort {
   readonly handedOn: (sessionKey: string, runId: string) => readonly { readonly callId: string; readonly sessionKey: string }[];
+  /** The call, conversation and run that handed this run its task. Undefined: it is no such run. */
+  readonly handedBy: (
+    sessionKey: string,
+    runId: string,
+  ) => { readonly callId: string; readonly sessionKey: string; readonly runId: string } | undefined;
 }

@@ -139,6 +139,8 @@ export interface SessionPort {
   note(input: SessionNote): Promise<void>;
   /** What the session's log has of one run. The gateway adds what the audit has of its calls. */
   story(wanted: StoryWanted): Promise<Result<RunStory>>;
+  /** The same for the export of traces, with the texts of the run where they are wanted. */
+  record(wanted: RecordWanted): Promise<Result<RunRecord>>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
   /**
@@ -160,6 +162,24 @@ export interface StoryWanted {
   readonly callId?: string | undefined;
 }
 export type RunStory = RunWhyResult;
+
+export interface RecordWanted {
+  readonly runId: string;
+  readonly texts: boolean;
+}
+export interface RunRecord {
+  readonly story: RunStory;
+  readonly agentId: string;
+  readonly texts?: RunTexts;
+}
+/** Beginnings of texts, as they are in the log. */
+export interface RunTexts {
+  readonly input: string;
+  /** By step. */
+  readonly answers: Readonly<Record<string, string>>;
+  /** By the call's id. Large arguments are left out. */
+  readonly calls: Readonly<Record<string, { readonly args?: unknown; readonly result?: string }>>;
+}
 
 export interface SessionNote {
   readonly identity: SessionIdentity;

@@ -37,6 +37,8 @@ import type {
   SessionLook,
   SessionNote,
   StoryWanted,
+  RecordWanted,
+  RunRecord,
   SessionPort,
   SessionSend,
   ToolResultTaken,
@@ -57,6 +59,7 @@ import type { State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
+import { recordOf } from "./record-view.ts";
 import { storyOf } from "./story-view.ts";
 import { fromNode } from "./tool-content.ts";
 import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
@@ -348,6 +351,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   story(wanted: StoryWanted): Promise<Result<RunStory>> {
     const state = this.#driver.state;
     return Promise.resolve(state ? storyOf(state, this.#driver.store, wanted) : NOT_FOUND);
+  }
+  record(wanted: RecordWanted): Promise<Result<RunRecord>> {
+    const { state } = this.#driver;
+    return Promise.resolve(state ? recordOf(state, this.#driver.store, wanted) : NOT_FOUND);
   }
   runEnd(runId: string): Promise<RunEnd> {
     const state = this.#driver.state;

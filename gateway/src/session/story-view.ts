@@ -31,8 +31,7 @@ const MAX_TEXT_CHARS = 4_096;
 export function storyOf(state: State, store: SessionStore, wanted: StoryWanted): Result<RunStory> {
   const runId = runOf(state, store, wanted);
   if (runId === undefined) return failure("run.not_found", "The log of this conversation has no such run.");
-  const rows: LogRow[] = [];
-  for (const row of logOf(state, store)) if (row.runId === runId) rows.push(row);
+  const rows = rowsOf(state, store, runId);
   const [first] = rows;
   if (first === undefined) return failure("run.not_found", "The log of this conversation has no such run.");
   const answers = rows.filter((row): row is AssistantRow => row.kind === "assistant");
@@ -54,6 +53,11 @@ export function storyOf(state: State, store: SessionStore, wanted: StoryWanted):
   };
 }
 
+export function rowsOf(state: State, store: SessionStore, runId: string): readonly LogRow[] {
+  const rows: LogRow[] = [];
+  for (const row of logOf(state, store)) if (row.runId === runId) rows.push(row);
+  return rows;
+}
 function* logOf(state: State, store: SessionStore): Generator<LogRow> {
   for (let from = store.oldestSeq(state.nextSeq); from < state.nextSeq; ) {
     const rows = store.rows(from, ROWS_AT_ONCE);
@@ -138,6 +142,7 @@ function callOf({ run }: State, callId: string, name: string, rows: readonly Log
     ...(result === undefined ? {} : { outcome: result.outcome, ...commandEnd(result) }),
     ...(result?.reason === undefined ? {} : { reason: result.reason.slice(0, 128) }),
     ...(result?.durationMs === undefined ? {} : { durationMs: result.durationMs }),
+    ...(result === undefined ? {} : { endedAt: result.at }),
   };
 }
 /** The text of a result that the gateway itself gave, because the call was not made. Results of tools are not part of the story. */

@@ -208,6 +208,7 @@ function usual(key: string): SessionPort {
       },
     }),
     story: async () => ({ ok: false, error: { reason: "run.not_found", message: "no run" } }),
+    record: async () => ({ ok: false, error: { reason: "run.not_found", message: "no run" } }),
     patch: async () => ({ ok: true, value: { ok: true } }),
     reset: async () => ({
       ok: true,

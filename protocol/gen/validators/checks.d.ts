@@ -311,6 +311,7 @@ import type {
   NotifyShowEvent,
   NotifyShownParams,
   NotifyShownResult,
+  OtlpConfig,
   OutboundAction,
   OutboundKind,
   OutboundMessage,
@@ -426,6 +427,8 @@ import type {
   StoryFailed,
   StorySent,
   StoryStep,
+  TelemetryConfig,
+  TelemetryStatusResult,
   ThinkLevel,
   TimeoutsConfig,
   TokenEntry,
@@ -814,6 +817,7 @@ export function checkNotificationsTestResult(value: unknown): value is Notificat
 export function checkNotifyShowEvent(value: unknown): value is NotifyShowEvent;
 export function checkNotifyShownParams(value: unknown): value is NotifyShownParams;
 export function checkNotifyShownResult(value: unknown): value is NotifyShownResult;
+export function checkOtlpConfig(value: unknown): value is OtlpConfig;
 export function checkOutboundAction(value: unknown): value is OutboundAction;
 export function checkOutboundKind(value: unknown): value is OutboundKind;
 export function checkOutboundMessage(value: unknown): value is OutboundMessage;
@@ -929,6 +933,8 @@ export function checkStoryEnd(value: unknown): value is StoryEnd;
 export function checkStoryFailed(value: unknown): value is StoryFailed;
 export function checkStorySent(value: unknown): value is StorySent;
 export function checkStoryStep(value: unknown): value is StoryStep;
+export function checkTelemetryConfig(value: unknown): value is TelemetryConfig;
+export function checkTelemetryStatusResult(value: unknown): value is TelemetryStatusResult;
 export function checkThinkLevel(value: unknown): value is ThinkLevel;
 export function checkTimeoutsConfig(value: unknown): value is TimeoutsConfig;
 export function checkTokenEntry(value: unknown): value is TokenEntry;

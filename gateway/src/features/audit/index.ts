@@ -9,6 +9,8 @@ import { type Failure, succeed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { existingSession } from "../../kernel/naming.ts";
 import type { HandedOnPort } from "../../ports/delegation.ts";
+import type { RunStoryPort } from "../../ports/run-story.ts";
+import type { RunStory } from "../../ports/session.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { AuditCopies } from "./copies.ts";
 import { STORY_ACTIONS, withDecisions, withTasks } from "./why.ts";
@@ -29,20 +31,28 @@ export interface AuditPorts extends Pick<KernelPorts, "audit" | "config" | "log"
   readonly bucket: Bucket;
 }
 
-export const auditFeature: FeatureDefinition<AuditPorts, object> = {
+export const auditFeature: FeatureDefinition<AuditPorts, RunStoryPort> = {
   name: "audit",
   create: (ports) => {
     const copies = new AuditCopies(ports.audit, ports.bucket);
     return {
-      offers: {},
+      offers: { withAudit: (key, story) => withAudit(ports, key, story) },
       methods: auditMethods(ports, copies),
       alarms: [{ name: "audit_copies", next: () => copies.next(), run: (now) => copies.run(now) }],
     };
   },
 };
 
-const auditMethods = ({ audit, config, log, now, sessions, ask, handedOn }: AuditPorts, copies: AuditCopies): Handlers => ({
+async function withAudit({ audit, now, handedOn }: AuditPorts, key: string, story: RunStory): Promise<RunStory> {
+  await audit.seal();
+  const { startedAt, endedAt } = story;
+  const decided = withDecisions(story, audit.between(STORY_ACTIONS, startedAt, (endedAt ?? now()) + AFTER_MS));
+  return withTasks(decided, handedOn(key, story.runId));
+}
+
+const auditMethods = (ports: AuditPorts, copies: AuditCopies): Handlers => ({
   "run.why": async (_caller, { sessionKey, runId, callId }) => {
+    const { config, sessions, ask } = ports;
     // The first part of a call's id names its conversation.
     const ownKey = callId === undefined ? undefined : sessions.keyOf(callId.slice(0, Math.max(0, callId.indexOf("/"))));
     if (callId !== undefined && ownKey === undefined && sessionKey === undefined) return fail("run.not_found");
@@ -50,13 +60,10 @@ const auditMethods = ({ audit, config, log, now, sessions, ask, handedOn }: Audi
     if (!found.ok) return found;
     const { key } = found.value;
     const story = await ask(key, (session) => session.story({ runId, callId }));
-    if (!story.ok) return story;
-    const { startedAt, endedAt } = story.value;
-    await audit.seal();
-    const decided = withDecisions(story.value, audit.between(STORY_ACTIONS, startedAt, (endedAt ?? now()) + AFTER_MS));
-    return succeed(withTasks(decided, handedOn(key, story.value.runId)));
+    return story.ok ? succeed(await withAudit(ports, key, story.value)) : story;
   },
   "audit.list": async (_caller, params) => {
+    const { audit } = ports;
     const { action } = params;
     if (action !== undefined) {
       const logged = audit.actions();
@@ -67,6 +74,7 @@ const auditMethods = ({ audit, config, log, now, sessions, ask, handedOn }: Audi
     return succeed({ entries: [...entries], count, intact });
   },
   "audit.verify": async (_caller, { afterSeq }) => {
+    const { audit, log, now } = ports;
     const page = await audit.verify(afterSeq);
     const { checked, done, last } = page;
     const answer = { done, checked, lastSeq: last.seq, ...(last.hash.length === 64 ? { lastHash: last.hash } : {}) };

@@ -29,6 +29,8 @@ export function unusedSettings(path: string, config: Readonly<GsvConfig>, channe
       return cloudWarnings(config.cloud, name);
     case "memory":
       return embeddingsWarnings(config.memory);
+    case "telemetry":
+      return telemetryWarnings(config.telemetry);
     default:
       return [];
   }
@@ -41,6 +43,13 @@ function embeddingsWarnings(memory: GsvConfig["memory"]): readonly string[] {
   return [
     `With the built-in table ${unused.join(", ")} ${unused.length === 1 ? "has" : "have"} no effect now. Choose a service with \`gsv config set memory.embeddings.provider openai\`.`,
   ];
+}
+
+function telemetryWarnings(telemetry: GsvConfig["telemetry"]): readonly string[] {
+  const { endpoint, ...others } = telemetry?.otlp ?? {};
+  const unused = Object.keys(others).map((name) => `telemetry.otlp.${name}`);
+  if (endpoint !== undefined || unused.length === 0) return [];
+  return [`Without telemetry.otlp.endpoint nothing is exported, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect now.`];
 }
 
 function cloudWarnings(cloud: GsvConfig["cloud"], name: string | undefined): readonly string[] {

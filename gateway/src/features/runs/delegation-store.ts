@@ -77,6 +77,11 @@ export class DelegationStore {
       OF_ONE_RUN,
     ).map(taskOf);
   }
+  /** The task of a conversation. */
+  behind(sessionKey: string): DelegatedTask | undefined {
+    const row = one<Row>(this.#db.sql, "SELECT * FROM delegations WHERE session_key = ?", sessionKey);
+    return row && taskOf(row);
+  }
   /** The conversation of a task was deleted. */
   remove(sessionKey: string): void {
     run(this.#db.sql, "DELETE FROM delegations WHERE session_key = ?", sessionKey);

@@ -14,7 +14,8 @@ import { type Delegation, hopsOf } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { DelegatedTask, DelegationStore } from "./delegation-store.ts";
-import { runIdOf, type TaskRunPorts, type TaskRuns } from "./task-runs.ts";
+import { runIdOf } from "./run-id.ts";
+import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 
 export interface DelegationPorts
   extends StopPort,

@@ -7,6 +7,7 @@ import type { TaskEndsPort, TaskRunsPort } from "../../ports/tasks.ts";
 import { DelegationStore } from "./delegation-store.ts";
 import type { DelegationPorts, Delegations } from "./delegations.ts";
 import { RUN_MIGRATIONS } from "./migrations.ts";
+import { runIdOf } from "./run-id.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
@@ -61,6 +62,12 @@ export const runsFeature: FeatureDefinition<
           },
         },
         handedOn: (sessionKey, runId) => delegations.of(sessionKey, runId),
+        handedBy: (sessionKey, runId) => {
+          const task = delegations.behind(sessionKey);
+          // Later runs of the conversation have other causes.
+          if (task === undefined || runIdOf(task) !== runId) return undefined;
+          return { callId: task.callId, sessionKey: task.parentKey, runId: task.parentRun };
+        },
         taskRuns: {
           check: async (request) => (await load()).runs.check(request),
           begin: async (task, request) => (await load()).runs.begin(task, request),

@@ -22,6 +22,7 @@ import { overrideIn, taskText } from "../../prompt/task.ts";
 import type { DelegationStore } from "./delegation-store.ts";
 import { type ResultAccess, reportOf, statusOf } from "./report.ts";
 import type { TaskStore } from "./task-store.ts";
+import { runIdOf } from "./run-id.ts";
 
 export interface TaskRunPorts
   extends SessionsPort,
@@ -45,7 +46,6 @@ const LOOK_MS = 15_000;
 /** A job's call waits for so many of them: it must not take as long as a run may. */
 const JOB_LOOKS = 2;
 const STANDS: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
-export const runIdOf = ({ id }: Pick<Task, "id">): string => `task-${id}`;
 
 export class TaskRuns {
   readonly #ports: TaskRunPorts;

@@ -7,7 +7,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { FailedTask } from "../../ports/tasks.ts";
 import { statusOf } from "./report.ts";
-import { runIdOf } from "./task-runs.ts";
+import { runIdOf } from "./run-id.ts";
 import type { TaskWatch, WatchStore } from "./watch-store.ts";
 
 export interface WatchPorts extends Pick<SessionsPort, "ask">, Pick<KernelPorts, "log" | "now"> {

@@ -6,6 +6,7 @@ import type { Cell } from "../../../../protocol/runtime/cells.ts";
 import { HIDDEN } from "../../../../protocol/runtime/secret-shapes.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { embeddingsProblem } from "../../embeddings/choose.ts";
+import { otlpProblem } from "../../telemetry/endpoint.ts";
 import { notificationProblems } from "../../notify/places.ts";
 import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
@@ -137,6 +138,7 @@ export function settle(before: Readonly<GsvConfig>, next: unknown, path: string,
     badHeartbeat(before, next) ??
     badNotifications(before, next) ??
     badEmbeddings(before, next) ??
+    badTelemetry(before, next) ??
     check(next, before);
   if (problem !== undefined) return fail("config.invalid", problem);
   const text = JSON.stringify(next);
@@ -187,6 +189,12 @@ function badNotifications(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>
 function badEmbeddings(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
   const problem = embeddingsProblem(next.memory?.embeddings);
   return problem === embeddingsProblem(before.memory?.embeddings) ? undefined : problem;
+}
+
+/** A collector that cannot be used, unless it was set before. */
+function badTelemetry(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const problem = otlpProblem(next.telemetry?.otlp);
+  return problem === otlpProblem(before.telemetry?.otlp) ? undefined : problem;
 }
 
 /** Models by the path of the setting that names them. */

@@ -195,6 +195,11 @@ export class Config {
     return { ...this.#load().whole.packs?.secrets?.[pack] };
   }
 
+  /** The headers of the collector of traces, for an export and nothing else. */
+  telemetryHeaders(): Readonly<Record<string, string>> {
+    return { ...this.#load().whole.telemetry?.otlp?.headers };
+  }
+
   /** Secrets that cannot be opened stay, except at or below the path that was changed. */
   #store(config: GsvConfig, changed?: string): void {
     const { version, lost } = this.#load();
