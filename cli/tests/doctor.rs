@@ -268,6 +268,52 @@ fn hk10_the_doctor_names_a_hook_that_refuses_its_deliveries() {
 }
 
 #[test]
+fn ot8_the_doctor_tells_why_no_traces_are_exported_and_what_to_do() {
+    let doctor = |status: Value| {
+        let run = played(&["doctor", "--json"], |connection| {
+            before_the_model(connection);
+            let request = connection.expect("config.get");
+            connection.answer(
+                &request,
+                &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
+            );
+            overview(connection);
+            serve(connection, "hook.list", &json!({}), &json!({"hooks": []}));
+            for method in ["notifications.list", "heartbeat.status"] {
+                let request = connection.expect(method);
+                connection.error(&request, 404, "protocol.unknown_method", "No such method.");
+            }
+            serve(connection, "telemetry.status", &json!({}), &status);
+        });
+        let checks = run.json()["checks"].clone();
+        let checks = checks.as_array().unwrap();
+        checks.iter().find(|check| check["name"] == "traces").cloned()
+    };
+    assert_eq!(
+        doctor(json!({"enabled": false, "waiting": 0, "exported": 0, "dropped": 0})),
+        None
+    );
+    let fine = doctor(json!({"enabled": true, "waiting": 0, "exported": 1200, "dropped": 0})).unwrap();
+    assert_eq!(
+        (&fine["level"], &fine["found"]),
+        (&json!("ok"), &json!("1,200 runs exported, 0 wait"))
+    );
+    let failing = json!({"enabled": true, "waiting": 2, "exported": 5, "dropped": 3, "problem": "The collector answered 503.", "failedAt": 0});
+    let failing = doctor(failing).unwrap();
+    assert_eq!(failing["level"], "warn");
+    assert_eq!(
+        failing["found"],
+        "the last export failed at 1970-01-01 00:00:00 UTC: The collector answered 503. 5 runs exported, 2 wait, 3 dropped"
+    );
+    assert!(
+        failing["next"]
+            .as_str()
+            .unwrap()
+            .contains("gsv config get telemetry.otlp")
+    );
+}
+
+#[test]
 fn p9_the_doctor_reports_problems_of_channels() {
     let run = played_all(
         &["doctor", "--json"],

@@ -10,7 +10,16 @@ import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import type { ApprovalAnswer } from "../ports/approvals.ts";
-import type { NodeChange, SessionIdentity, SessionLook, SessionNote, SessionPort, SessionSend, StoryWanted, RecordWanted } from "../ports/session.ts";
+import type {
+  NodeChange,
+  SessionIdentity,
+  SessionLook,
+  SessionNote,
+  SessionPort,
+  SessionSend,
+  StoryWanted,
+  RecordWanted,
+} from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SqlStore } from "../session/store/sql-store.ts";

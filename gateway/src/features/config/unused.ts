@@ -49,7 +49,9 @@ function telemetryWarnings(telemetry: GsvConfig["telemetry"]): readonly string[]
   const { endpoint, ...others } = telemetry?.otlp ?? {};
   const unused = Object.keys(others).map((name) => `telemetry.otlp.${name}`);
   if (endpoint !== undefined || unused.length === 0) return [];
-  return [`Without telemetry.otlp.endpoint nothing is exported, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect now.`];
+  return [
+    `Without telemetry.otlp.endpoint nothing is exported, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect now.`,
+  ];
 }
 
 function cloudWarnings(cloud: GsvConfig["cloud"], name: string | undefined): readonly string[] {

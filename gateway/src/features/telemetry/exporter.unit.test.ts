@@ -5,7 +5,10 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { KEY, Killed, record, world } from "../../../test/features/telemetry/telemetry-world.ts";
 import { succeed } from "../../ports/result.ts";
 
-const answers = (status: number, headers: Record<string, string> = {}) => () => new Response("words of the collector", { status, headers });
+const answers =
+  (status: number, headers: Record<string, string> = {}) =>
+  () =>
+    new Response("words of the collector", { status, headers });
 
 describe("[OT7] the spans of a run", () => {
   test("are the run, each call of the model, and each call of a tool, as the protocol and its conventions say", async () => {
@@ -129,7 +132,15 @@ describe("[OT4] what waits", () => {
     const w = world();
     w.add("r1");
     const pauses: number[] = [];
-    for (const answer of [answers(503), () => { throw new Error("down"); }, answers(429), answers(502), answers(504)]) {
+    for (const answer of [
+      answers(503),
+      () => {
+        throw new Error("down");
+      },
+      answers(429),
+      answers(502),
+      answers(504),
+    ]) {
       w.given.answer = answer;
       await w.run();
       const { pausedUntil = 0, problem } = w.store.state();
@@ -230,7 +241,10 @@ describe("[OT6] texts", () => {
     input: "my number is 12 and stored-secret",
     answers: { "1": "I look", "2": "done" },
     calls: {
-      "ref/r1/1/0": { args: { command: "echo stored-secret", nested: { api_key: "abcdef-123456" } }, result: '{"password":"hunter22","ok":1}' },
+      "ref/r1/1/0": {
+        args: { command: "echo stored-secret", nested: { api_key: "abcdef-123456" } },
+        result: '{"password":"hunter22","ok":1}',
+      },
     },
   };
   test("are not exported unless the owner wants them, nor is the name of the conversation", async () => {

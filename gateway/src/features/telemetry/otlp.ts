@@ -26,13 +26,13 @@ export interface Span {
   readonly failed?: { readonly message: string };
 }
 
-const valueOf = (value: string | number | boolean) => {
+const anyValue = (value: string | number | boolean) => {
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 };
 const attributesOf = (attributes: Attributes) =>
-  Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: valueOf(value) }]));
+  Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: anyValue(value) }]));
 const nanos = (ms: number): string => `${Math.max(0, Math.round(ms))}000000`;
 
 /** The body of one request. */

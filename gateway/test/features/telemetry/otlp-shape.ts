@@ -48,7 +48,18 @@ function attributesOf(value: unknown, what: string): Record<string, AttributeVal
 const millis = (value: unknown, what: string): number => Number(BigInt(matching(value, what, /^[1-9]\d{0,19}$/)) / 1_000_000n);
 
 function spanOf(value: unknown): SeenSpan {
-  const fields = ["traceId", "spanId", "parentSpanId", "name", "kind", "startTimeUnixNano", "endTimeUnixNano", "attributes", "events", "status"];
+  const fields = [
+    "traceId",
+    "spanId",
+    "parentSpanId",
+    "name",
+    "kind",
+    "startTimeUnixNano",
+    "endTimeUnixNano",
+    "attributes",
+    "events",
+    "status",
+  ];
   const span = object(value, "span", fields);
   const status = object(span["status"], "status", ["code", "message"]);
   const { code = 0, message } = status;

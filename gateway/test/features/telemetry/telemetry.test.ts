@@ -111,7 +111,9 @@ test("[OT3] the headers are stored as secrets, and never shown", async () => {
   expect(posts[0]?.headers.get("x-collector-key")).toBe("key-of-the-collector");
   expect(JSON.stringify([await status(), posts[0]?.body])).not.toContain("key-of-the-collector");
   expect((await stage.peer.refused("config.set", { path: "telemetry.otlp.headers.host", value: "x" })).reason).toBe("config.invalid");
-  expect((await stage.peer.refused("config.set", { path: "telemetry.otlp.endpoint", value: "http://10.0.0.5:4318" })).reason).toBe("config.invalid");
+  expect((await stage.peer.refused("config.set", { path: "telemetry.otlp.endpoint", value: "http://10.0.0.5:4318" })).reason).toBe(
+    "config.invalid",
+  );
 });
 
 test("[OT5] [OT6] a delegated run is in the trace of the run above it, and texts are exported only when the owner says so", async () => {
