@@ -1159,6 +1159,15 @@ export const ERRORS = {
     text: "The parameters are not valid.",
     hint: "Correct the parameters and try again.",
   },
+  "protocol.late": {
+    code: 408,
+    blame: "caller",
+    retryable: true,
+    http: 408,
+    exit: 4,
+    text: "The request did not arrive in time.",
+    hint: "Send it again.",
+  },
   "protocol.not_connected": {
     code: 101,
     blame: "caller",

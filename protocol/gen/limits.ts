@@ -254,6 +254,8 @@ export const LIMITS = {
   summarizeMs: 120000,
   /** Longest summary that replaces older messages. */
   summaryChars: 16000,
+  /** Requests to `POST /run` that arrive at once, and requests to `POST /jobs`; more are answered 429. */
+  taskBodiesAtOnce: 64,
   /** Largest body of `POST /run`. */
   taskBytes: 262144,
   /** Days for which a finished task and its conversation are kept. */

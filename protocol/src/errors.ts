@@ -63,6 +63,12 @@ row(
   REPORT_PEER,
 );
 row(
+  "protocol.late",
+  { code: 408, blame: "caller", http: 408, exit: 4, retryable: true },
+  "The request did not arrive in time.",
+  "Send it again.",
+);
+row(
   "protocol.already_connected",
   { code: 419, blame: "caller", http: 409, exit: 2 },
   "This socket is already connected.",

@@ -90,7 +90,7 @@ export function httpContract(schemaOf: SchemaOf) {
           "Gives an agent a task and answers with the report when its run has ended, or when it waits for the owner's word. The header `Idempotency-Key` makes a retry safe for 7 days: it answers with the report of the first request.",
         headers: c.type<{ "idempotency-key"?: string }>(),
         body: schemaOf("RunRequest"),
-        responses: { 200: schemaOf("AgentReport"), 400: problem, 404: problem, 409: problem, 413: problem },
+        responses: { 200: schemaOf("AgentReport"), 400: problem, 404: problem, 408: problem, 409: problem, 413: problem },
       },
       submitJob: {
         method: "POST",
@@ -99,7 +99,7 @@ export function httpContract(schemaOf: SchemaOf) {
           "Stores a job for an agent and answers with its id. It runs when it is its turn. The header `Idempotency-Key` makes a retry safe for 24 hours: it answers with the job of the first request.",
         headers: c.type<{ "idempotency-key"?: string }>(),
         body: schemaOf("RunRequest"),
-        responses: { 202: schemaOf("JobTaken"), 400: problem, 404: problem, 409: problem, 413: problem, 422: problem },
+        responses: { 202: schemaOf("JobTaken"), 400: problem, 404: problem, 408: problem, 409: problem, 413: problem, 422: problem },
       },
       jobs: {
         method: "GET",

@@ -56,6 +56,7 @@ limit("webhookBytes", 1048576, "Largest body of a request to a channel or to a h
 limit("webhooksAtOnce", 32, "Requests to one channel, or to one hook, at once; more are answered 429.");
 limit("webhookBodyMs", 5000, "Time for the body of a request to a channel or to a hook to arrive.");
 limit("taskBytes", 262144, "Largest body of `POST /run`.");
+limit("taskBodiesAtOnce", 64, "Requests to `POST /run` that arrive at once, and requests to `POST /jobs`; more are answered 429.");
 limit("tasksAtOnce", 32, "Requests to `POST /run` at once; more are answered 429.");
 limit("taskDays", 7, "Days for which a finished task and its conversation are kept.");
 limit("jobsWaiting", 4096, "Jobs of agents that wait for their turn; one more is answered 429.");

@@ -1528,6 +1528,18 @@ pub const PROTOCOL_INVALID_PARAMS: ErrorReason = ErrorReason {
     hint: "Correct the parameters and try again.",
 };
 
+/// The request did not arrive in time.
+pub const PROTOCOL_LATE: ErrorReason = ErrorReason {
+    reason: "protocol.late",
+    code: 408,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 408,
+    exit: 4,
+    text: "The request did not arrive in time.",
+    hint: "Send it again.",
+};
+
 /// The first frame was not `connect`.
 pub const PROTOCOL_NOT_CONNECTED: ErrorReason = ErrorReason {
     reason: "protocol.not_connected",
@@ -2221,6 +2233,7 @@ pub const ERRORS: &[ErrorReason] = &[
     PROTOCOL_INVALID_FRAME,
     PROTOCOL_INVALID_JSON,
     PROTOCOL_INVALID_PARAMS,
+    PROTOCOL_LATE,
     PROTOCOL_NOT_CONNECTED,
     PROTOCOL_TOO_DEEP,
     PROTOCOL_TOO_LARGE,

@@ -380,6 +380,9 @@ pub const SUMMARIZE_MS: u64 = 120_000;
 /// Longest summary that replaces older messages.
 pub const SUMMARY_CHARS: u64 = 16_000;
 
+/// Requests to `POST /run` that arrive at once, and requests to `POST /jobs`; more are answered 429.
+pub const TASK_BODIES_AT_ONCE: u64 = 64;
+
 /// Largest body of `POST /run`.
 pub const TASK_BYTES: u64 = 262_144;
 

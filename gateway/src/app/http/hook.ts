@@ -45,7 +45,7 @@ export class HookDoor {
     try {
       const body = await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs, (size) => isOpen && hasRoom(size));
       if (body === "full") return problemResponse("limit.rate", TOO_MANY);
-      if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+      if (body === "late") return problemResponse("protocol.late");
       if (body === "large") return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`);
       const taken = await gateway().hook({ name, headers: headersOf(request.headers), body });
       if (!taken.ok) return failureResponse(taken.error);

@@ -5,7 +5,7 @@ import type { HttpCaller } from "../../ports/http.ts";
 import type { JobsHttpPort } from "../../ports/jobs.ts";
 import { bodyProblem } from "./body-problem.ts";
 import { failureResponse, problemResponse } from "./problem.ts";
-import { jsonResponse, taskOf } from "./run.ts";
+import { inSlot, jsonResponse, taskOf } from "./run.ts";
 
 const ID = /^\/jobs\/([a-z0-9]{1,64})$/;
 
@@ -13,7 +13,7 @@ export async function jobsResponse(request: Request, url: URL, caller: HttpCalle
   const { method } = request;
   if (url.pathname === "/jobs") {
     if (method === "GET") return listed(url, gateway);
-    if (method === "POST") return submitted(request, caller, gateway);
+    if (method === "POST") return inSlot(() => submitted(request, caller, gateway));
     return problemResponse("protocol.unsupported", "Jobs are listed with GET and submitted with POST.", 405);
   }
   const id = ID.exec(url.pathname)?.[1];

@@ -6,14 +6,17 @@ import { nestsDeeper } from "../../../../protocol/runtime/codec.ts";
 import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
+import { Slots } from "./slots.ts";
 import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
+const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
+const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
   if (request.method !== "POST") return problemResponse("protocol.unsupported", "Tasks are sent with a POST request.", 405);
-  const asked = await taskOf(request);
+  const asked = await inSlot(() => taskOf(request));
   if (asked instanceof Response) return asked;
   const done = await gateway().runTask(caller, asked);
   return done.ok ? jsonResponse(done.value) : failureResponse(done.error);
@@ -21,18 +24,34 @@ export async function runResponse(request: Request, caller: HttpCaller, gateway:
 export const jsonResponse = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json", ...SAFE_HEADERS } });
 
+/** Bodies and jobs that are under way take memory, so there are not many at once. The others are not read. */
+const slots = new Slots(LIMITS.taskBodiesAtOnce);
+export async function inSlot<T>(work: () => Promise<T>): Promise<T | Response> {
+  const release = slots.take("tasks");
+  if (release === undefined) {
+    const busy = problemResponse("limit.rate", `${LIMITS.taskBodiesAtOnce} requests arrive at once, which is the limit.`, undefined, AGAIN);
+    busy.headers.set("Retry-After", "1");
+    return busy;
+  }
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
 /** The task of a request, or why it is refused. */
 export async function taskOf(request: Request): Promise<TaskRequest | Response> {
   const key = request.headers.get("Idempotency-Key") ?? undefined;
   if (key !== undefined && !KEY.test(key))
     return problemResponse("protocol.invalid_params", "Idempotency-Key: expected 1 to 255 visible ASCII characters.", 400);
   const body = await readAtMost(request, LIMITS.taskBytes, LIMITS.webhookBodyMs);
-  if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+  if (body === "late") return problemResponse("protocol.late");
   if (body === "large" || body === "full") return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`);
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
   const task = jsonOf(text);
+  if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", 400, FORM);
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;

@@ -48,7 +48,7 @@ export class Webhooks {
       if (signatureHeader !== undefined && !request.headers.has(signatureHeader))
         return problemResponse("auth.required", `The header ${signatureHeader} with the platform's signature is missing.`);
       const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs);
-      if (body === "late") return problemResponse("protocol.unsupported", "The request did not arrive in time.", 408);
+      if (body === "late") return problemResponse("protocol.late");
       if (body === "full") return problemResponse("limit.rate");
       if (body === "large")
         return problemResponse("protocol.too_large", `A request to a channel has at most ${LIMITS.webhookBytes} bytes.`);

@@ -1,0 +1,49 @@
+/** Requests of `POST /jobs` before they reach the gateway: how many at once, how long, and in which form. */
+import assert from "node:assert/strict";
+import { describe, mock, test } from "node:test";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { JobTaken } from "../../../../protocol/gen/types.ts";
+import type { JobsHttpPort } from "../../ports/jobs.ts";
+import type { Result } from "../../ports/result.ts";
+import { jobsResponse } from "./jobs.ts";
+
+const TASK = JSON.stringify({ agent_name: "triage", instructions: "Sort it." });
+const URL_ = new URL("http://gsv.test/jobs");
+const TAKEN = { ok: true, value: { job_id: "j1", status: "queued" } } as const;
+function post(
+  body: string | ReadableStream<Uint8Array>,
+  submitJob: () => Promise<Result<JobTaken>> = () => Promise.resolve(TAKEN as never),
+) {
+  const request = new Request(URL_, { method: "POST", body, duplex: "half" } as RequestInit);
+  return jobsResponse(request, URL_, { address: "" }, () => ({ submitJob }) as unknown as JobsHttpPort);
+}
+
+describe("POST /jobs", () => {
+  test("[RT1] takes so many requests at once, and answers more with 429 without reading them", async () => {
+    const hold = Promise.withResolvers<void>();
+    const held = Array.from({ length: LIMITS.taskBodiesAtOnce }, () => post(TASK, () => hold.promise.then(() => TAKEN as never)));
+    const read = mock.fn(() => new Promise<void>(() => undefined));
+    const refused = await post(new ReadableStream({ pull: read }, { highWaterMark: 0 }));
+    assert.deepEqual([refused.status, refused.headers.get("Retry-After"), read.mock.callCount()], [429, "1", 0]);
+    const { reason, retryable } = (await refused.json()) as { reason: string; retryable?: boolean };
+    assert.deepEqual([reason, retryable], ["limit.rate", true]);
+    hold.resolve();
+    assert.deepEqual(new Set((await Promise.all(held)).map(({ status }) => status)), new Set([202]));
+    assert.equal((await post(TASK)).status, 202);
+  });
+  test("[RT1] a body that does not arrive in time may be sent again", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const slow = post(new ReadableStream({ pull: () => new Promise(() => undefined) }));
+    context.mock.timers.tick(LIMITS.webhookBodyMs);
+    const response = await slow;
+    const { reason, retryable } = (await response.json()) as { reason: string; retryable?: boolean };
+    assert.deepEqual([response.status, reason, retryable], [408, "protocol.late", true]);
+  });
+  test("[RT1] a body that is no JSON is told so", async () => {
+    for (const body of ["nojson", "", "{"]) {
+      const response = await post(body);
+      const { reason, detail } = (await response.json()) as { reason: string; detail?: string };
+      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", "The body is not JSON."]);
+    }
+  });
+});
