@@ -63,17 +63,26 @@ export type Origin =
       readonly budget: { readonly steps: number; readonly ms: number; readonly costUsd: number };
       /** How long its calls wait for machines that are not connected. Absent: not at all, unless the model asks. */
       readonly waitMs?: number;
+      /** How far the chain has come that the job belongs to: a run in a chain has made, changed or started it. Absent: none has. */
+      readonly hops?: number;
     }
   /** A task: of a program with a client's token, of another agent, or of a domain event. */
   | { readonly kind: "task"; readonly taskId: string; readonly delegation?: Delegation; readonly event?: CausingEvent }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 
+/** The run that belongs to a chain. */
+export interface ChainLink {
+  /** Absent: a client made the call itself. */
+  readonly origin?: Origin;
+  readonly sessionKey: string;
+}
 /** A chain of conversations and events is at most this long: A to B to C to D, and no further. */
 export const MAX_HOPS = 3;
 /** Conversations and events that the chain has come through so far. */
 export function hopsOf(origin: Origin | undefined): number {
   if (origin?.kind === "session") return origin.hops;
+  if (origin?.kind === "schedule") return origin.hops ?? 0;
   return origin?.kind === "task" ? (origin.event?.hops ?? 0) : 0;
 }
 

@@ -1,5 +1,6 @@
 /** Between sessions and the jobs of the gateway. */
 import type { CronAddParams, CronRun, CronSpec, CronUpdateParams } from "../../../protocol/gen/types.ts";
+import type { ChainLink } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { Taint } from "./taint.ts";
 
@@ -8,14 +9,29 @@ export interface JobMaker {
   readonly callId: string;
   readonly runId: string;
 }
+/** What a call that makes or starts work says about itself. */
+interface Making {
+  /** The run that makes the call: a job is a further part of its chain (rule EV11). Absent: the owner's own. */
+  readonly from?: ChainLink;
+}
 /** A call of gsv__Cron. It sees and changes the jobs of its agent only. `taint`: what the conversation has read that writes the job. */
 export type CronCall = { readonly agentId: string } & (
   | { readonly kind: "list" }
   | { readonly kind: "runs"; readonly id?: string | undefined }
-  | { readonly kind: "add"; readonly params: CronAddParams; readonly taint?: Taint | undefined; readonly by?: JobMaker | undefined }
-  | { readonly kind: "update"; readonly params: CronUpdateParams; readonly taint?: Taint | undefined; readonly by?: JobMaker | undefined }
+  | ({
+      readonly kind: "add";
+      readonly params: CronAddParams;
+      readonly taint?: Taint | undefined;
+      readonly by?: JobMaker | undefined;
+    } & Making)
+  | ({
+      readonly kind: "update";
+      readonly params: CronUpdateParams;
+      readonly taint?: Taint | undefined;
+      readonly by?: JobMaker | undefined;
+    } & Making)
   | { readonly kind: "remove"; readonly id: string }
-  | { readonly kind: "run"; readonly id: string }
+  | ({ readonly kind: "run"; readonly id: string } & Making)
 );
 export interface CronTold {
   readonly value: unknown;

@@ -23,7 +23,7 @@ import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Decided, EventLog, EventRow } from "./d1-store.ts";
 import type { Decisions } from "./decisions.ts";
 import type { OutboxStore, Unsent } from "./outbox-store.ts";
-import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
+import { BY_LIMIT, type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
 export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "config" | "ids" | "log" | "now"> {
   readonly events: EventLog;
@@ -218,7 +218,10 @@ export class EventKeeper {
   #tellDead({ envelope, replays, reason = "" }: EventRow): Settled {
     const { id, topic, agent_id: agentId } = envelope;
     const what = topic === "" ? "A message of the event queue" : `An event of the agent ${agentId} (${topic})`;
-    const text = `${what} could not be handled: ${reason}\n\nLook at it: gsv events show ${id}. Send it again: gsv events replay ${id}.`;
+    const end = reason.startsWith(BY_LIMIT)
+      ? `began no further work. ${reason}\n\nLook at it: gsv events show ${id}. If the work should go on, give it to the agent yourself: gsv job submit AGENT TEXT.`
+      : `could not be handled: ${reason}\n\nLook at it: gsv events show ${id}. Send it again: gsv events replay ${id}.`;
+    const text = `${what} ${end}`;
     const cause = `event:${topic}`;
     this.#ports.notify.tell({ kind: "job", key: `event:${id}:dead:${replays}`, cause, text, ...(agentId === "" ? {} : { agentId }) });
     return ACK;

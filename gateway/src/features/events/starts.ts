@@ -4,11 +4,11 @@
  */
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import { hopsOfRun } from "../../kernel/routing/hops.ts";
 import type { AgentSubscribersPort } from "../../ports/agents.ts";
 import type { Emission } from "../../ports/events.ts";
 import type { EventJobsPort } from "../../ports/jobs.ts";
-import { hopsOf, MAX_HOPS } from "../../ports/origin.ts";
+import { MAX_HOPS } from "../../ports/origin.ts";
 import { type Result, sentence } from "../../ports/result.ts";
 import { higher, SOURCE_CHARS, type Taint } from "../../ports/taint.ts";
 import type { EventLog, EventRow } from "./d1-store.ts";
@@ -21,16 +21,14 @@ export interface Problem {
   readonly reason: string;
   readonly isFinal: boolean;
 }
+/** Begins the reason of an event that a limit has ended: nothing failed, and to send it again changes nothing. */
+export const BY_LIMIT = "Stopped by a limit:";
 const ID_CHARS = 26;
 const SELF: Taint = { label: "self", source: "" };
 
 /** How far the chain has come that an emission belongs to. */
 export function hopsOfEmission({ origin, hops, sessionKey }: Pick<Emission, "origin" | "hops" | "sessionKey">, mainKey: string): number {
-  if (hops !== undefined) return hops;
-  if (origin?.kind !== "node_event") return hopsOf(origin);
-  // Such a run does not know what stands above it. In the conversation of a task it may be the end of a chain.
-  const named = canonicalKey(sessionKey, mainKey);
-  return named.ok && named.address.form !== "task" ? 0 : MAX_HOPS;
+  return hops ?? hopsOfRun({ sessionKey, ...(origin === undefined ? {} : { origin }) }, mainKey);
 }
 
 export class EventStarts {
@@ -54,7 +52,7 @@ export class EventStarts {
     for (const subscriber of subscribers) {
       if (begun.value.some(({ agentId }) => agentId === subscriber.agentId)) continue;
       const problem = await this.#startOne(row, subscriber);
-      if (problem !== undefined) problems.push({ ...problem, reason: `The agent ${subscriber.agentId} got no job: ${problem.reason}` });
+      if (problem !== undefined) problems.push(problem);
     }
     return problems;
   }
@@ -64,7 +62,7 @@ export class EventStarts {
     const { id, topic, agent_id: from, emitted_at, payload } = envelope;
     if (hops + 1 > MAX_HOPS)
       return {
-        reason: `it would be number ${hops + 1} in a chain of events and conversations that start each other, and at most ${MAX_HOPS} are allowed.`,
+        reason: `${BY_LIMIT} the agent ${subscriber.agentId} got no job, because it would be number ${hops + 1} in a chain of events and conversations that start each other, and a chain ends after ${MAX_HOPS}. Nothing failed.`,
         isFinal: true,
       };
     const jobId = (await ids.sha256(JSON.stringify(["event", id, subscriber.agentId]))).slice(0, ID_CHARS);
@@ -78,16 +76,17 @@ export class EventStarts {
     const source = `an event of the agent ${from}${read}`.slice(0, SOURCE_CHARS);
     try {
       const started = await eventJobs.start(jobId, request, { id, hops: hops + 1, taint: { label, source } });
-      if (!started.ok) return failed(started);
+      if (!started.ok) return failed(started, subscriber.agentId);
       const noted = await events.started(id, subscriber.agentId, jobId);
-      return noted.ok ? undefined : failed(noted);
+      return noted.ok ? undefined : failed(noted, subscriber.agentId);
     } catch (error) {
       log.error("event_job_failed", { id, agent: subscriber.agentId, error });
-      return { reason: "the job could not be stored.", isFinal: false };
+      return { reason: `${noJob(subscriber.agentId)} the job could not be stored.`, isFinal: false };
     }
   }
 }
-const failed = ({ error }: Extract<Result<void>, { readonly ok: false }>): Problem => ({
-  reason: sentence(error),
+const noJob = (agentId: string): string => `The agent ${agentId} got no job:`;
+const failed = ({ error }: Extract<Result<void>, { readonly ok: false }>, agentId: string): Problem => ({
+  reason: `${noJob(agentId)} ${sentence(error)}`,
   isFinal: !ERRORS[error.reason].retryable,
 });

@@ -105,7 +105,7 @@ describe("a chain", () => {
       if (job === undefined) {
         const [status, , reason] = await stage.status(id);
         assert.equal(status, "dead");
-        assert.match(String(reason), /number 4 in a chain .* at most 3/);
+        assert.match(String(reason), /^Stopped by a limit: .* number 4 in a chain .* ends after 3/);
       }
       return job?.event?.hops;
     };

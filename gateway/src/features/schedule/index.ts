@@ -3,6 +3,7 @@ import type { ParamsOf, ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { CronRun } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
+import { hopsOfRun } from "../../kernel/routing/hops.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { parseModel } from "../../models/choose.ts";
 import { providerProblem } from "../../models/providers.ts";
@@ -86,7 +87,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
     };
     return {
       offers: {
-        scheduleRpc: { cron: async (call) => toldOf(call, store, made, ports.now(), await load()) },
+        scheduleRpc: { cron: async (call) => toldOf(call, store, made, ports.now(), await load(), ports.config.mainKey()) },
         wokenJobs: wokenJobs(store, load, ports.now),
         agentJobs: {
           of: (agentId) => store.ofAgent(agentId).flatMap(({ id, body }) => (body.beat === undefined ? [id] : [])),
@@ -173,7 +174,16 @@ const ownOf = (taints: readonly (Taint | undefined)[]): { readonly taint?: Taint
   const [first, ...rest] = found;
   return first === undefined ? {} : { taint: rest.reduce(higher, first) };
 };
-function toldOf(call: CronCall, store: JobStore, made: MadeStore, now: number, { jobs, shownRun }: Work): Result<CronTold> {
+const hopsOfCall = ({ from }: Extract<CronCall, { readonly kind: "add" | "update" | "run" }>, mainKey: string): number =>
+  from === undefined ? 0 : hopsOfRun(from, mainKey);
+function toldOf(
+  call: CronCall,
+  store: JobStore,
+  made: MadeStore,
+  now: number,
+  { jobs, shownRun }: Work,
+  mainKey: string,
+): Result<CronTold> {
   const { agentId } = call;
   const named = "id" in call && call.id !== undefined ? call.id : call.kind === "update" ? call.params.id : undefined;
   const job = named === undefined ? undefined : store.find(named);
@@ -192,7 +202,8 @@ function toldOf(call: CronCall, store: JobStore, made: MadeStore, now: number, {
     }
     case "add":
     case "update": {
-      const done = call.kind === "add" ? jobs.add(call.params, call.taint) : jobs.update(call.params, call.taint);
+      const of = { taint: call.taint, hops: hopsOfCall(call, mainKey) };
+      const done = call.kind === "add" ? jobs.add(call.params, of) : jobs.update(call.params, of);
       if (!done.ok) return done;
       // In one turn with the change, so that both are stored or none.
       if (call.by !== undefined) made.note(agentId, call.by, now);
@@ -202,7 +213,7 @@ function toldOf(call: CronCall, store: JobStore, made: MadeStore, now: number, {
     case "remove":
       return succeed({ value: { removed: store.remove(call.id) } });
     case "run": {
-      const begun = jobs.runNow(call.id);
+      const begun = jobs.runNow(call.id, hopsOfCall(call, mainKey));
       return begun.ok ? succeed({ value: begun.value }) : begun;
     }
   }

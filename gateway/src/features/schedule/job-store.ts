@@ -4,7 +4,6 @@
  */
 import type { CronOutcome } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
-import type { Given } from "../../ports/schedule.ts";
 import type { Due } from "../../schedule/schedule.ts";
 import { type BeatBody, isBeatId, type Job, type JobBody, type JobRun, nounOf, type RunBody } from "./job.ts";
 
@@ -178,13 +177,13 @@ export class JobStore {
       return taken;
     });
   }
-  /** A run beside the schedule. Undefined: one goes on. `given`: what a hook has brought. */
-  takeByHand(jobId: string, now: number, given?: Given): JobRun | undefined {
+  /** A run beside the schedule. Undefined: one goes on. `cause`: what a hook has brought, or how far the chain has come that it belongs to. */
+  takeByHand(jobId: string, now: number, cause: Pick<RunBody, "given" | "hops"> = {}): JobRun | undefined {
     return this.#db.transactionSync(() => {
       if (this.open(jobId) !== undefined) return undefined;
       let ts = now;
       while (one(this.#db.sql, "SELECT 1 AS x FROM cron_runs WHERE job = ? AND ts = ?", jobId, ts) !== undefined) ts++;
-      const taken = this.#insert(jobId, ts, "waiting", { byHand: true, ...(given === undefined ? {} : { given }) }, now);
+      const taken = this.#insert(jobId, ts, "waiting", { byHand: true, ...cause }, now);
       this.#prune(jobId);
       return taken;
     });

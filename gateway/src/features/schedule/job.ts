@@ -27,6 +27,8 @@ export interface JobBody {
   readonly beat?: BeatBody;
   /** What the conversation that wrote the job had read. Absent: the owner wrote it. */
   readonly taint?: Taint;
+  /** How far the chain of events and conversations has come that made or changed the job. Absent: none did. */
+  readonly hops?: number;
 }
 export interface Job {
   readonly id: string;
@@ -63,6 +65,8 @@ export interface RunBody {
   readonly costUsd?: number;
   /** What a hook has brought: the cause of the run. */
   readonly given?: Given;
+  /** How far the chain has come that asked for the run, beside the schedule. */
+  readonly hops?: number;
   /** Codes of the run's questions that the owner was told of. */
   readonly asked?: readonly string[];
   /** Where a heartbeat's answer goes. Stored before it is sent, so that it goes there too when it is sent again. */

@@ -32,6 +32,12 @@ export interface JobsPorts
   /** What is wrong with the model that a job names; undefined: it can be used. */
   readonly modelProblem: (text: string) => string | undefined;
 }
+/** Of the conversation that makes or changes a job. */
+export interface Maker {
+  readonly taint?: Taint | undefined;
+  /** How far its chain has come. */
+  readonly hops?: number;
+}
 export interface JobAnswer {
   readonly ok: true;
   readonly job: CronJob;
@@ -54,8 +60,8 @@ export class Jobs {
     return succeed({ schedule: stored, times: nextTimes(stored, this.#ports.now(), count ?? PREVIEWED, line), tz });
   }
 
-  /** The same job again, under the same id, is answered and not added. `taint`: of the conversation that adds it. */
-  add(params: CronAddParams, taint?: Taint): Result<JobAnswer> {
+  /** The same job again, under the same id, is answered and not added. */
+  add(params: CronAddParams, { taint, hops = 0 }: Maker = {}): Result<JobAnswer> {
     const { store, config, ids, now, arm } = this.#ports;
     const agentId = params.agentId ?? config.defaultAgentId();
     if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
@@ -83,6 +89,7 @@ export class Jobs {
         schedule: stored,
         spec: params.spec,
         ...(taint === undefined ? {} : { taint }),
+        ...(hops === 0 ? {} : { hops }),
       },
       enabled: params.enabled ?? true,
       ...(nextAt === undefined ? {} : { nextAt }),
@@ -95,7 +102,7 @@ export class Jobs {
   }
 
   /** A job that was paused is let go by `enabled`, and its failures count from zero. */
-  update({ id, patch }: CronUpdateParams, taint?: Taint): Result<JobAnswer> {
+  update({ id, patch }: CronUpdateParams, { taint, hops: own = 0 }: Maker = {}): Result<JobAnswer> {
     const { store, now, arm, engine } = this.#ports;
     const read = patch.schedule === undefined ? undefined : this.#read(patch.schedule);
     if (read?.ok === false) return read;
@@ -111,8 +118,10 @@ export class Jobs {
     const nextAt = isFresh ? nextTime(stored, at, line) : job.nextAt;
     if (enabled && !job.enabled && nextAt === undefined)
       return fail("cron.bad_schedule", "The job's time is over.", `Give it another one: \`gsv cron edit ${id} --at TIME\`.`);
-    const { taint: earlier, ...body } = job.body;
+    const { taint: earlier, hops: before = 0, ...body } = job.body;
     const label = labelAfter(earlier, taint, patch, job.body);
+    // Who says anew what it does and when has made it.
+    const hops = patch.spec !== undefined && patch.schedule !== undefined ? own : Math.max(own, before);
     const next: Job = {
       id,
       agentId: job.agentId,
@@ -125,6 +134,7 @@ export class Jobs {
         schedule: stored,
         updatedAt: at,
         ...(label === undefined ? {} : { taint: label }),
+        ...(hops === 0 ? {} : { hops }),
       },
       enabled,
       ...(nextAt === undefined ? {} : { nextAt }),
@@ -137,11 +147,11 @@ export class Jobs {
     return succeed(this.#answer(next));
   }
 
-  runNow(id: string): Result<{ readonly ok: true; readonly run: CronRun }> {
+  runNow(id: string, hops = 0): Result<{ readonly ok: true; readonly run: CronRun }> {
     const { store, now, arm, stopped } = this.#ports;
     if (store.find(id) === undefined) return fail("cron.not_found");
     if (stopped() !== undefined) return fail("gateway.stopped", "GSV is stopped, so the job was not started.");
-    const run = store.takeByHand(id, now());
+    const run = store.takeByHand(id, now(), hops === 0 ? {} : { hops });
     if (run === undefined) return fail("cron.running");
     arm();
     return succeed({ ok: true, run: shownRun(run, false) });

@@ -198,6 +198,7 @@ export class Runner {
     const { given } = run.body;
     const own = job.body.beat === undefined ? job.body.taint : (await readFile(this.#ports, job.agentId)).taint;
     const taint = given === undefined ? own : higher(given.taint, own);
+    const hops = Math.max(job.body.hops ?? 0, run.body.hops ?? 0);
     const origin: Origin = {
       kind: "schedule",
       jobId: job.id,
@@ -205,6 +206,7 @@ export class Runner {
       ...(given === undefined ? {} : { hook: given.hook }),
       budget: { ...BUDGET, ms: 1000 * ((spec.mode === "task" ? spec.timeoutSeconds : undefined) ?? DEFAULT_TIMEOUT_S) },
       ...(spec.mode === "task" ? { waitMs: spec.waitSeconds === undefined ? LIMITS.nodeWaitJobMs : 1000 * spec.waitSeconds } : {}),
+      ...(hops === 0 ? {} : { hops }),
     };
     const sent = await ask(named.key, (session) =>
       session.send({

@@ -146,6 +146,7 @@ type Args = When & {
 async function callOf(args: Args, { identity, callId, runId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
   const { action, id, name, message, mode, to, model, wait: waitSeconds, enabled } = args;
   const { agentId } = identity;
+  const from = { sessionKey: identity.key, ...(origin === undefined ? {} : { origin }) };
   if (action === "list") return { ok: true, value: { kind: "list", agentId } };
   if (action === "runs") return { ok: true, value: { kind: "runs", agentId, id } };
   const schedule = scheduleOf(args);
@@ -160,11 +161,12 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
     const params = { id: await idOf(name, callId), name, agentId: asAgentId(agentId), schedule: schedule.value, spec };
     return {
       ok: true,
-      value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label, by },
+      value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label, by, from },
     };
   }
   if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
-  if (action === "remove" || action === "run") return { ok: true, value: { kind: action, agentId, id } };
+  if (action === "remove") return { ok: true, value: { kind: action, agentId, id } };
+  if (action === "run") return { ok: true, value: { kind: action, agentId, id, from } };
   if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined || waitSeconds !== undefined))
     return bad("To change what a job does, give `message` too: it replaces the whole.");
   const spec =
@@ -178,5 +180,5 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
     ...spec,
   };
   const isMaking = schedule.value !== undefined || message !== undefined;
-  return { ok: true, value: { kind: "update", agentId, params: { id, patch }, taint: label, by: isMaking ? by : undefined } };
+  return { ok: true, value: { kind: "update", agentId, params: { id, patch }, taint: label, by: isMaking ? by : undefined, from } };
 }

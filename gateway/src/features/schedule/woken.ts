@@ -33,7 +33,7 @@ export const wokenJobs = (
     return isDue || store.open(jobId) !== undefined ? "busy" : "free";
   },
   agentOf: (jobId) => store.find(jobId)?.agentId,
-  wake: (jobId, given, now) => store.takeByHand(jobId, now, given)?.id,
+  wake: (jobId, given, now) => store.takeByHand(jobId, now, { given })?.id,
   runOf: (id) => {
     const run = store.runById(id);
     if (run === undefined) return undefined;

@@ -9,7 +9,7 @@ import worker from "../../../src/app/worker.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, gateway, port, silent } from "../../support/gateway.ts";
 import { object, stands, submit } from "../jobs/support.ts";
-import { alarm, jobStage, pass } from "../schedule/support.ts";
+import { alarm, HOUR, jobStage, pass } from "../schedule/support.ts";
 
 const stage = jobStage();
 const tools = composeNativeTools(env.STORAGE, { log: silent });
@@ -43,6 +43,13 @@ async function approved(): Promise<string> {
   expect([status, reason, started.length]).toEqual(["done", undefined, 1]);
   expect(started[0]?.agentId).toBe("clerk");
   return started[0]?.jobId ?? "";
+}
+/** The owner allows the call that the job waits with. */
+async function allowed(job: string): Promise<void> {
+  await stands(job, "awaiting_approval");
+  const { approvals } = await stage.peer.ok<{ approvals: { code: string; event?: string }[] }>("approval.list", {});
+  await stage.peer.ok("approval.resolve", { code: approvals.find(({ event }) => event === undefined)?.code, decision: "allow" });
+  await stands(job, "succeeded");
 }
 async function emitted(): Promise<EventEnvelope> {
   stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Sent.") : emits({ question: "Refund 49 SEK?" }));
@@ -102,10 +109,58 @@ describe("[EV10] an event", () => {
     await deliver(sent.at(-1));
     expect(await show(last?.id ?? "")).toMatchObject({
       status: "dead",
-      reason: expect.stringMatching(/The agent clerk got no job: it would be number 4 in a chain/),
+      reason: expect.stringMatching(/^Stopped by a limit: the agent clerk got no job, because it would be number 4 in a chain/),
     });
     const { notifications } = await stage.peer.ok<{ notifications: { kind: string; text: string }[] }>("notifications.list", {});
     expect(notifications.filter(({ kind, text }) => kind === "job" && text.includes("number 4 in a chain"))).toHaveLength(1);
+  });
+  test("[EV11] whose agent goes on by scheduled jobs ends after three steps, too; that is told as a limit", async () => {
+    await emitted();
+    const cron = (id: string) => says("", [{ name: "gsv__Cron", arguments: { action: "add", name: id, at: "in 1h", message: "Go on." } }]);
+    for (const step of [1, 2, 3]) {
+      // The run of the event makes a job, and the run of the job emits.
+      stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Done.") : cron(`step-${step}`));
+      await allowed(await approved());
+      stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Sent.") : emits({ question: `Again ${step}?` }));
+      pass(stage, 2 * HOUR);
+      await eventually(async () => {
+        await alarm();
+        expect(new Set(sent.map(({ id }) => id)).size).toBe(step + 1);
+      });
+    }
+    const last = sent.at(-1);
+    await deliver(last);
+    await stage.peer.ok("events.resolve", { id: last?.id, decision: "approve" });
+    await deliver(sent.at(-1));
+    expect(await show(last?.id ?? "")).toMatchObject({ status: "dead", reason: expect.stringMatching(/^Stopped by a limit: .*number 4/) });
+    const { notifications } = await stage.peer.ok<{ notifications: { text: string }[] }>("notifications.list", {});
+    const told = notifications.map(({ text }) => text).filter((text) => text.includes("number 4"));
+    expect(told).toEqual([expect.stringMatching(/began no further work\. Stopped by a limit: .*gsv job submit AGENT TEXT/s)]);
+    expect(told[0]).not.toMatch(/could not be handled|replay/);
+  });
+  test("[EV11] whose agent starts a job that the owner has made carries its number to that run, and not to later ones", async () => {
+    await stage.peer.ok("cron.add", {
+      ...{ name: "Own", id: "own", agentId: "clerk", schedule: { kind: "every", everyMs: HOUR } },
+      spec: { mode: "task", message: "Report." },
+    });
+    await emitted();
+    const run = says("", [{ name: "gsv__Cron", arguments: { action: "run", id: "own" } }]);
+    stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Done.") : run);
+    await allowed(await approved());
+    stage.answer = ({ messages }) => (messages.at(-1)?.role === "toolResult" ? says("Sent.") : emits({ question: "Again?" }));
+    const known = new Set(sent.map(({ id }) => id));
+    const hopsOfNext = async (): Promise<number | null | undefined> => {
+      await eventually(async () => {
+        await alarm();
+        expect(sent.some(({ id }) => !known.has(id))).toBe(true);
+      });
+      const id = sent.find((event) => !known.has(event.id))?.id ?? "";
+      known.add(id);
+      return env.DB?.prepare("SELECT hops FROM event_log WHERE id = ?").bind(id).first<number>("hops");
+    };
+    expect(await hopsOfNext()).toBe(1);
+    pass(stage, HOUR);
+    expect(await hopsOfNext()).toBe(0);
   });
   test("while GSV is stopped gives a job that waits", async () => {
     await emitted();
