@@ -200,6 +200,12 @@ impl<'a> Running<'a> {
     }
 }
 
+/// Questions about calls. No run waits for one about an event, so it pauses no conversation.
+fn about_calls(mut approvals: Vec<ApprovalEntry>) -> Vec<ApprovalEntry> {
+    approvals.retain(|entry| entry.event.is_none());
+    approvals
+}
+
 /// The calls that wait. A question is announced in the session before the gateway lists it: one that is expected is waited for.
 pub async fn waiting(link: &Link, session_key: Option<SessionKey>, code: Option<&str>) -> Vec<ApprovalEntry> {
     for _ in 0..LISTED_TRIES {
@@ -210,7 +216,7 @@ pub async fn waiting(link: &Link, session_key: Option<SessionKey>, code: Option<
             return Vec::new();
         };
         if code.is_none_or(|code| result.approvals.iter().any(|entry| entry.code == code)) {
-            return result.approvals;
+            return about_calls(result.approvals);
         }
         sleep(LISTED_PAUSE).await;
     }
@@ -244,4 +250,28 @@ pub async fn answered<T>(answer: &mut Answer<T>) -> T {
     let value = future.await;
     *answer = None;
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ev7_a_question_about_an_event_pauses_no_conversation() {
+        let entry = |more: serde_json::Value| -> ApprovalEntry {
+            let mut entry = json!({
+                "code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "R", "callId": "c", "tool": "emit_event",
+                "text": "Refund?", "textBytes": 7, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
+            });
+            let more = more.as_object().unwrap().clone();
+            entry.as_object_mut().unwrap().extend(more);
+            serde_json::from_value(entry).unwrap()
+        };
+        let codes: Vec<String> = about_calls(vec![entry(json!({"event": "e1"})), entry(json!({"code": "B"}))])
+            .into_iter()
+            .map(|entry| entry.code)
+            .collect();
+        assert_eq!(codes, ["B"]);
+    }
 }

@@ -222,7 +222,9 @@ export const approvalsFeature: FeatureDefinition<
             return succeed({ approvals: fitting([...calls, ...events]) });
           }
           const named = namedSession(config, sessionKey);
-          return named.ok ? succeed({ approvals: [...store.waiting(named.value.key)] }) : named;
+          if (!named.ok) return named;
+          const { key } = named.value;
+          return succeed({ approvals: fitting([...store.waiting(key), ...store.eventsOf(key, LISTED.events)]) });
         },
         "approval.resolve": async ({ connection }, params) => {
           const named = params.sessionKey === undefined ? undefined : namedSession(config, params.sessionKey);

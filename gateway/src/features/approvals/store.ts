@@ -172,6 +172,11 @@ export class ApprovalStore {
     const events = this.#where(`${IN_KEYS} ORDER BY expires_at, code LIMIT ?`, ...EVENT_KEYS, most.events);
     return { calls: calls.map(({ entry }) => entry), events: events.map(({ entry }) => entry) };
   }
+  /** About events of the session, the oldest first. */
+  eventsOf(sessionKey: string, most: number): readonly ApprovalEntry[] {
+    const condition = `${IN_KEYS} AND json_extract(entry, '$.sessionKey') = ? ORDER BY expires_at, code LIMIT ?`;
+    return this.#where(condition, ...EVENT_KEYS, sessionKey, most).map(({ entry }) => entry);
+  }
   /** The questions that an answer of this kind can be given to. */
   offers(): readonly Asked[] {
     return this.#where("offer IS NOT NULL ORDER BY expires_at, code");

@@ -100,6 +100,7 @@ export const runsFeature: FeatureDefinition<
         store.remove(key);
         delegations.remove(key);
         watches.forget(key);
+        void loaded?.then(({ ends }) => ends.forget(key)).catch(() => undefined);
       },
     };
   },

@@ -31,4 +31,10 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX task_watches_by_look ON task_watches(look_at)");
     },
   },
+  {
+    name: "runs: looks at tasks have an end",
+    up: (sql) => {
+      sql.exec("ALTER TABLE task_watches ADD COLUMN looks INTEGER NOT NULL DEFAULT 0");
+    },
+  },
 ];

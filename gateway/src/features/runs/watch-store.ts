@@ -8,8 +8,10 @@ export interface TaskWatch {
   readonly hops: number;
   /** Looks that failed one after another. */
   readonly tries: number;
+  /** Looks that found the task under way. */
+  readonly looks: number;
 }
-type Row = { id: string; agent_id: string; session_key: string; hops: number; tries: number };
+type Row = { id: string; agent_id: string; session_key: string; hops: number; tries: number; looks: number };
 const AT_ONCE = 50;
 
 export class WatchStore {
@@ -18,7 +20,7 @@ export class WatchStore {
   constructor(db: Database) {
     this.#db = db;
   }
-  add({ id, agentId, sessionKey, hops }: Omit<TaskWatch, "tries">, lookAt: number): void {
+  add({ id, agentId, sessionKey, hops }: Omit<TaskWatch, "tries" | "looks">, lookAt: number): void {
     run(
       this.#db.sql,
       "INSERT INTO task_watches(id, agent_id, session_key, hops, look_at, tries) VALUES(?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
@@ -34,10 +36,21 @@ export class WatchStore {
   }
   due(now: number): readonly TaskWatch[] {
     const rows = all<Row>(this.#db.sql, "SELECT * FROM task_watches WHERE look_at <= ? ORDER BY look_at LIMIT ?", now, AT_ONCE);
-    return rows.map(({ id, agent_id, session_key, hops, tries }) => ({ id, agentId: agent_id, sessionKey: session_key, hops, tries }));
+    return rows.map(({ agent_id: agentId, session_key: sessionKey, id, hops, tries, looks }) => ({
+      id,
+      agentId,
+      sessionKey,
+      hops,
+      tries,
+      looks,
+    }));
   }
-  again(id: string, lookAt: number, tries: number): void {
-    run(this.#db.sql, "UPDATE task_watches SET look_at = ?, tries = ? WHERE id = ?", lookAt, tries, id);
+  again(id: string, lookAt: number, { tries, looks }: Pick<TaskWatch, "tries" | "looks">): void {
+    run(this.#db.sql, "UPDATE task_watches SET look_at = ?, tries = ?, looks = ? WHERE id = ?", lookAt, tries, looks, id);
+  }
+  /** The task has news. */
+  soon(id: string, now: number): void {
+    run(this.#db.sql, "UPDATE task_watches SET look_at = ? WHERE id = ? AND look_at > ?", now, id, now);
   }
   remove(id: string): void {
     run(this.#db.sql, "DELETE FROM task_watches WHERE id = ?", id);

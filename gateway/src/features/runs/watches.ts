@@ -3,24 +3,34 @@
  * task may be gone, and this object may be killed.
  */
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NewEvent, Sink } from "../../kernel/subscriptions.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { FailedTask } from "../../ports/tasks.ts";
 import { statusOf } from "./report.ts";
 import { runIdOf } from "./run-id.ts";
 import type { TaskWatch, WatchStore } from "./watch-store.ts";
 
-export interface WatchPorts extends Pick<SessionsPort, "ask">, Pick<KernelPorts, "log" | "now"> {
-  readonly watches: Pick<WatchStore, "due" | "again" | "remove">;
+export interface WatchPorts extends Pick<SessionsPort, "ask">, Pick<KernelPorts, "arm" | "log" | "now" | "subscriptions"> {
+  readonly watches: Pick<WatchStore, "due" | "again" | "remove" | "soon">;
   readonly failed: (task: FailedTask) => Promise<boolean>;
 }
 export const LOOK_MS = 15_000;
 const LOOK_MAX_MS = 600_000;
 /** The message of a task comes right after its row. */
 const UNKNOWN_LOOKS = 20;
+/** With the longest pause, longer than a task is kept (rule RT6). */
+const MOST_LOOKS = Math.ceil((LIMITS.taskDays * 86_400_000) / LOOK_MAX_MS) + LOOK_MAX_MS / LOOK_MS;
+const ENDS: ReadonlySet<unknown> = new Set(["final", "error", "aborted"]);
+function isEnd(payload: unknown, runId: string): boolean {
+  const { runId: of, state } = payload as { readonly runId?: string; readonly state?: string };
+  return of === runId && ENDS.has(state);
+}
 
 export class TaskWatches {
   readonly #ports: WatchPorts;
+  readonly #followed = new Map<string, Sink & { readonly sessionKey: string }>();
 
   constructor(ports: WatchPorts) {
     this.#ports = ports;
@@ -30,12 +40,49 @@ export class TaskWatches {
     const { watches, now, log } = this.#ports;
     for (const watch of watches.due(now())) {
       try {
-        if (await this.#isOver(watch)) watches.remove(watch.id);
-        else watches.again(watch.id, now() + LOOK_MS, 0);
+        if (await this.#isOver(watch)) this.#end(watch);
+        else this.#goOn(watch);
       } catch (error) {
         log.warn("task_end_not_told", { task: watch.id, error });
-        watches.again(watch.id, now() + backoffMs(watch.tries + 1, LOOK_MS, LOOK_MAX_MS), watch.tries + 1);
+        watches.again(watch.id, now() + backoffMs(watch.tries + 1, LOOK_MS, LOOK_MAX_MS), { ...watch, tries: watch.tries + 1 });
       }
+    }
+  }
+  /** The conversation tells of its end, and a look finds what a kill has lost. After the last one the task is deleted anyway (rule RT6). */
+  #goOn(watch: TaskWatch): void {
+    const { watches, now } = this.#ports;
+    const looks = watch.looks + 1;
+    if (looks >= MOST_LOOKS) return this.#end(watch);
+    watches.again(watch.id, now() + Math.min(LOOK_MAX_MS, LOOK_MS * looks), { tries: 0, looks });
+    this.follow(watch);
+  }
+  #end({ id, sessionKey }: TaskWatch): void {
+    const { watches, subscriptions } = this.#ports;
+    watches.remove(id);
+    const sink = this.#followed.get(id);
+    if (sink !== undefined) subscriptions.remove(sessionKey, sink);
+    this.#followed.delete(id);
+  }
+  /** The end of the run is noticed at once. In memory only. */
+  follow({ id, sessionKey }: Pick<TaskWatch, "id" | "sessionKey">): void {
+    const { watches, subscriptions, now, arm } = this.#ports;
+    if (this.#followed.has(id)) return;
+    const sink = {
+      sessionKey,
+      deliver: (_key: string, events: readonly NewEvent[]) => {
+        if (!events.some(({ event, payload }) => event === "chat" && isEnd(payload, runIdOf({ id })))) return;
+        watches.soon(id, now());
+        arm();
+      },
+    };
+    if (subscriptions.add(sessionKey, sink)) this.#followed.set(id, sink);
+  }
+  /** The conversation was deleted. */
+  forget(sessionKey: string): void {
+    for (const [id, sink] of this.#followed) {
+      if (sink.sessionKey !== sessionKey) continue;
+      this.#ports.subscriptions.remove(sessionKey, sink);
+      this.#followed.delete(id);
     }
   }
   async #isOver({ id, agentId, sessionKey, hops, tries }: TaskWatch): Promise<boolean> {

@@ -4,22 +4,28 @@ import { test } from "node:test";
 import type { FailedTask } from "../../ports/tasks.ts";
 import type { RunEnd } from "../../ports/session.ts";
 import type { TaskWatch } from "./watch-store.ts";
+import { Subscriptions } from "../../kernel/subscriptions.ts";
 import { TaskWatches } from "./watches.ts";
 
 function stageOf(ends: readonly (RunEnd | Error)[], isTold: () => boolean = () => true) {
   const rows = new Map<string, { readonly watch: TaskWatch; lookAt: number }>();
   const told: FailedTask[] = [];
   const left = [...ends];
+  const subscriptions = new Subscriptions();
   const stage = {
     now: 0,
+    armed: 0,
+    subscriptions,
     rows,
     told,
     sweep: () => watches.sweep(),
   };
-  const watch = { id: "t1", agentId: "mail", sessionKey: "agent:mail:task:t1", hops: 2, tries: 0 };
+  const watch = { id: "t1", agentId: "mail", sessionKey: "agent:mail:task:t1", hops: 2, tries: 0, looks: 0 };
   rows.set("t1", { watch, lookAt: 0 });
   const watches = new TaskWatches({
     now: () => stage.now,
+    arm: () => stage.armed++,
+    subscriptions,
     log: { warn: () => undefined } as never,
     ask: async () => {
       const end = left.length > 1 ? left.shift() : left[0];
@@ -32,7 +38,11 @@ function stageOf(ends: readonly (RunEnd | Error)[], isTold: () => boolean = () =
     },
     watches: {
       due: (now) => [...rows.values()].flatMap((row) => (row.lookAt <= now ? [row.watch] : [])),
-      again: (id, lookAt, tries) => void rows.set(id, { watch: { ...watch, tries }, lookAt }),
+      again: (id, lookAt, counts) => void rows.set(id, { watch: { ...watch, tries: counts.tries, looks: counts.looks }, lookAt }),
+      soon: (id, now) => {
+        const row = rows.get(id);
+        if (row !== undefined) rows.set(id, { ...row, lookAt: now });
+      },
       remove: (id) => void rows.delete(id),
     },
   });
@@ -48,7 +58,7 @@ const FAILED: RunEnd = {
 
 test("[EV13] a task that fails is told with its reason, label and chain, once it has ended", async () => {
   const stage = stageOf([{ state: "queued" }, RUNNING, FAILED]);
-  for (const at of [0, 15_000, 30_000, 45_000]) {
+  for (const at of [0, 15_000, 45_000, 90_000]) {
     stage.now = at;
     await stage.sweep();
   }
@@ -89,4 +99,32 @@ test("[EV13] what can't be told or looked at is looked at again, after growing p
   stage.now += second;
   await stage.sweep();
   assert.deepEqual([stage.told.length, stage.rows.size], [2, 0]);
+});
+test("[EV13] a task that goes on is looked at after growing pauses, and not beyond the time for which tasks are kept", async () => {
+  const stage = stageOf([RUNNING]);
+  let looks = 0;
+  let pause = 0;
+  for (; stage.rows.size > 0; looks++) {
+    await stage.sweep();
+    const next = stage.rows.get("t1")?.lookAt ?? stage.now;
+    if (next > stage.now) pause = next - stage.now;
+    stage.now = next;
+    assert.ok(looks < 2_000, "it has an end");
+  }
+  const days = stage.now / 86_400_000;
+  assert.ok(days >= 7 && days < 8, `${days} days`);
+  assert.equal(pause, 600_000);
+  assert.deepEqual(stage.told, []);
+});
+test("[EV13] the end of a task that is followed is noticed at once", async () => {
+  const stage = stageOf([RUNNING, FAILED]);
+  await stage.sweep();
+  stage.now = 5_000;
+  const payload = (state: string, runId = "task-t1") => [{ event: "chat" as const, payload: { runId, state } }];
+  for (const events of [payload("delta"), payload("error", "other")]) stage.subscriptions.publish("agent:mail:task:t1", events);
+  await stage.sweep();
+  assert.deepEqual([stage.told.length, stage.armed], [0, 0]);
+  stage.subscriptions.publish("agent:mail:task:t1", payload("error"));
+  await stage.sweep();
+  assert.deepEqual([stage.told.length, stage.armed, stage.rows.size], [1, 1, 0]);
 });

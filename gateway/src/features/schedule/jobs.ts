@@ -120,7 +120,7 @@ export class Jobs {
       return fail("cron.bad_schedule", "The job's time is over.", `Give it another one: \`gsv cron edit ${id} --at TIME\`.`);
     const { taint: earlier, hops: before = 0, ...body } = job.body;
     const label = labelAfter(earlier, taint, patch, job.body);
-    // Who says anew what it does and when has made it.
+    // A change of both what it does and when makes it a job of its own.
     const hops = patch.spec !== undefined && patch.schedule !== undefined ? own : Math.max(own, before);
     const next: Job = {
       id,

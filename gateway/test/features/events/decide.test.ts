@@ -127,6 +127,15 @@ describe("[EV7] [EV12] a question about an event", () => {
     expect(await owner.ok("approval.resolve", { ...answer, sessionKey })).toMatchObject({ outcome: "denied", event: true });
     expect(await owner.ok("approval.resolve", { ...answer, sessionKey })).toMatchObject({ outcome: "denied", endedAt: expect.any(Number) });
   });
+  test("is in the list of the conversation that emitted it, and of no other", async () => {
+    const entry = await asked();
+    const listed = async (sessionKey: string) =>
+      (await owner.ok<{ approvals: { code: string }[] }>("approval.list", { sessionKey })).approvals.map(({ code }) => code);
+    expect(await listed(KEY)).toEqual([entry.code]);
+    expect(await listed("agent:main:main")).toEqual([]);
+    await owner.ok("approval.resolve", { code: entry.code, decision: "deny" });
+    expect(await listed(KEY)).toEqual([]);
+  });
   test("has the size and the sha256 of a text that is shown in part", async () => {
     const entry = await asked("x".repeat(1000), { text: "y".repeat(9000) });
     expect(entry.textBytes).toBeGreaterThan(9_000);
