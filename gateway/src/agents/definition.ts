@@ -74,12 +74,40 @@ export function readDefinition(text: string, known: Known): ReadDefinition {
   for (const { path, message } of explain("AgentDefinition", prompt.value, MAX_PROBLEMS))
     if (!problems.some((found) => found.path === path)) problems.push({ path, problem: `${upper(message)}.` });
   const { value } = prompt;
-  if (fits(value)) checkMeaning(value, known, problems);
+  const readable = fits(value) ? value : fittingPart(value, problems);
+  if (readable !== undefined) {
+    const told = new Set(problems.map(({ path }) => path));
+    const isStandIn = (path: string): boolean => STANDS_IN.test(path) && problems.some((found) => STANDS_IN.test(found.path));
+    // What gives a tool is not known when its section has a mistake.
+    const toolsAreKnown = !problems.some(({ path }) => GIVES_TOOLS.test(path));
+    const meant: Found[] = [];
+    checkMeaning(readable, known, meant);
+    problems.push(...meant.filter(({ path }) => !told.has(path) && !isStandIn(path) && (toolsAreKnown || !NAMES_TOOLS.test(path))));
+  }
   if (problems.length === 0 && fits(value)) return { ok: true, definition: value, files: prompt.files };
   return {
     ok: false,
     problems: problems.slice(0, MAX_PROBLEMS).map((found) => ({ ...found, line: read.lineOf(stepsOf(found.path)) })),
   };
+}
+const STANDS_IN = /^(?:metadata|core_context)\b/;
+const GIVES_TOOLS = /^(?:memory_config|events|escalation|sub_agents)\b/;
+const NAMES_TOOLS = /^(?:tools\.allowed|autonomy\.requires_approval)\b/;
+/** Stands for what a definition must have, so that the rest is checked too. */
+const STAND_IN: JsonObject = { metadata: { id: "a", name: "a" }, core_context: { system_prompt: "-" } };
+/** What is left of a definition with mistakes when the field of each mistake is taken out, or else its whole section. */
+function fittingPart(value: JsonObject, problems: readonly Found[]): AgentDefinition | undefined {
+  const paths = problems.map(({ path }) => stepsOf(path));
+  const without = paths.reduce<JsonObject>((rest, path) => withoutField(rest, path), value);
+  const broken = new Set(paths.map(([section]) => section));
+  const sections = Object.fromEntries(Object.entries(without).filter(([section]) => !broken.has(section)));
+  return [without, { ...STAND_IN, ...without }, { ...STAND_IN, ...sections }].find(fits);
+}
+/** Of a list the whole field goes, so that the other entries keep their numbers in what is told. */
+function withoutField(value: JsonObject, [key, ...rest]: Path): JsonObject {
+  if (typeof key !== "string" || !Object.hasOwn(value, key)) return value;
+  const { [key]: inner, ...others } = value;
+  return rest.length > 0 && isJsonObject(inner) ? { ...others, [key]: withoutField(inner, rest) } : others;
 }
 const fits = (value: unknown): value is AgentDefinition => checkAgentDefinition(value);
 const whole = (problem: string, line?: number): ReadDefinition => ({

@@ -97,8 +97,15 @@ describe("an agent.yaml", () => {
     );
     assert.deepEqual(
       found.map(({ path, line }) => `${path} ${line}`).sort(),
-      ["autonomy.max_iteration 7", "autonomy.time_budget_ms 7", "characteristics.tone 5", "metadata.name 1", "model_tier 8"],
-      "what the contract cannot say is checked when the rest fits",
+      [
+        "autonomy.max_iteration 7",
+        "autonomy.time_budget_ms 7",
+        "characteristics.tone 5",
+        "metadata.name 1",
+        "model_tier 8",
+        "tools.allowed[0] 6",
+      ],
+      "also what the contract cannot say",
     );
     assert.match(found.find(({ path }) => path === "autonomy.max_iteration")?.problem ?? "", /Did you mean `max_iterations`\?/);
   });
@@ -279,4 +286,21 @@ test("[AD3] [DG1] a list may name the tool of an agent that sub_agents has, and 
     of("delegate_to_bb").map(({ path, problem }) => [path, problem]),
     [["autonomy.requires_approval[0]", "There is no such tool. Did you mean `delegate_to_b`?"]],
   );
+});
+
+test("mistakes of the form and of the meaning are told at once", () => {
+  const nativeTools = new Set(["gsv__ReadFile", "emit_event"]);
+  const paths = (text: string) => problemsOf(text, { nativeTools }).map(({ path }) => path);
+  assert.deepEqual(
+    paths(
+      "metadata: { id: a, name: a, rol: main }\ncore_context: { system_prompt: Hello }\ntools: { allowed: [gsv__RedFile] }\nautonomy: { max_iterations: many, requires_approval: [gsv__Red] }\n",
+    ),
+    ["metadata.rol", "autonomy.max_iterations", "tools.allowed[0]", "autonomy.requires_approval[0]"],
+  );
+  assert.deepEqual(paths("metadata: { id: a }\ncore_context: { system_prompt: Hello }\ntools: { allowed: [gsv__RedFile] }\n"), [
+    "metadata.name",
+    "tools.allowed[0]",
+  ]);
+  // A tool that the section with the mistake may give is no second mistake.
+  assert.deepEqual(paths(minimal("events: { emit: 3 }\ntools: { allowed: [emit_event] }\n")), ["events.emit"]);
 });

@@ -15,6 +15,8 @@ export interface Topic {
   readonly queue?: string;
   /** Waits for the owner's word before its handler gets it. */
   readonly needsApproval: boolean;
+  /** For the owner: what approving and rejecting mean. Absent: it goes to its handler, or not. */
+  readonly approval?: string;
   /** What is wrong with a payload, as a sentence; undefined: it fits. */
   readonly problem: (payload: unknown) => string | undefined;
   /** The payload for a person, in one paragraph. */

@@ -78,7 +78,7 @@ const OPENING = [
   "",
   "I am only the demo model, so answer like this: `your name is Ada and I am Sam`. Then I write down who we are (IDENTITY.md, USER.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over.",
   "",
-  "You can also get to work at once: `run: uname -a` runs a command on your machine, `help` shows the rest.",
+  "You can also get to work at once: `help` shows the phrases that work here.",
 ].join("\n");
 
 const FILES = (agent: string, human: string): readonly (readonly [path: string, content: string, append: boolean])[] => [

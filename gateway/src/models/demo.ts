@@ -19,22 +19,28 @@ export const DEMO_NOTE =
   "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic -`; `openai`, `openrouter`, `ollama` and others work the same way.)";
 /** After the first answer of a conversation. */
 const DEMO_MARK = "(demo model)";
-const HELP = [
-  "I am GSV's demo model. I don't understand language; I follow these phrases:",
-  "",
-  "- `say TEXT` - I say it",
+const HEAD = ["I am GSV's demo model. I don't understand language; I follow these phrases:", "", "- `say TEXT` - I say it"];
+const ON_MACHINES = [
   "- `run: COMMAND` - runs a command on your machine (`run@NAME: COMMAND` picks one)",
   "- `read: PATH`, `write: PATH <- TEXT`, `search: PATTERN`, `glob: PATTERN` - files on your machine",
+];
+const NO_MACHINE = "- commands and files on a machine: this agent has no tools of a machine now (`gsv node` connects one)";
+const OWN = [
   "- `read: gsv:PATH`, `write: gsv:PATH <- TEXT`, `ls: PATH` - the agent's own files",
   "- `remember: TEXT` - adds a line to MEMORY.md",
   "- `who are you?`, `who am I?` - what IDENTITY.md and USER.md say",
   "- `think: TEXT`, `slow: N`, `tools`",
-].join("\n");
+];
 const DELEGATE = "- `delegate: AGENT TASK` - hands a task to another agent";
 
-/** Only phrases that work now: delegation is offered as tools. */
-const helpFor = (tools: readonly ToolDefinition[]): string =>
-  tools.some((tool) => tool.name.startsWith("delegate_to_")) ? `${HELP}\n${DELEGATE}` : HELP;
+/** Only phrases that work now: machines and delegation are offered as tools. */
+function helpFor(tools: readonly ToolDefinition[]): string {
+  const mayDelegate = tools.some((tool) => tool.name.startsWith("delegate_to_"));
+  return [...HEAD, ...(hasMachine(tools) ? ON_MACHINES : [NO_MACHINE]), ...OWN, ...(mayDelegate ? [DELEGATE] : [])].join("\n");
+}
+/** Those of a machine that is not connected count, too. */
+const hasMachine = (tools: readonly ToolDefinition[]): boolean =>
+  tools.some(({ name }) => name.includes("__") && !name.startsWith("gsv__"));
 
 type Step =
   | { readonly text: string; readonly thinking?: string; readonly pace?: number }

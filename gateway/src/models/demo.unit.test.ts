@@ -58,6 +58,12 @@ describe("[P4.2] demo model", () => {
       ),
     );
   });
+  it("advises no command to an agent without tools of a machine", async () => {
+    const { text } = await ask("help", native);
+    assert.doesNotMatch(text, /run:|`read: PATH`/);
+    assert.match(text, /`gsv node`/);
+    assert.match(text, /`remember: TEXT`/);
+  });
   it("[F4] the note does not advise typing a key as an argument", () => {
     assert.match(DEMO_NOTE, /`gsv config set apiKeys\.anthropic -`/);
   });

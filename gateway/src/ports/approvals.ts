@@ -112,6 +112,8 @@ export interface EventQuestionsPort {
     /** Events whose time for an answer is over. */
     expired(now: number): readonly string[];
     nextExpiry(): number | undefined;
+    /** The agent is gone, and the time of its questions with it. */
+    agentGone(agentId: string): void;
     /** Who carries out the answers. */
     answeredBy(answer: EventAnswerer): void;
   };

@@ -78,7 +78,7 @@ export class EventStage {
       bounced: () => false,
     };
     const topics = new TopicList().add("events", CORE_TOPICS).add("test", [PARCEL]).close();
-    const config = { mainKey: () => "main" } as never;
+    const config = { mainKey: () => "main", hasAgent: () => true } as never;
     return new EventKeeper({
       definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
       notify,
@@ -125,6 +125,7 @@ export class EventStage {
           end: (id, { outcome }) => void this.questions.set(id, outcome),
           codeOf: () => undefined,
           expired: () => [],
+          agentGone: () => undefined,
           nextExpiry: () => undefined,
           answeredBy: () => undefined,
         },

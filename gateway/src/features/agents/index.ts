@@ -4,6 +4,7 @@ import { isListed } from "../../agents/definition.ts";
 import type { Topics } from "../../events/topics.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { EventQuestionsPort } from "../../ports/approvals.ts";
 import type { AgentDefinitionsPort, AgentNamesPort, AgentSubscribersPort, DefinedAgent } from "../../ports/agents.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
@@ -22,6 +23,7 @@ export interface AgentPorts
   extends Pick<SessionsPort, "sessions">,
     DeletionPort,
     AgentJobsPort,
+    EventQuestionsPort,
     PacksPort,
     Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
@@ -51,7 +53,7 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
       const named = [...store.all().values()].find(
         ({ agentId, definition }) => definition.metadata.name === name && config.hasAgent(agentId),
       )?.agentId;
-      return named ?? (config.hasAgent(name) && store.find(name) === undefined ? name : undefined);
+      return named ?? (config.hasAgent(name) ? name : undefined);
     };
     const subAgents = ({ sub_agents = [] }: AgentDefinition): NonNullable<DefinedAgent["subAgents"]> =>
       sub_agents.flatMap((name) => {

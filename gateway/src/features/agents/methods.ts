@@ -4,6 +4,7 @@ import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { EventQuestionsPort } from "../../ports/approvals.ts";
 import { MAIN_AGENT } from "../../kernel/routing/agents.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
@@ -16,7 +17,7 @@ import type { AgentFilesStore } from "./files.ts";
 /** Number of folders that are read in parallel. */
 const AT_ONCE = 16;
 
-export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobsPort {
+export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobsPort, Pick<EventQuestionsPort, "eventQuestions"> {
   readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
   readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
@@ -24,7 +25,16 @@ export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobs
   readonly store: DefinitionStore;
 }
 
-export function agentMethods({ agentJobs, config, definitions, deleteSessions, sessions, files, store }: AgentMethodPorts): Handlers {
+export function agentMethods({
+  agentJobs,
+  config,
+  definitions,
+  deleteSessions,
+  eventQuestions,
+  sessions,
+  files,
+  store,
+}: AgentMethodPorts): Handlers {
   const entryOf = (agent: AgentConfig, activity: ReturnType<SessionDirectory["byAgent"]>, commissioned: boolean): AgentEntry => {
     const active = activity.get(agent.id);
     return {
@@ -134,6 +144,7 @@ export function agentMethods({ agentJobs, config, definitions, deleteSessions, s
           if (!changed.ok) throw new Refused();
           agentJobs.remove(agentId);
           store.remove(agentId);
+          eventQuestions.agentGone(agentId);
         });
       } catch (error) {
         if (!(error instanceof Refused)) throw error;

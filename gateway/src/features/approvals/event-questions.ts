@@ -45,6 +45,10 @@ export class EventQuestions {
       },
       codeOf: (eventId) => store.waiting(keyOf(eventId))[0]?.code,
       expired: (at) => store.expired(EVENT_KEYS, at).map((key) => key.slice(PREFIX.length)),
+      agentGone: (agentId) => {
+        store.expireOf(EVENT_KEYS, agentId, now());
+        arm();
+      },
       nextExpiry: () => store.nextExpiry(EVENT_KEYS),
       answeredBy: (answer) => {
         this.#answer = answer;

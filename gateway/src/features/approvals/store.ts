@@ -172,6 +172,11 @@ export class ApprovalStore {
     const events = this.#where(`${IN_KEYS} ORDER BY expires_at, code LIMIT ?`, ...EVENT_KEYS, most.events);
     return { calls: calls.map(({ entry }) => entry), events: events.map(({ entry }) => entry) };
   }
+  /** Questions of the agent have no time left. */
+  expireOf(range: KeyRange, agentId: string, at: number): void {
+    const own = `${IN_KEYS} AND ended_at IS NULL AND json_extract(entry, '$.agentId') = ?`;
+    run(this.#db.sql, `UPDATE approvals SET expires_at = ? WHERE ${own}`, at, ...range, agentId);
+  }
   /** About events of the session, the oldest first. */
   eventsOf(sessionKey: string, most: number): readonly ApprovalEntry[] {
     const condition = `${IN_KEYS} AND json_extract(entry, '$.sessionKey') = ? ORDER BY expires_at, code LIMIT ?`;

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { visible } from "../../calls/shown-call.ts";
-import { NO_ONE } from "../../events/expiry.ts";
+import { isNoWord, NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
@@ -22,6 +22,7 @@ export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsP
 const TEXT_CHARS = 2000;
 const QUOTED_CHARS = 300;
 const ANSWER_MS = 10_000;
+const HANDED_ON = "Approved, it goes to its handler; rejected, nothing happens. The agent is told of both.";
 const askKey = (id: string): string => `event:${id}:asks`;
 
 export class Decisions {
@@ -35,7 +36,7 @@ export class Decisions {
   async ask({ envelope, sessionKey, taint }: EventRow, topic: Topic): Promise<void> {
     const { eventQuestions, notify, scrub } = this.#ports;
     const { id, agent_id: agentId, task_id: runId, payload } = envelope;
-    const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word.`;
+    const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word. ${topic.approval ?? HANDED_ON}`;
     const question: EventQuestion = { id, agentId, sessionKey, runId, topic: topic.name, text: questionOf(topic, payload), why };
     const code = await eventQuestions.ask(question);
     const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: gsv events resolve ${id} approve, or reject.`;
@@ -47,7 +48,7 @@ export class Decisions {
   /** The question is over. Undefined: its event was removed. */
   over(id: string, { decision, decidedBy = NO_ONE }: Pick<EventRow, "decision" | "decidedBy"> = {}): void {
     const { eventQuestions, notify } = this.#ports;
-    const outcome = decidedBy === NO_ONE ? "expired" : decision === "approve" ? "allowed" : "denied";
+    const outcome = isNoWord(decidedBy) ? "expired" : decision === "approve" ? "allowed" : "denied";
     eventQuestions.end(id, { outcome, by: decidedBy });
     notify.over(askKey(id));
   }

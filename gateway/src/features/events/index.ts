@@ -1,7 +1,7 @@
 /** Domain events: agents emit them, a queue carries them, handlers get each once (gateway/spec/events.md). */
 import { asAgentId, asSessionKey, type DomainEvent, type EventSummary } from "../../../../protocol/gen/types.ts";
 import { escalationOf } from "../../agents/definition.ts";
-import { NO_ONE } from "../../events/expiry.ts";
+import { isNoWord } from "../../events/expiry.ts";
 import type { Topics } from "../../events/topics.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
@@ -149,7 +149,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
             const parts = expired.length === 0 ? undefined : await load();
             // The alarm tries again, with growing pauses.
             if (parts?.ok === false) throw new Error(parts.error.message);
-            await parts?.value.keeper.expire(expired, (id) => recordDecision(ports, id, { decision: "reject", by: NO_ONE }, true));
+            await parts?.value.keeper.expire(expired, (id, by) => recordDecision(ports, id, { decision: "reject", by }, true));
           },
         },
       ],
@@ -197,7 +197,7 @@ function recordDecision({ audit, background }: Audited, id: string, { by, decisi
   background("audit", audit.append({ ...entry, decision: isDone ? "allowed" : "failed" }));
 }
 function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
-  const outcome = decision === "approve" ? "allowed" : decidedBy === NO_ONE ? "expired" : "denied";
+  const outcome = decision === "approve" ? "allowed" : isNoWord(decidedBy) ? "expired" : "denied";
   return { outcome, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
 }
 

@@ -11,7 +11,7 @@ import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { canonicalJson } from "../../calls/approval.ts";
 import { escalationOf, isListed } from "../../agents/definition.ts";
 import { problemOf, readEnvelope } from "../../events/envelope.ts";
-import { NO_ONE } from "../../events/expiry.ts";
+import { AGENT_GONE, NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -261,11 +261,13 @@ export class EventKeeper {
     await this.#send(row.value, { tries: 0, dueAt });
     return row;
   }
-  /** No one has decided in time. The question ends whatever became of the event, so that the alarm does not find it again. */
-  async expire(ids: readonly string[], rejected: (id: string) => void): Promise<void> {
+  /** No one has decided in time, or the agent is gone. The question ends whatever became of the event, so that the alarm does not find it again. */
+  async expire(ids: readonly string[], rejected: (id: string, by: string) => void): Promise<void> {
     for (const id of ids) {
-      const expired = await this.resolve(id, { decision: "reject", by: NO_ONE });
-      if (expired.ok) rejected(id);
+      const known = await this.find(id);
+      const by = known.ok && !this.#ports.config.hasAgent(known.value.envelope.agent_id) ? AGENT_GONE : NO_ONE;
+      const expired = await this.resolve(id, { decision: "reject", by });
+      if (expired.ok) rejected(id, by);
       const found = expired.ok ? expired : await this.find(id);
       if (!found.ok && found.error.reason !== "event.not_found") throw new Error(found.error.message);
       if (found.ok && found.value.status === "waiting_approval") throw new Error("the event still waits");

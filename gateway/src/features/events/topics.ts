@@ -10,6 +10,8 @@ export const CORE_TOPICS: readonly Topic[] = [
     version: 1,
     doc: "human_review asks your human for a decision: {question, reason?, details?}.",
     needsApproval: true,
+    approval:
+      "Approve means yes and reject means no to the question. The agent is told your answer with the next message, with the words that you add; nothing else is done.",
     problem: contractProblem("HumanReviewPayload", checkHumanReviewPayload),
     text: (payload) => (checkHumanReviewPayload(payload) ? textOf(payload) : ""),
   },

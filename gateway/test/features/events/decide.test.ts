@@ -136,6 +136,16 @@ describe("[EV7] [EV12] a question about an event", () => {
     await owner.ok("approval.resolve", { code: entry.code, decision: "deny" });
     expect(await listed(KEY)).toEqual([]);
   });
+  test("says what approving and rejecting mean, and ends when its agent is deleted", async () => {
+    const entry = await asked();
+    expect(entry.why).toMatch(/Approve means yes and reject means no/);
+    await owner.ok("agents.delete", { agentId: "mail", sessions: true });
+    await eventually(async () => {
+      await runDurableObjectAlarm(gateway());
+      expect(await show(entry.event)).toMatchObject({ status: "rejected", decidedBy: "the deletion of its agent" });
+    });
+    expect((await owner.ok<{ approvals: unknown[] }>("approval.list", {})).approvals).toEqual([]);
+  });
   test("has the size and the sha256 of a text that is shown in part", async () => {
     const entry = await asked("x".repeat(1000), { text: "y".repeat(9000) });
     expect(entry.textBytes).toBeGreaterThan(9_000);

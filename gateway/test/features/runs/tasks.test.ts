@@ -197,10 +197,15 @@ describe("[RT5] what another program sends", () => {
     const got = await report({ ...TASK, agent_name: "triage" });
     expect(got.metadata.agent_id).toBe("agent-triage");
     expect(stage.calls.at(-1)).toMatchObject({ tools: [], systemPrompt: expect.stringContaining("You sort orders.") });
-    expect(await refused({ ...TASK, agent_name: "agent-triage" }), "an agent with a definition has one name").toEqual([
-      404,
-      "agent.unknown",
-    ]);
+    const byId = await report({ ...TASK, agent_name: "agent-triage" });
+    expect(byId.metadata.agent_id, "its id is for it, too").toBe("agent-triage");
+    // A name goes before an id.
+    for (const [id, name] of [
+      ["first", "own"],
+      ["second", "first"],
+    ])
+      await stage.peer.ok("agents.define", { text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });
+    expect((await report({ ...TASK, agent_name: "first" })).metadata.agent_id).toBe("second");
   });
 });
 
