@@ -262,7 +262,7 @@ mod tests {
         let entry = |more: serde_json::Value| -> ApprovalEntry {
             let mut entry = json!({
                 "code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "R", "callId": "c", "tool": "emit_event",
-                "text": "Refund?", "textBytes": 7, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
+                "text": "Send?", "textBytes": 5, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
             });
             let more = more.as_object().unwrap().clone();
             entry.as_object_mut().unwrap().extend(more);
