@@ -142,6 +142,7 @@ describe("bundles", () => {
         "routes.mjs",
         "runs.mjs",
         "schedule.mjs",
+        "telemetry.mjs",
         ...PACKS.map(({ name }) => `${name}.mjs`),
       ].sort();
       assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
@@ -163,6 +164,7 @@ describe("bundles", () => {
         ["jobs.mjs", "job_not_indexed"],
         ["commerce.mjs", "refundCreate"],
         ["schedule.mjs", "CronPattern: "],
+        ["telemetry.mjs", "gen_ai.operation.name"],
         ["answers.mjs", "and says neither an ETag"],
         ["command-look.mjs", "does not take commands that only read"],
       ] as const) {
