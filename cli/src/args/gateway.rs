@@ -76,7 +76,7 @@ pub enum NodeCommand {
     Status(NodeService),
     /// Show the node's log
     Logs(NodeLogs),
-    /// End what makes this machine a node: the service, its token and its place in the list of machines
+    /// End what makes this machine a node: the service, its token and its entry in the list of machines
     Forget(NodeEnd),
 }
 
