@@ -8,7 +8,7 @@ import type { Topic, Topics } from "./topics.ts";
 export type ReadEnvelope =
   | { readonly ok: true; readonly envelope: EventEnvelope; readonly topic: Topic }
   /** `id`: where the message says which event it is. */
-  | { readonly ok: false; readonly reason: string; readonly id?: string };
+  | { readonly ok: false; readonly reason: string; readonly id?: string; readonly unknownTopic?: string };
 const ID = /^[0-9a-f]{32}$/;
 
 export function readEnvelope(text: string, topics: Topics, tenantId: string): ReadEnvelope {
@@ -19,7 +19,7 @@ export function readEnvelope(text: string, topics: Topics, tenantId: string): Re
   const topic = topics.get(value.topic);
   const reason = topic === undefined ? `There is no topic ${value.topic}.` : problemOf(topic, value.version, value.payload);
   return topic === undefined || reason !== undefined
-    ? { ok: false, reason: reason ?? "There is no such topic.", ...id }
+    ? { ok: false, reason: reason ?? "There is no such topic.", ...id, ...(topic === undefined ? { unknownTopic: value.topic } : {}) }
     : { ok: true, envelope: value, topic };
 }
 /** Why this version of the gateway cannot handle a payload. */

@@ -111,6 +111,7 @@ export class EventStage {
         due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries, dueAt }] : [])),
       },
       topics,
+      offPackOf: async () => undefined,
       decisions: new Decisions({
         scrub,
         notify,

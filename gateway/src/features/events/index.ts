@@ -86,7 +86,16 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
         const decisions = new Decisions({ ...ports, events });
         return {
           events,
-          keeper: new EventKeeper({ ...ports, events, outbox, handlerOf, queueOf: eventQueue, starts, decisions }),
+          keeper: new EventKeeper({
+            ...ports,
+            events,
+            outbox,
+            handlerOf,
+            queueOf: eventQueue,
+            offPackOf: ports.packs.offPackOf,
+            starts,
+            decisions,
+          }),
         };
       });
       // A part that could not be loaded is tried again with the next call.

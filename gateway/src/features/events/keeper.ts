@@ -32,6 +32,8 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   readonly handlerOf: (topic: string) => EventHandler | undefined;
   /** Of the topics of a pack with a queue of its own, by the queue's name. Undefined: the deployment has none. */
   readonly queueOf: (name: string | undefined) => EventQueue | undefined;
+  /** About the pack that has the topic and is off. */
+  readonly offPackOf: (topic: string) => Promise<string | undefined>;
   readonly starts: Pick<EventStarts, "has" | "start">;
   readonly decisions: Pick<Decisions, "ask" | "tell" | "over">;
 }
@@ -135,7 +137,10 @@ export class EventKeeper {
 
   async consume(text: string, isDead: boolean): Promise<Settled> {
     const read = readEnvelope(text, this.#ports.topics, TENANT_ID);
-    if (!read.ok) return this.#broken(text, read.reason, read.id);
+    if (!read.ok) {
+      const off = read.unknownTopic === undefined ? undefined : await this.#ports.offPackOf(read.unknownTopic);
+      return this.#broken(text, off === undefined ? read.reason : `${read.reason} ${off}`, read.id);
+    }
     const { envelope } = read;
     return this.#inTurn(envelope.id, () => this.#deliver(envelope, isDead));
   }
@@ -285,7 +290,10 @@ export class EventKeeper {
         `Only a dead letter or an event that waits for its handler can be sent again: this one is ${standing(found.value)}.`,
       );
     const topic = topics.get(envelope.topic);
-    const problem = topic === undefined ? "It names no topic of this gateway." : problemOf(topic, envelope.version, envelope.payload);
+    const problem =
+      topic === undefined
+        ? `It names no topic of this gateway. ${(await this.#ports.offPackOf(envelope.topic)) ?? ""}`.trim()
+        : problemOf(topic, envelope.version, envelope.payload);
     if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
     const dueAt = this.#expect(envelope.id);
     const again = await events.replay(envelope.id);

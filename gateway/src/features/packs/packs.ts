@@ -130,6 +130,7 @@ export class Packs {
       agents: () => this.#now().agents,
       topics: () => this.topics(),
       handlerOf: (topic) => this.#handlerOf(topic),
+      offPackOf: (topic) => this.#offPackOf(({ topics }) => topics.has(topic)),
       prepare: () => this.#load(this.#ports.list),
       problem: (next, before) => this.#problem(next, before),
       useNames: (names) => {
@@ -141,6 +142,15 @@ export class Packs {
   #problem(next: Readonly<GsvConfig>, before: Readonly<GsvConfig>): string | undefined {
     const agents = new Map([...this.#loaded].map(([name, { definitions }]) => [name, definitions]));
     return packProblem(next, before, { list: this.#ports.list, loaded: agents, ownNames: this.#names() });
+  }
+  /** What a pack has is known only when its code is loaded, which does not turn it on. */
+  async #offPackOf(has: (pack: LoadedPack) => boolean): Promise<string | undefined> {
+    const enabled = this.#enabled().map(({ name }) => name);
+    await this.#load(this.#ports.list.filter(({ name }) => !enabled.includes(name) && !this.#loaded.has(name)));
+    const off = [...this.#loaded.values()].find((pack) => !enabled.includes(pack.pack.name) && has(pack))?.pack.name;
+    return off === undefined
+      ? undefined
+      : `The pack ${off} is off. Turn it on: \`gsv config set packs.enabled '${JSON.stringify([...enabled, off])}'\`.`;
   }
   #handlerOf(topic: string): EventHandler | undefined {
     for (const { pack, handlers } of this.#now().packs) {
@@ -166,7 +176,8 @@ export class Packs {
         return failure("internal", `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.`);
       }
     }
-    return failure("tool.unknown", `There is no tool \`${name.slice(0, 128)}\`.`);
+    const off = await this.#offPackOf(({ tools }) => tools.has(name));
+    return failure("tool.unknown", off ?? `There is no tool \`${name.slice(0, 128)}\`.`);
   }
   async #handle(pack: PackDefinition, topic: PackTopic, event: EventEnvelope): Promise<Result<void>> {
     const done = await this.#inTime(LIMITS.eventHandlerMs, (signal) => topic.handle(event, this.#context(pack, signal)));

@@ -152,7 +152,13 @@ describe("a pack", () => {
       expect(await names()).not.toContain("farm_fields");
       expect(await agents()).toEqual(["main"]);
       expect((await context("agent:main:main")).tools).toEqual([]);
-      expect(reason(await run("farm_fields", { size: 1 }))).toBe("tool.unknown");
+      expect(await run("farm_fields", { size: 1 })).toMatchObject({
+        ok: false,
+        error: {
+          reason: "tool.unknown",
+          message: expect.stringMatching(/^The pack farm is off\. Turn it on: `gsv config set packs\.enabled/),
+        },
+      });
       const text = "metadata: { id: x, name: x }\ncore_context: { system_prompt: Hi }\n";
       const { problems } = await owner.ok<{ problems: { path: string }[] }>("agents.validate", {
         text: `${text}tools: { allowed: [farm_fields] }\nevents: { emit: [farm_actions] }\n`,
@@ -284,7 +290,11 @@ describe("a pack", () => {
     const second = await emit("south");
     await set("packs.enabled", []);
     await deliver(sent[1]?.[1]);
-    expect(await show(second)).toMatchObject({ status: "dead", reason: "There is no topic farm_actions." });
+    expect(await show(second)).toMatchObject({
+      status: "dead",
+      reason: "There is no topic farm_actions. The pack farm is off. Turn it on: `gsv config set packs.enabled '[\"farm\"]'`.",
+    });
+    expect((await owner.refused("events.replay", { id: second })).message).toMatch(/The pack farm is off\. Turn it on/);
     await set("packs.enabled", ["farm"]);
     await owner.ok("events.replay", { id: second });
     await deliver(sent[2]?.[1]);
