@@ -82,7 +82,8 @@ fn f20_an_orphan_of_a_command_stays_below_its_supervisor() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("output"), "").unwrap();
     let folder = dir.path().to_str().unwrap();
-    let waits = "until [ -e go ]; do sleep 0.02; done";
+    // The orphan may outlive the folder.
+    let waits = "while [ -e output ] && ! [ -e go ]; do sleep 0.02; done";
     let command = format!("(sh -c 'echo $$ >orphan; {waits}' &); {waits}");
     let mut child = supervise(dir.path(), &[folder, "/dev/null", "--", "/bin/sh", "-c", &command]);
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
