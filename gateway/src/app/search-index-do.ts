@@ -32,7 +32,7 @@ function memoriesOf({ DB }: Env, agentId: () => string, failed: (what: string, e
 const TABLE = "embeddings.bin";
 const TABLE_KEY = `gsv/${TABLE}`;
 /** The table of word vectors, which is loaded with the first question and is in memory only as long as this object. */
-function embedderOf({ MODULES, STORAGE }: Env): () => Promise<Embedder | undefined> {
+function embedderOf({ MODULES, STORAGE }: Env, failed: (error: unknown) => void): () => Promise<Embedder | undefined> {
   let loaded: Promise<Embedder | undefined> | undefined;
   const load = async (): Promise<Embedder | undefined> => {
     const response = await MODULES?.fetch(`http://modules/${TABLE}`);
@@ -41,8 +41,9 @@ function embedderOf({ MODULES, STORAGE }: Env): () => Promise<Embedder | undefin
   };
   return () => {
     // A failure costs the meaning of this question; its words are still searched.
-    loaded ??= load().catch(() => {
+    loaded ??= load().catch((error: unknown) => {
       loaded = undefined;
+      failed(error);
       return undefined;
     });
     return loaded;
@@ -72,7 +73,7 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
         ctx.storage.setAlarm(systemClock.now() + ms).catch((error: unknown) => log.error("search_alarm_not_set", { error }));
       },
       after: afterTimeout,
-      embedder: embedderOf(env),
+      embedder: embedderOf(env, (error) => log.warn("embeddings_not_loaded", { error })),
     });
   }
 
