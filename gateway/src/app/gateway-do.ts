@@ -52,18 +52,40 @@ import { FEATURES } from "./features.ts";
 import { problemResponse } from "./http/problem.ts";
 
 type FeaturePorts = ReturnType<typeof FEATURES.create>["ports"];
+/** Ports that use no agent, tool or topic, by which a call need not wait for the packs. Every other port comes from `#whole()` alone. */
+type EarlyPorts = Pick<
+  FeaturePorts,
+  | "approvalsRpc"
+  | "changesRpc"
+  | "mediaRpc"
+  | "nodesRpc"
+  | "searchRpc"
+  | "skillApprovals"
+  | "skillsRpc"
+  | "spendRpc"
+  | "stopped"
+  | "stopRpc"
+  | "telemetryRpc"
+> & {
+  readonly channelsRpc: Omit<FeaturePorts["channelsRpc"], "inbound" | "message">;
+  readonly jobsHttp: Omit<FeaturePorts["jobsHttp"], "submitJob">;
+  readonly jobsRpc: Pick<FeaturePorts["jobsRpc"], "updateQueue">;
+  readonly sessionsRpc: Omit<FeaturePorts["sessionsRpc"], "send">;
+};
 
 export class Gateway
   extends DurableObject<Env>
   implements GatewayPort, ChannelPort, HttpPort, JobsHttpPort, JobHostPort, EventConsumerPort
 {
   readonly #kernel: Kernel;
-  readonly #ports: FeaturePorts;
+  readonly #ports: EarlyPorts;
   /**
    * What may use an agent, a tool or a topic waits until the packs that are on have theirs. Not in the constructor: a module that is imported
    * while the object blocks other events never arrives.
    */
   readonly #ready: () => Promise<void> | undefined;
+  /** All ports. A call that needs one beside `EarlyPorts` can get it in no other way, so it cannot forget to wait. */
+  readonly #whole: () => Promise<FeaturePorts>;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -71,6 +93,10 @@ export class Gateway
     this.#ready = ready;
     this.#kernel = kernel;
     this.#ports = ports;
+    this.#whole = async () => {
+      await ready();
+      return ports;
+    };
   }
 
   // ------------------------------------------------------------ sockets and the alarm
@@ -114,16 +140,16 @@ export class Gateway
     return this.#ports.mediaRpc.admitUpload(caller, asked);
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
-    await this.#ready();
-    return this.#ports.hooksRpc.hook(request);
+    const ports = await this.#whole();
+    return ports.hooksRpc.hook(request);
   }
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
-    await this.#ready();
-    return this.#ports.tasksRpc.runTask(caller, request);
+    const ports = await this.#whole();
+    return ports.tasksRpc.runTask(caller, request);
   }
   async submitJob(caller: HttpCaller, request: TaskRequest): Promise<Admitted<JobTaken>> {
-    await this.#ready();
-    return this.#ports.jobsHttp.submitJob(caller, request);
+    const ports = await this.#whole();
+    return ports.jobsHttp.submitJob(caller, request);
   }
   async listJobs(params: JobListParams): Promise<Admitted<JobListResult>> {
     return this.#ports.jobsHttp.listJobs(params);
@@ -143,37 +169,37 @@ export class Gateway
   // ------------------------------------------------------------ for the queue (EventConsumerPort)
 
   async consumeEvent(text: string, isDead: boolean): Promise<Settled> {
-    await this.#ready();
-    return this.#ports.eventsRpc.consumeEvent(text, isDead);
+    const ports = await this.#whole();
+    return ports.eventsRpc.consumeEvent(text, isDead);
   }
 
   // ------------------------------------------------------------ for jobs (JobHostPort)
 
   async claimJob(turn: JobTurn): Promise<boolean> {
-    await this.#ready();
-    return this.#ports.jobsRpc.claimJob(turn);
+    const ports = await this.#whole();
+    return ports.jobsRpc.claimJob(turn);
   }
   async updateQueue(id: string, place: JobQueueStatus): Promise<void> {
     return this.#ports.jobsRpc.updateQueue(id, place);
   }
   async beginJob(task: NamedTask, request: RunRequest): Promise<Result<string>> {
-    await this.#ready();
-    return this.#ports.jobsRpc.beginJob(task, request);
+    const ports = await this.#whole();
+    return ports.jobsRpc.beginJob(task, request);
   }
   async lookAtJob(task: Pick<NamedTask, "id" | "agentId">, seen: readonly string[]): Promise<Result<TaskStatus>> {
-    await this.#ready();
-    return this.#ports.jobsRpc.lookAtJob(task, seen);
+    const ports = await this.#whole();
+    return ports.jobsRpc.lookAtJob(task, seen);
   }
   async stopJob(task: Pick<NamedTask, "id" | "agentId">): Promise<Result<void>> {
-    await this.#ready();
-    return this.#ports.jobsRpc.stopJob(task);
+    const ports = await this.#whole();
+    return ports.jobsRpc.stopJob(task);
   }
 
   // ------------------------------------------------------------ for channels (GatewayService)
 
   async channelInbound(account: ChannelRef, inbound: ChannelInbound): Promise<ChannelInboundOutcome> {
-    await this.#ready();
-    return this.#ports.channelsRpc.inbound(account, inbound);
+    const ports = await this.#whole();
+    return ports.channelsRpc.inbound(account, inbound);
   }
   async channelMediaKey(
     account: ChannelRef,
@@ -247,12 +273,12 @@ export class Gateway
     return this.#ports.sessionsRpc.searchable(agentId, afterKey);
   }
   async sendToSession(input: SessionToSession): Promise<Result<SessionToSessionSent>> {
-    await this.#ready();
-    return this.#ports.sessionsRpc.send(input);
+    const ports = await this.#whole();
+    return ports.sessionsRpc.send(input);
   }
   async delegate(asked: DelegationAsk): Promise<Result<DelegationStand>> {
-    await this.#ready();
-    return this.#ports.delegationRpc.delegate(asked);
+    const ports = await this.#whole();
+    return ports.delegationRpc.delegate(asked);
   }
   async dispatchTool(call: ToolDispatch): Promise<DispatchOutcome> {
     if (this.#ports.stopped() !== undefined) return "offline";
@@ -272,35 +298,35 @@ export class Gateway
     return this.#ports.channelsRpc.reply(call);
   }
   async cron(call: CronCall): Promise<Result<CronTold>> {
-    await this.#ready();
-    return this.#ports.scheduleRpc.cron(call);
+    const ports = await this.#whole();
+    return ports.scheduleRpc.cron(call);
   }
   async channelPlaces(query: string, limit: number): Promise<ChannelPlaces> {
     return this.#ports.channelsRpc.places(query, limit);
   }
   async message(input: ChannelMessage): Promise<Result<ChannelMessageSent>> {
-    await this.#ready();
-    if (this.#ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the message was not sent.");
-    return this.#ports.channelsRpc.message(input);
+    const ports = await this.#whole();
+    if (ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the message was not sent.");
+    return ports.channelsRpc.message(input);
   }
   async search(input: SearchInput): Promise<Result<SearchAnswer>> {
     return this.#ports.searchRpc.find(input);
   }
   async remember(input: Remembering): Promise<Result<Remembered>> {
-    await this.#ready();
-    return this.#ports.memoryRpc.remember(input);
+    const ports = await this.#whole();
+    return ports.memoryRpc.remember(input);
   }
   async recall(input: RecallInput): Promise<Result<Recalled>> {
-    await this.#ready();
-    return this.#ports.memoryRpc.recall(input);
+    const ports = await this.#whole();
+    return ports.memoryRpc.recall(input);
   }
   async emitEvent(emission: Emission): Promise<Result<Emitted>> {
-    await this.#ready();
-    return this.#ports.eventsRpc.emitEvent(emission);
+    const ports = await this.#whole();
+    return ports.eventsRpc.emitEvent(emission);
   }
   async packTool(call: PackToolCall): Promise<Result<unknown>> {
-    await this.#ready();
-    return this.#ports.packsRpc.packTool(call);
+    const ports = await this.#whole();
+    return ports.packsRpc.packTool(call);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);
