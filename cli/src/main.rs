@@ -13,6 +13,7 @@
 mod above;
 mod args;
 mod ask;
+mod backup;
 mod big_text;
 mod chat;
 mod clean;
@@ -57,11 +58,12 @@ use crate::output::Output;
 
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
-    // Internal: a node starts these for one command each, and passes paths that must not be parsed.
+    // Internal: a node or a backup starts these, with arguments that must not be parsed.
     match typed.next() {
         Some(first) if first == commands::node::SUPERVISE => return gsv_node::supervise_main(typed),
         Some(first) if first == commands::node::CONFINE => return gsv_node::sandbox::confine_main(typed),
         Some(first) if first == commands::node::CANARY => return gsv_node::sandbox::canary_main(typed),
+        Some(first) if first == embedded::hold::GUARD => return embedded::hold::guard(typed),
         _ => {}
     }
     // clap prints its own errors and help, and ends with 2 or 0.
@@ -110,6 +112,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Up(args) => commands::gateway::up(&context, &args),
         Command::Service(command) => commands::service_gateway::run(&context, command),
         Command::Down => commands::gateway::down(&context),
+        Command::Backup(args) => block_on(commands::backup::run(&context, args)),
+        Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(&context, args)),

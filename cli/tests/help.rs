@@ -15,7 +15,7 @@ use common::Home;
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 88] = [
+    let commands: [&[&str]; 91] = [
         &[],
         &["chat"],
         &["up"],
@@ -25,6 +25,9 @@ fn help_texts() {
         &["service", "status"],
         &["service", "logs"],
         &["status"],
+        &["backup"],
+        &["backup", "verify"],
+        &["restore"],
         &["node"],
         &["config"],
         &["config", "set"],

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { withServices } from "./services.ts";
-import { BIN, Machine, ROOT } from "./support.ts";
+import { BIN, freePort, Machine, ROOT } from "./support.ts";
 
 /** Commands that read an answer, with what is typed. */
 const TYPED: Readonly<Record<string, string>> = {
@@ -155,5 +155,28 @@ describe("docs/packs.md", () => {
     }
     assert.match(await machine.ok("cron", "list"), /0 6 \* \* MON/);
     assert.doesNotMatch(await machine.ok("tools", "list"), /shopify|success_/);
+  });
+});
+
+describe("docs/backup.md", () => {
+  const machine = new Machine();
+  const PASSPHRASE = "GSV_BACKUP_PASSPHRASE";
+  before(async () => {
+    await machine.up();
+    await machine.ok("chat", "say it is kept");
+    process.env[PASSPHRASE] = "five words for a backup";
+  });
+  after(async () => {
+    delete process.env[PASSPHRASE];
+    await machine.end();
+  });
+
+  it("[BK1] [BK10] each of its commands does what the guide says, in the order of the guide", async () => {
+    const commands = commandsOf("backup.md");
+    assert.ok(commands.length >= 9, commands.join("\n"));
+    const port = String(await freePort());
+    for (const command of commands) run(machine, command.replaceAll("~/", `'${machine.folder}'/`).replace("8799", port));
+    assert.match(await machine.ok("session", "preview"), /it is kept/);
+    assert.ok(readdirSync(machine.folder).some((name) => name.startsWith("home.before-")));
   });
 });

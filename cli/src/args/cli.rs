@@ -6,6 +6,7 @@ use gsv_protocol::types::{SessionKey, UsageBy};
 
 use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
+use super::backup::{Backup, Restore};
 use super::channel::{ChannelCommand, PairCommand};
 use super::cron::CronCommand;
 use super::events::EventsCommand;
@@ -91,6 +92,10 @@ pub enum Command {
     Undo(Undo),
     /// Show the gateway, machines, channels and recent conversations
     Status,
+    /// Save the gateway's state on this machine to an encrypted file
+    Backup(Backup),
+    /// Restore the gateway's state on this machine from a backup
+    Restore(Restore),
     /// Let the agent use this machine
     Node(Node),
     /// List and remove the machines that the gateway knows
@@ -255,7 +260,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 37);
+        assert_eq!(commands.len(), 39);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

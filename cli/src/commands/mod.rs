@@ -7,6 +7,7 @@ mod agent_import;
 pub mod approval;
 pub mod approval_view;
 pub mod audit;
+pub mod backup;
 pub mod channel;
 mod channel_account;
 mod channel_enable;

@@ -14,6 +14,7 @@ pub mod channels;
 pub mod configure;
 pub mod down;
 pub mod health;
+pub mod hold;
 pub mod layout;
 pub mod lock;
 pub mod log;

@@ -58,6 +58,34 @@ impl Process {
         self.signal(Signal::USR1);
     }
 
+    /// Stops it for a moment. It ends no sooner than otherwise, and `resume` lets it go on.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Whether none of its threads runs: a thread inside a system call ends that call first.
+    pub fn is_paused(&self) -> bool {
+        if cfg!(target_os = "linux") {
+            let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
+                return false;
+            };
+            return tasks.flatten().all(|task| {
+                let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+                let state = stat.rfind(')').and_then(|end| stat.get(end + 1..)).map(str::trim_start);
+                // A thread that has ended meanwhile has no state.
+                state.is_none_or(|state| state.starts_with(['T', 't', 'Z', 'X']))
+            });
+        }
+        let output = Command::new("ps")
+            .args(["-o", "state=", "-p", &self.pid.to_string()])
+            .output();
+        output.is_ok_and(|output| output.stdout.trim_ascii_start().starts_with(b"T"))
+    }
+
     /// Sends TERM, then KILL after `grace`. Returns whether the process is gone.
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);

@@ -82,6 +82,41 @@ pub fn ensure(layout: &Layout) -> Outcome<Option<String>> {
     is_lost.then(|| warning(layout)).transpose()
 }
 
+/// Adds the keys of a backup after those of this machine, which go on to seal. Returns how many were new.
+pub fn merge(text: &str) -> Outcome<usize> {
+    let from_backup = parse(text).map_err(|why| {
+        let message = format!("The key of stored secrets in the backup cannot be used: {why}.");
+        Failure::failed(message, "Restore another backup.")
+    })?;
+    let mut keys = SealingKeys::read()?.map_or_else(Vec::new, |keys| keys.0);
+    let before = keys.len();
+    for key in from_backup.0 {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let added = keys.len() - before;
+    if keys.len() > MAX_KEYS {
+        return Err(Failure::failed(
+            format!("{} would have more than {MAX_KEYS} keys.", path()?.display()),
+            "Remove keys from it that nothing uses any more, and keep a copy. Then run the command again.",
+        ));
+    }
+    if added > 0 {
+        let lines: String = keys.iter().map(|key| format!("{}\n", HEXLOWER.encode(key))).collect();
+        paths::ensure_private_dir(&paths::config_dir()?)?;
+        private_file::write(&path()?, format!("{HEAD}{lines}"))?;
+    }
+    Ok(added)
+}
+
+/// Whether a key of this machine is one that the secrets of a state folder are sealed with. A state without marks has none.
+pub fn opens(layout: &Layout) -> Outcome<bool> {
+    let text = private_file::read_private(&layout.sealing_mark(), REPAIR)?.unwrap_or_default();
+    let keys = SealingKeys::read()?;
+    Ok(text.is_empty() || keys.is_some_and(|keys| !marks_after(&text, &keys).1))
+}
+
 /// The marks of the keys in use, then the earlier ones; and whether there were marks, and none was of a key in use.
 fn marks_after(before: &str, keys: &SealingKeys) -> (String, bool) {
     let mut marks: Vec<String> = keys.0.iter().map(mark).collect();
