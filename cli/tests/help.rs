@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use common::Home;
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
     let commands: [&[&str]; 91] = [

@@ -1,4 +1,4 @@
-//! The SQLite files of a copy, with a SQLite of our own: a database and its log become one file, and each is checked. Never opens a file
+//! The `SQLite` files of a copy, with a `SQLite` of our own: a database and its log become one file, and each is checked. Never opens a file
 //! of a state folder, which belongs to the gateway.
 
 use std::path::Path;
@@ -7,12 +7,12 @@ use rusqlite::{Connection, OpenFlags};
 
 const OPENED: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Merges the log of a copied database into it and checks it. The error is SQLite's own sentence.
+/// Merges the log of a copied database into it and checks it. The error is the sentence of `SQLite`.
 pub fn merge(path: &Path) -> Result<(), String> {
     let database = open(path)?;
     let mode: String = database
         .query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))
-        .map_err(words)?;
+        .map_err(|error| words(&error))?;
     if mode != "delete" {
         return Err(format!("its log can't be merged (mode {mode})"));
     }
@@ -24,17 +24,17 @@ pub fn check(path: &Path) -> Result<(), String> {
 }
 
 fn open(path: &Path) -> Result<Connection, String> {
-    Connection::open_with_flags(path, OPENED).map_err(words)
+    Connection::open_with_flags(path, OPENED).map_err(|error| words(&error))
 }
 
 fn check_open(database: &Connection) -> Result<(), String> {
     let found: String = database
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-        .map_err(words)?;
+        .map_err(|error| words(&error))?;
     if found == "ok" { Ok(()) } else { Err(found) }
 }
 
-fn words(error: rusqlite::Error) -> String {
+fn words(error: &rusqlite::Error) -> String {
     error.to_string()
 }
 

@@ -161,8 +161,8 @@ fn create(new: &Path, entry: &Entry) -> Outcome<File> {
     let made = path
         .parent()
         .map_or(Ok(()), |dir| DirBuilder::new().recursive(true).mode(0o700).create(dir));
-    let mode = if entry.executable { 0o700 } else { 0o600 };
-    let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(mode).open(&path));
+    let bits = if entry.executable { 0o700 } else { 0o600 };
+    let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(bits).open(&path));
     file.or_fail(format_args!("make {}", path.display()), NEXT)
 }
 
@@ -173,8 +173,8 @@ fn check(archive: &Path, new: &Path, entry: &Entry, mut file: File) -> Outcome {
             .map_err(|why| damaged(archive, &format!("the database {} is not sound: {why}", entry.path)))?;
     }
     let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(entry.modified_ns));
-    let times = FileTimes::new().set_modified(modified.unwrap_or(SystemTime::UNIX_EPOCH));
-    let kept = file.flush().and_then(|()| file.set_times(times));
+    let stamp = FileTimes::new().set_modified(modified.unwrap_or(SystemTime::UNIX_EPOCH));
+    let kept = file.flush().and_then(|()| file.set_times(stamp));
     kept.or_fail(format_args!("write {}", path.display()), NEXT)
 }
 

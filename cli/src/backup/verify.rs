@@ -1,4 +1,4 @@
-//! Reads a whole backup: every chunk, every hash, and every database as SQLite sees it. Changes nothing.
+//! Reads a whole backup: every chunk, every hash, and every database as `SQLite` sees it. Changes nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::exit::{OrFail, Outcome};
 /// Where a file goes that is only looked at.
 enum To {
     Nowhere,
-    /// A database is a file for SQLite, until it is checked.
+    /// A database is a file for `SQLite`, until it is checked.
     Database(tempfile::NamedTempFile),
 }
 

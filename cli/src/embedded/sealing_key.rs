@@ -103,7 +103,10 @@ pub fn merge(text: &str) -> Outcome<usize> {
         ));
     }
     if added > 0 {
-        let lines: String = keys.iter().map(|key| format!("{}\n", HEXLOWER.encode(key))).collect();
+        let mut lines = String::new();
+        for key in &keys {
+            let _ = writeln!(lines, "{}", HEXLOWER.encode(key));
+        }
         paths::ensure_private_dir(&paths::config_dir()?)?;
         private_file::write(&path()?, format!("{HEAD}{lines}"))?;
     }
