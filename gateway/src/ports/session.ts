@@ -172,12 +172,12 @@ export interface RunRecord {
   readonly agentId: string;
   readonly texts?: RunTexts;
 }
-/** Beginnings of texts, as they are in the log. */
+/** Texts as they are in the log, each of them whole. `[N characters]` stands for one that is too long. */
 export interface RunTexts {
   readonly input: string;
   /** By step. */
   readonly answers: Readonly<Record<string, string>>;
-  /** By the call's id. Large arguments are left out. */
+  /** By the call's id. */
   readonly calls: Readonly<Record<string, { readonly args?: unknown; readonly result?: string }>>;
 }
 

@@ -3,11 +3,12 @@
  * of runs, so that an export that was cut off anywhere is made again, with the same ids. Never part of a turn.
  */
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { hideSecrets } from "../../../../protocol/runtime/secret-shapes.ts";
 import type { Ids } from "../../kernel/ports.ts";
 import type { Result } from "../../ports/result.ts";
 import type { RunRecord } from "../../ports/session.ts";
 import { type Attributes, requestOf, type Span } from "./otlp.ts";
-import { redactedTexts } from "./redact-texts.ts";
+import { cut, redactedTexts } from "./redact-texts.ts";
 import { type RunPlace, spansOf, traceKey } from "./spans.ts";
 import type { TelemetryStore, WaitingRun } from "./store.ts";
 
@@ -64,6 +65,7 @@ export class TelemetryExporter {
     for (let count = 0; count < RUNS_AT_ONCE; count++) {
       const to = target();
       if (to === undefined) return;
+      store.resume(to.version);
       const waiting = store.due(now());
       if (waiting === undefined) return;
       if (!(await this.#export(waiting, to))) return;
@@ -90,7 +92,7 @@ export class TelemetryExporter {
     const sent = await this.#send(await this.#spans(record.value, waiting), to);
     if (sent.kind === "pause") {
       const pause = sent.forMs ?? backoffMs(store.state().tries + 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-      store.pause(sent.problem, now(), now() + Math.min(LONGEST_PAUSE_MS, pause), to.version);
+      store.pause(id, sent.problem, now(), now() + Math.min(LONGEST_PAUSE_MS, pause), to.version);
       warn("traces_not_exported", { problem: sent.problem });
       return false;
     }
@@ -103,7 +105,8 @@ export class TelemetryExporter {
 
   async #spans(record: RunRecord, { sessionKey, runId, rootKey, rootRun, parentCall }: WaitingRun): Promise<readonly Span[]> {
     const { sha256, scrub } = this.#ports;
-    const clean = record.texts === undefined ? record : { ...record, texts: redactedTexts(record.texts, scrub) };
+    const { texts, ...rest } = record;
+    const clean = texts === undefined ? rest : { ...rest, texts: redactedTexts(texts, scrub) };
     const place: RunPlace = { sessionKey, runId, parentCall, conversation: (await sha256(sessionKey)).slice(0, 32) };
     const traceId = (await sha256(traceKey(rootKey, rootRun))).slice(0, 32);
     const idOf = async (key: string): Promise<string> => (await sha256(key)).slice(0, 16);
@@ -115,7 +118,7 @@ export class TelemetryExporter {
         spanId: await idOf(key),
         ...(parent === undefined ? {} : { parentSpanId: await idOf(parent) }),
         attributes: scrubbed(attributes, scrub),
-        ...(failed === undefined ? {} : { failed: { message: scrub(failed.message) } }),
+        ...(failed === undefined ? {} : { failed: { message: cut(hideSecrets(scrub(failed.message))) } }),
       });
     }
     return spans;

@@ -152,9 +152,11 @@ describe("[OT4] what waits", () => {
     w.given.answer = answers(503, { "retry-after": "120" });
     await w.run();
     assert.equal((w.store.state().pausedUntil ?? 0) - w.given.now, 120_000);
+    w.given.now += 120_000;
     w.given.answer = answers(503, { "retry-after": "999999" });
     await w.run();
     assert.equal((w.store.state().pausedUntil ?? 0) - w.given.now, 3_600_000);
+    w.given.now += 3_600_000;
     w.given.answer = () => new Response("{}");
     await w.run();
     const { exported, dropped, problem, pausedUntil } = w.store.state();
@@ -182,6 +184,30 @@ describe("[OT4] what waits", () => {
       const { exported, dropped } = w.store.state();
       assert.deepEqual([w.store.waiting(), exported, dropped], [0, 1, 1], String(status));
     }
+  });
+  test("a run that the collector never takes goes behind the others, also behind those that come during the pause", async () => {
+    const w = world();
+    for (const runId of ["never", "r1", "r2"]) w.add(runId);
+    const from = w.posts.length;
+    w.given.answer = () => new Response("", { status: w.posts.at(-1)?.body.includes('"never"') ? 503 : 200 });
+    await w.run();
+    assert.deepEqual([w.posts.length - from, w.store.waiting()], [1, 3], "a busy collector is left alone");
+    w.add("r3");
+    for (let passes = 0; passes < 2; passes++) {
+      w.given.now = w.store.state().pausedUntil ?? 0;
+      await w.run();
+      assert.deepEqual([w.store.waiting(), w.store.state().exported], [1, 3]);
+    }
+  });
+  test("a change of the settings ends the pause for every run, also for the one that was not taken", async () => {
+    const w = world();
+    for (const runId of ["r1", "r2"]) w.add(runId);
+    w.given.answer = answers(401);
+    await w.run();
+    w.given.answer = answers(200);
+    w.given.target = { url: "https://c.example/v1/traces", headers: {}, content: false, version: 2 };
+    await w.run();
+    assert.deepEqual([w.store.waiting(), w.store.state().exported], [0, 2]);
   });
   test("spans that the collector did not take are told of and not sent again", async () => {
     const w = world();
@@ -272,6 +298,33 @@ describe("[OT6] texts", () => {
     assert.equal(tool?.attributes["gen_ai.tool.call.arguments"], '{"command":"echo [redacted]","nested":{"api_key":"[redacted]"}}');
     assert.equal(tool?.attributes["gen_ai.tool.call.result"], '{"password":"[redacted]","ok":1}');
   });
+});
+
+test("[OT6] a text is cut to 8,000 characters after its secrets were hidden", async () => {
+  const w = world();
+  const long = "x".repeat(7_995);
+  const edge = `${long}stored-secret and more`;
+  const filler = "y".repeat(9_000);
+  w.given.target = { url: "https://c.example/v1/traces", headers: {}, content: true, version: 1 };
+  const texts = {
+    input: edge,
+    answers: { "1": edge, "2": edge },
+    calls: {
+      "ref/r1/1/0": { args: { api_key: "abcdef-123456", command: edge }, result: JSON.stringify({ password: "hunter22", list: filler }) },
+      "ref/r1/1/1": { args: { list: filler, pin: 1 }, result: edge },
+    },
+  };
+  w.given.record = async (runId) => succeed(record(runId, { end: "error", error: edge }, texts));
+  w.add("r1");
+  await w.run();
+  const all = w.posts.map(({ body }) => body).join("\n");
+  assert.doesNotMatch(all, /xstor|abcdef-123456|hunter22/);
+  const [, , , first, second] = w.spans();
+  const of = (span: typeof first, name: string) => String(span?.attributes[`gen_ai.tool.call.${name}`]);
+  for (const span of [first, second]) for (const name of ["arguments", "result"]) assert.equal(of(span, name).length, 8_000, name);
+  assert.match(of(first, "arguments"), /^\{"api_key":"\[redacted\]","command":"xxx/);
+  assert.match(of(first, "result"), /^\{"password":"\[redacted\]","list":"yyy/);
+  for (const text of all.match(/x+\[[a-z]*\]?/g) ?? []) assert.ok(text.length <= 8_000, `${text.length}`);
 });
 
 test("[OT1] nothing is read or sent without an address", async () => {

@@ -42,14 +42,13 @@ export const telemetryFeature: FeatureDefinition<TelemetryPorts, { readonly tele
       return { url: to, headers: config.telemetryHeaders(), content, version: config.version() };
     };
     let leasedUntil: number | undefined;
-    const pausedUntil = (): number => {
-      const { pausedUntil: until = 0, pausedVersion } = store.state();
-      return pausedVersion === config.version() ? until : 0;
-    };
     const due = (): number | undefined => {
       const next = store.nextDue();
       if (next === undefined) return undefined;
-      return url() === undefined ? AT_ONCE : Math.max(next, pausedUntil());
+      if (url() === undefined) return AT_ONCE;
+      const { pausedUntil = 0, pausedVersion, failedAt = AT_ONCE } = store.state();
+      // Other settings end the pause.
+      return pausedUntil > 0 && pausedVersion !== config.version() ? failedAt : Math.max(next, pausedUntil);
     };
     let loaded: Promise<TelemetryExporter> | undefined;
     const load = (): Promise<TelemetryExporter> => {

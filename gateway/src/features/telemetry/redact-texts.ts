@@ -4,9 +4,18 @@ import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
 import type { RunTexts } from "../../ports/session.ts";
 
 const MAX_DEPTH = 16;
+const TEXT_CHARS = 8_000;
+
+/** What the spans have of the texts. Arguments are JSON. */
+export interface ShownTexts extends Omit<RunTexts, "calls"> {
+  readonly calls: Readonly<Record<string, { readonly args?: string; readonly result?: string }>>;
+}
+
+/** Of a text without secrets. A cut before could leave a part of a secret, or JSON whose names of fields cannot be read. */
+export const cut = (clean: string): string => clean.slice(0, TEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "");
 
 /** `scrub` masks the stored secrets. */
-export function redactedTexts({ input, answers, calls }: RunTexts, scrub: (text: string) => string): RunTexts {
+export function redactedTexts({ input, answers, calls }: RunTexts, scrub: (text: string) => string): ShownTexts {
   const text = (whole: string): string => hideSecrets(scrub(whole));
   const value = (given: unknown, depth: number): unknown => {
     if (typeof given === "string") return text(given);
@@ -17,24 +26,26 @@ export function redactedTexts({ input, answers, calls }: RunTexts, scrub: (text:
       Object.entries(given).map(([name, held]) => [text(name), isSecretName(name) ? HIDDEN : value(held, depth + 1)]),
     );
   };
+  // The whole, too: a number can be a secret.
+  const json = (given: unknown): string => text(JSON.stringify(value(given, 0)));
   /** A result is often JSON: then its fields are judged by their names, too. */
   const result = (whole: string): string => {
     try {
       const parsed: unknown = JSON.parse(whole);
-      return typeof parsed === "object" && parsed !== null ? JSON.stringify(value(parsed, 0)) : text(whole);
+      return typeof parsed === "object" && parsed !== null ? json(parsed) : text(whole);
     } catch {
       return text(whole);
     }
   };
   return {
-    input: text(input),
-    answers: Object.fromEntries(Object.entries(answers).map(([step, answer]) => [step, text(answer)])),
+    input: cut(text(input)),
+    answers: Object.fromEntries(Object.entries(answers).map(([step, answer]) => [step, cut(text(answer))])),
     calls: Object.fromEntries(
       Object.entries(calls).map(([callId, call]) => [
         callId,
         {
-          ...(call.args === undefined ? {} : { args: value(call.args, 0) }),
-          ...(call.result === undefined ? {} : { result: result(call.result) }),
+          ...(call.args === undefined ? {} : { args: cut(json(call.args)) }),
+          ...(call.result === undefined ? {} : { result: cut(result(call.result)) }),
         },
       ]),
     ),

@@ -4,13 +4,18 @@
  * run gives the same spans. Texts are part of a span only when the record has them. PURE.
  */
 import type { StoryCall, StoryFailed, StorySent, StoryStep, Usage } from "../../../../protocol/gen/types.ts";
-import type { RunRecord, RunTexts } from "../../ports/session.ts";
+import type { RunRecord } from "../../ports/session.ts";
 import { type Attributes, KIND, type Span, type SpanEvent } from "./otlp.ts";
+import type { ShownTexts } from "./redact-texts.ts";
 
 /** A span whose ids are not hashed yet: `key` names it in the whole gateway. */
 export interface SpanPlan extends Omit<Span, "traceId" | "spanId" | "parentSpanId"> {
   readonly key: string;
   readonly parent?: string;
+}
+/** A run without secrets. */
+export interface ShownRun extends Omit<RunRecord, "texts"> {
+  readonly texts?: ShownTexts;
 }
 export interface RunPlace {
   readonly sessionKey: string;
@@ -37,7 +42,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 const providerName = (provider: string): string => (Object.hasOwn(PROVIDERS, provider) ? (PROVIDERS[provider] ?? provider) : provider);
 const LAYERS = ["core", "characteristics", "shared", "delegated", "working", "long_term"] as const;
 
-export function spansOf(record: RunRecord, place: RunPlace): readonly SpanPlan[] {
+export function spansOf(record: ShownRun, place: RunPlace): readonly SpanPlan[] {
   const { story, texts } = record;
   const run = runKey(place.sessionKey, place.runId);
   const spans: SpanPlan[] = [runSpan(record, place, run)];
@@ -50,7 +55,7 @@ export function spansOf(record: RunRecord, place: RunPlace): readonly SpanPlan[]
   return spans;
 }
 
-function runSpan({ story, agentId, texts }: RunRecord, place: RunPlace, key: string): SpanPlan {
+function runSpan({ story, agentId, texts }: ShownRun, place: RunPlace, key: string): SpanPlan {
   const { startedAt, endedAt, end, error, usage, left } = story;
   const lost = [...story.steps.flatMap(({ failed = [] }) => failed), ...(story.failed ?? [])].filter(({ sent }) => sent === undefined);
   const answer = story.steps.at(-1);
@@ -96,7 +101,7 @@ const lostEvent = ({ at, reason }: StoryFailed): SpanEvent => ({
   attributes: { "error.type": reason },
 });
 
-function modelSpan(step: StoryStep, place: RunPlace, parent: string, texts: RunTexts | undefined): SpanPlan {
+function modelSpan(step: StoryStep, place: RunPlace, parent: string, texts: ShownTexts | undefined): SpanPlan {
   const { sent, provider, model, at, ms } = step;
   const asked = sent?.model ?? model;
   return {
@@ -147,7 +152,7 @@ function failedSpans(failed: readonly StoryFailed[] = [], place: RunPlace, paren
   );
 }
 
-function toolSpan(call: StoryCall, step: StoryStep, place: RunPlace, parent: string, texts: RunTexts | undefined): SpanPlan {
+function toolSpan(call: StoryCall, step: StoryStep, place: RunPlace, parent: string, texts: ShownTexts | undefined): SpanPlan {
   const { callId, tool, outcome, reason, durationMs = 0, endedAt = step.at } = call;
   const isBad = outcome !== "ok";
   const said = texts?.calls[callId];
@@ -170,7 +175,7 @@ function toolSpan(call: StoryCall, step: StoryStep, place: RunPlace, parent: str
       ...(call.exitCode === undefined ? {} : { "process.exit.code": call.exitCode }),
       ...(call.handedTo === undefined ? {} : { "gsv.delegation": true }),
       ...(isBad ? { "error.type": reason ?? outcome ?? "_OTHER" } : {}),
-      ...(said?.args === undefined ? {} : { "gen_ai.tool.call.arguments": JSON.stringify(said.args) }),
+      ...(said?.args === undefined ? {} : { "gen_ai.tool.call.arguments": said.args }),
       ...(said?.result === undefined ? {} : { "gen_ai.tool.call.result": said.result }),
     },
     ...(isBad ? { failed: { message: "" } } : {}),

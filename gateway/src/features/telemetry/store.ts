@@ -83,9 +83,9 @@ export class TelemetryStore {
   nextDue(): number | undefined {
     return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM telemetry_runs")?.at ?? undefined;
   }
-  /** The one that has waited longest, of those that are due. */
+  /** The one that was due first. */
   due(now: number): WaitingRun | undefined {
-    const row = one<Row>(this.#db.sql, "SELECT * FROM telemetry_runs WHERE due_at <= ? ORDER BY id LIMIT 1", now);
+    const row = one<Row>(this.#db.sql, "SELECT * FROM telemetry_runs WHERE due_at <= ? ORDER BY due_at, id LIMIT 1", now);
     return (
       row && {
         id: row.id,
@@ -126,16 +126,30 @@ export class TelemetryStore {
   later(id: number, dueAt: number): void {
     run(this.#db.sql, "UPDATE telemetry_runs SET tries = tries + 1, due_at = ? WHERE id = ?", dueAt, id);
   }
-  /** The collector takes nothing now. */
-  pause(problem: string, now: number, until: number, version: number): void {
-    run(
-      this.#db.sql,
-      "UPDATE telemetry_state SET tries = tries + 1, problem = ?, failed_at = ?, paused_until = ?, paused_version = ?",
-      problem.slice(0, MAX_PROBLEM),
-      now,
-      until,
-      version,
-    );
+  /** The collector takes nothing now. The run goes behind the others that wait: it may be the only one that is not taken. */
+  pause(id: number, problem: string, now: number, until: number, version: number): void {
+    const { sql } = this.#db;
+    this.#db.transactionSync(() => {
+      run(sql, "UPDATE telemetry_runs SET due_at = ? WHERE id = ?", until, id);
+      run(
+        sql,
+        "UPDATE telemetry_state SET tries = tries + 1, problem = ?, failed_at = ?, paused_until = ?, paused_version = ?",
+        problem.slice(0, MAX_PROBLEM),
+        now,
+        until,
+        version,
+      );
+    });
+  }
+  /** Other settings than those of the pause end it, also for the run that waits for its end. */
+  resume(version: number): void {
+    const { sql } = this.#db;
+    const { pausedUntil, pausedVersion, failedAt } = this.state();
+    if (pausedUntil === undefined || pausedVersion === version) return;
+    this.#db.transactionSync(() => {
+      run(sql, "UPDATE telemetry_runs SET due_at = ? WHERE due_at = ?", failedAt ?? 0, pausedUntil);
+      run(sql, "UPDATE telemetry_state SET paused_until = NULL, paused_version = NULL");
+    });
   }
   state(): TelemetryState {
     const row = one<StateRow>(this.#db.sql, "SELECT * FROM telemetry_state");

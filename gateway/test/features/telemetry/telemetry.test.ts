@@ -116,6 +116,17 @@ test("[OT3] the headers are stored as secrets, and never shown", async () => {
   );
 });
 
+test("[OT6] no part of a stored secret leaves where a text is cut", async () => {
+  await turnOn();
+  await set("headers", { "x-collector-key": "key-of-the-collector" });
+  await set("content", true);
+  await say(`${"x".repeat(7_990)}key-of-the-collector`);
+  await exports(() => expect(posts).toHaveLength(1));
+  const input = String(spans()[0]?.attributes["gen_ai.input.messages"]);
+  expect(input).toContain("xxx");
+  expect(input).not.toContain("xkey");
+});
+
 test("[OT5] [OT6] a delegated run is in the trace of the run above it, and texts are exported only when the owner says so", async () => {
   await turnOn();
   const define = (name: string, more = "") =>
