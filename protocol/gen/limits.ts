@@ -83,7 +83,7 @@ export const LIMITS = {
   /** Largest text frame, in UTF-8 bytes. */
   frameBytes: 1048576,
   /** Deepest nesting of arrays and objects in a frame. */
-  frameDepth: 32,
+  frameDepth: 96,
   /** Messages a day from one sender who is not the owner. */
   guestPerDay: 200,
   /** A sender whose messages are queued gets at most one notice in this time. */

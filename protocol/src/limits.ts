@@ -3,7 +3,7 @@ import { limit } from "./dsl.ts";
 
 limit("protocolVersion", 1, "The protocol version that this contract describes.");
 limit("frameBytes", 1048576, "Largest text frame, in UTF-8 bytes.");
-limit("frameDepth", 32, "Deepest nesting of arrays and objects in a frame.");
+limit("frameDepth", 96, "Deepest nesting of arrays and objects in a frame.");
 limit("transferChunkBytes", 262144, "Largest chunk of a binary frame, without its 4-byte transfer id.");
 limit("unauthFrameBytes", 4096, "Largest frame of a client or channel before hello-ok.");
 limit("unauthNodeFrameBytes", 262144, "Largest `connect` frame of a node, which lists its tools.");

@@ -123,7 +123,7 @@ pub const EVENTS_OPEN: u64 = 10_000;
 pub const FRAME_BYTES: u64 = 1_048_576;
 
 /// Deepest nesting of arrays and objects in a frame.
-pub const FRAME_DEPTH: u64 = 32;
+pub const FRAME_DEPTH: u64 = 96;
 
 /// Messages a day from one sender who is not the owner.
 pub const GUEST_PER_DAY: u64 = 200;

@@ -4,7 +4,9 @@
  */
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
 import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Usage } from "../../../protocol/gen/types.ts";
+import { valueNestsDeeper } from "../../../protocol/runtime/depth.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
 import type { ModelOutcome } from "../ports/model.ts";
@@ -19,6 +21,8 @@ export const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
  */
 export const INVALID_ARGUMENTS = "$invalidArguments";
 const INVALID_CHARS = 2000;
+/** A deeper value would fit no frame, so the conversation could not be read. */
+const MAX_DEPTH = LIMITS.valueDepth + 2;
 
 export type Arguments =
   | { readonly kind: "valid"; readonly value: Record<string, unknown> }
@@ -47,7 +51,7 @@ export function parseArguments(raw: string): Arguments {
   for (const read of [(text: string) => text, repairJson]) {
     try {
       const value: unknown = JSON.parse(read(raw));
-      return isJsonObject(value) ? { kind: "valid", value } : { kind: "invalid", raw };
+      return isJsonObject(value) && !valueNestsDeeper(value, MAX_DEPTH) ? { kind: "valid", value } : { kind: "invalid", raw };
     } catch {
       // Try the next way to parse it.
     }

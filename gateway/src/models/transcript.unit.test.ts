@@ -131,6 +131,13 @@ describe("arguments", () => {
     for (const raw of ['{"a":"\\\\"]', "{a}", "a", '{"a":"b"}}', '"]"', "[1]", '{"a":b]']) assert.equal(kindOf(raw), "invalid", raw);
     assert.deepEqual(parseArguments("  "), { kind: "valid", value: {} });
   });
+  it("[P5] a value that fits no frame is invalid", () => {
+    const nested = (levels: number): string => `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    assert.deepEqual(
+      [60, 200, 5_000].map((levels) => parseArguments(nested(levels)).kind),
+      ["valid", "invalid", "invalid"],
+    );
+  });
   it("[P5] no prefix of an object is ever accepted as an object", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (value, at) => {

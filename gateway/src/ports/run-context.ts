@@ -29,6 +29,8 @@ export interface RunContext {
   readonly skillPins: readonly SkillPin[];
   /** The agent's definition in force. Absent: the agent has the defaults. */
   readonly defined?: DefinedAgent;
+  /** There is no such agent any more: its pack was turned off, or it was taken out of the configuration. */
+  readonly isGone?: true;
   /** What the owner has allowed by earlier answers: for this agent, or for this conversation of it. Absent: nothing. */
   readonly grants?: readonly Grant[];
   /** The owner's own direct conversations on channels, as gsv__Message names them. Absent: none. */

@@ -51,6 +51,7 @@ export function budgetOf({ config: { limits }, defined }: Pick<RunContext, "conf
     ms: Math.min(others.ms, own.ms),
     costUsd: Math.min(others.costUsd, own.costUsd),
     ...(less.length === 0 ? {} : { defined: less }),
+    ...(defined === undefined ? {} : { hasDefinition: true }),
     ...(runTokens === Number.POSITIVE_INFINITY ? {} : { tokens: runTokens }),
   };
 }

@@ -56,6 +56,33 @@ describe("[AD6] tools.allowed", () => {
   });
 });
 
+describe("[AD6] a run whose agent loses its definition", () => {
+  it("ends before the next call of the model, with no tool that it was not given; the next run has the defaults", async () => {
+    const stage = await stageWith({ tools: { allowed: ["gsv__Note"] } });
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    const first = await stage.call(0);
+    stage.defined = undefined;
+    first.answer(says("", [{ name: "gsv__Note", arguments: {} }]));
+    expect(await stage.ended("run-a")).toBe("error");
+    expect(errorOf(stage)).toContain("The definition of the agent was taken away");
+    expect(stage.calls).toHaveLength(1);
+    await s.send("b");
+    const next = await stage.call(1);
+    expect(next.request.tools.map(({ name }) => name)).toContain("lap__Bash");
+    next.answer(says("ok"));
+    await stage.ended("run-b");
+  });
+  it("makes no call at all when its agent is gone, as that of a pack that was turned off", async () => {
+    const stage = new Stage().open();
+    stage.isGone = true;
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    expect(await stage.ended("run-a")).toBe("error");
+    expect(stage.calls).toHaveLength(0);
+  });
+});
+
 it("[AD7] a tool that requires approval waits for the owner, although everything is allowed; the answer holds for one call", async () => {
   const stage = await stageWith({ autonomy: { requires_approval: ["lap__Bash"] } });
   const s = newSession({ isOwnersSession: true });

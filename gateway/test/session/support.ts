@@ -135,6 +135,8 @@ export class Stage {
   toolApproval: RunContext["config"]["toolApproval"] = { defaultDecision: "allow" };
   readonly audits: SessionAudit[] = [];
   defined: RunContext["defined"];
+  /** Its agent is there no more. */
+  isGone = false;
   /** What the prompt has in the place of the definition's role. */
   otherRole: string | undefined;
   /** Resolves when an entry is stored. */
@@ -287,7 +289,7 @@ export class Stage {
   }
   #context(): RunContext {
     return {
-      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}-${JSON.stringify(this.defined)}-${this.grants.map(({ id }) => id).join()}`,
+      version: `${this.tools.length}-${JSON.stringify(this.resetPolicy)}-${JSON.stringify(this.toolApproval)}-${JSON.stringify(this.nodes)}-${JSON.stringify(this.defined)}-${this.isGone}-${this.grants.map(({ id }) => id).join()}`,
       config: {
         model: { provider: this.provider, id: "demo", fallbacks: [] },
         ...(this.compaction === undefined ? {} : { compaction: this.compaction }),
@@ -303,6 +305,7 @@ export class Stage {
       nodes: this.nodes,
       skillPins: [],
       ...(this.defined === undefined ? {} : { defined: this.defined }),
+      ...(this.isGone ? { isGone: true as const } : {}),
       grants: this.grants,
     };
   }

@@ -74,6 +74,7 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
       methods: agentMethods({ ...ports, files, definitions, store }),
       runContext: ({ agentId }) => {
         const found = store.find(agentId);
+        if (!config.hasAgent(agentId)) return { isGone: true };
         if (found === undefined) return {};
         const { definition, coreSha256, characteristicsSha256 } = found;
         const others = subAgents(definition);

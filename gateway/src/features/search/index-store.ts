@@ -233,13 +233,8 @@ export class IndexStore {
         const now = found.get(name);
         if (now === undefined) sql.exec("UPDATE sources SET state = 'gone' WHERE id = ?", id);
         else if (now.etag === etag && state !== "gone") sql.exec("UPDATE sources SET taint = ? WHERE id = ?", now.taint ?? null, id);
-        else
-          sql.exec(
-            "UPDATE sources SET etag = ?, taint = ?, state = 'new', next = 0, note = NULL WHERE id = ?",
-            now.etag,
-            now.taint ?? null,
-            id,
-          );
+        // The texts are those of the version before, with its label, until the new one is read.
+        else sql.exec("UPDATE sources SET etag = ?, state = 'new', next = 0, note = NULL WHERE id = ?", now.etag, id);
       }
     });
   }

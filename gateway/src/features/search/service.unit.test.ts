@@ -12,6 +12,7 @@ const FOLDER = "agents/main/";
 function world() {
   const files = new Map<string, { text: string; taint?: string }>();
   const asked: string[] = [];
+  const broken = { now: false };
   /** What is written after the listing. */
   const late = new Map<string, { text: string; taint?: string }>();
   const objectOf = (key: string) => {
@@ -37,6 +38,7 @@ function world() {
       return { objects: keys.filter((key) => !isIn(key)).map(objectOf), delimitedPrefixes: [...new Set(folders)], truncated: false };
     },
     get: async (key: string) => {
+      if (broken.now) throw new Error("the bucket does not answer");
       for (const [name, file] of late) files.set(name, file);
       late.clear();
       return objectOf(key) ?? null;
@@ -70,7 +72,7 @@ function world() {
     const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
     return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
   };
-  return { files, late, search };
+  return { broken, files, late, search };
 }
 const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
 const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
@@ -111,5 +113,15 @@ describe("[SE8] what is brought up to date", () => {
     files.set("MEMORY.md", { text: "an old zebra" });
     late.set("MEMORY.md", { text: "a new zebra", taint: "world a%20page" });
     assert.deepEqual((await search(REMEMBERED)).taints, ["world a%20page"]);
+  });
+  test("[TA4] the text of an earlier version has the label of that version until the new one is read", async () => {
+    const { broken, files, search } = world();
+    files.set("MEMORY.md", { text: "an evil zebra", taint: "world a%20page" });
+    await search(REMEMBERED);
+    files.set("MEMORY.md", { text: "nothing" });
+    broken.now = true;
+    assert.deepEqual((await search(REMEMBERED)).taints, ["world a%20page"]);
+    broken.now = false;
+    assert.deepEqual((await search(REMEMBERED)).taints, []);
   });
 });

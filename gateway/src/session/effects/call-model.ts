@@ -147,6 +147,7 @@ export class ModelCaller {
         true,
       );
     const { context, access, models, state } = gathered;
+    if (lostDefinition(run, context)) return failed(DEFINITION_GONE, false);
     const system = await this.#system(run, context, state);
     if (!system.ok)
       return failed(system.error, system.error.reason === "storage.failed" || system.error.reason === "internal", {
@@ -383,5 +384,14 @@ export class ModelCaller {
 }
 const NO_LAYERS = [0, 0, 0, 0, 0, 0] as const;
 const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;
+const DEFINITION_GONE: GsvError = {
+  reason: "agent.unknown",
+  message: "The definition of the agent was taken away while the run was under way, so the run was ended.",
+  hint: "Define the agent again, or turn its pack on, and send the message again.",
+};
+/** Without its definition a run would have every tool and no limits of its own. */
+const lostDefinition = ({ budget }: Thinking, { defined, isGone }: RunContext): boolean =>
+  isGone === true || (budget?.hasDefinition === true && defined === undefined);
+
 const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
   context?.model === nameOf(model) ? context.tokens + history.tokensAfter(context.seq) : undefined;

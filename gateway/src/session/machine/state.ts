@@ -47,6 +47,8 @@ export interface Budget {
   readonly tokens?: number;
   /** The limits that the agent's definition sets. Absent: none. */
   readonly defined?: readonly DefinedLimit[];
+  /** The agent had a definition at the model call: a run does not go on without it (rule AD6). */
+  readonly hasDefinition?: true;
 }
 
 /** What the owner has allowed a run beyond its limits. Absent fields: nothing. */
