@@ -22,17 +22,17 @@ export class EventQuestions {
   readonly port: EventQuestionsPort["eventQuestions"];
   #answer: EventAnswerer | undefined;
 
-  constructor(store: ApprovalStore, { ids, now, arm }: Pick<KernelPorts, "ids" | "now" | "arm">) {
+  constructor(store: ApprovalStore, { ids, now, arm, scrub }: Pick<KernelPorts, "ids" | "now" | "arm" | "scrub">) {
     this.port = {
       ask: async (question) => {
         const hash = await ids.sha256(JSON.stringify([question.id, question.topic, question.text]));
-        const { text, bytes, whole } = shownText(question.text);
+        const { text, bytes, whole } = shownText(scrub(question.text));
         const textSha256 = whole === undefined ? {} : { textSha256: await ids.sha256(whole) };
         const key = keyOf(question.id);
         const [known] = store.waiting(key);
         if (known !== undefined) return known.code;
         const code = approvalCode(ids.name(SEED_CHARS), new Set(store.codes()));
-        store.ask(key, { ...entryOf(question, code, now()), text, textBytes: bytes, ...textSha256, hash });
+        store.ask(key, { ...entryOf({ ...question, why: scrub(question.why) }, code, now()), text, textBytes: bytes, ...textSha256, hash });
         arm();
         return code;
       },

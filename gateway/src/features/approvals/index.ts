@@ -32,7 +32,7 @@ import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
 export type ApprovalPorts = SessionsPort &
-  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now">;
+  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub">;
 export interface Answer {
   readonly code: string;
   readonly decision: ApprovalAnswerKind;

@@ -286,13 +286,13 @@ export class IndexStore {
         }
       }
       if (removed.length > 0) {
-        for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 1)`);
-        for (const source of removed) {
-          this.#remove(source, Number.MAX_SAFE_INTEGER, ALL);
-          this.#rowVectors.remove(source);
-          sql.exec("DELETE FROM sources WHERE id = ?", source);
-        }
-        for (const table of ["places", "stems"]) sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', 0)`);
+        this.#erasing(() => {
+          for (const source of removed) {
+            this.#remove(source, Number.MAX_SAFE_INTEGER, ALL);
+            this.#rowVectors.remove(source);
+            sql.exec("DELETE FROM sources WHERE id = ?", source);
+          }
+        });
       }
       this.#setMeta("memories", String(to));
       return true;
@@ -366,11 +366,25 @@ export class IndexStore {
   removeBelow(sourceId: number, below: number): boolean {
     return this.#transaction(() => this.#remove(sourceId, below, REMOVE_STEP) < REMOVE_STEP);
   }
+  /** Removes words of texts from the pages of the tables too; without this they stay until the pages are merged. It takes longer. */
+  #erasing<T>(work: () => T): T {
+    const set = (value: 0 | 1): void => {
+      for (const table of ["places", "stems"])
+        this.#storage.sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', ${value})`);
+    };
+    set(1);
+    const done = work();
+    set(0);
+    return done;
+  }
   /** Removes one step of a deleted source. True when nothing of any remains. */
   removeGone(): boolean {
     const gone = this.#storage.sql.exec<{ id: number }>("SELECT id FROM sources WHERE state = 'gone' LIMIT 1").toArray()[0];
     if (gone === undefined) return true;
-    if (this.removeBelow(gone.id, Number.MAX_SAFE_INTEGER)) this.#storage.sql.exec("DELETE FROM sources WHERE id = ?", gone.id);
+    this.#transaction(() => {
+      const isEmpty = this.#erasing(() => this.#remove(gone.id, Number.MAX_SAFE_INTEGER, REMOVE_STEP) < REMOVE_STEP);
+      if (isEmpty) this.#storage.sql.exec("DELETE FROM sources WHERE id = ?", gone.id);
+    });
     return false;
   }
 

@@ -48,8 +48,15 @@ function world() {
       return objectOf(key) ?? null;
     },
   } as unknown as Bucket;
+  const db = database();
+  /** The words in FTS5's own tables. */
+  const words = (): string =>
+    ["places_data", "stems_data"]
+      .flatMap((table) => db.sql.exec<{ block: ArrayBuffer }>(`SELECT block FROM ${table}`).toArray())
+      .map(({ block }) => Buffer.from(block).toString("latin1"))
+      .join();
   const service = new SearchService({
-    store: new IndexStore(database()),
+    store: new IndexStore(db),
     bucket,
     sessions: async () => {
       asked.push("conversations");
@@ -72,7 +79,7 @@ function world() {
     const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
     return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
   };
-  return { broken, files, late, search };
+  return { broken, files, late, search, words };
 }
 const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
 const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
@@ -123,5 +130,14 @@ describe("[SE8] what is brought up to date", () => {
     assert.deepEqual((await search(REMEMBERED)).taints, ["world a%20page"]);
     broken.now = false;
     assert.deepEqual((await search(REMEMBERED)).taints, []);
+  });
+  test("[SE5] nothing of a file that is gone stays in the index, down to the words of its tables", async () => {
+    const { files, search, words } = world();
+    for (let count = 0; count < 40; count++) files.set(`notes${count}.md`, { text: `a zebra and quokka${count}x` });
+    await search({});
+    assert.match(words(), /quokka/);
+    for (let count = 0; count < 40; count++) files.delete(`notes${count}.md`);
+    await search({});
+    assert.doesNotMatch(words(), /quokka|zebra/);
   });
 });

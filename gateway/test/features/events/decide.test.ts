@@ -101,6 +101,12 @@ describe("[EV7] [EV12] a question about an event", () => {
     expect(notes()).toMatchObject([{ key: `event:${entry.event}:decision`, forModel: true }]);
     expect(notes()[0]?.text).toMatch(/was rejected by client:\S+ .*\. They said: Too much\.$/);
   });
+  test("[A11] shows no stored secret", async () => {
+    await owner.ok("config.set", { path: "apiKeys.openai", value: "sk-canary-1234567890abcdef" });
+    const question = await asked("Send sk-canary-1234567890abcdef?", { key: "sk-canary-1234567890abcdef" });
+    expect(JSON.stringify(question)).not.toContain("sk-canary-1234567890abcdef");
+    expect(question.text).toContain("[redact");
+  });
   test("is answered in the owner's direct chat alone, also after an eviction", async () => {
     const { code, event } = await asked();
     await write("guest", `allow ${code}`);
