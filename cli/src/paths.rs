@@ -5,7 +5,7 @@ use std::env;
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
@@ -56,6 +56,22 @@ pub fn cache_dir() -> Outcome<PathBuf> {
 
 fn absolute(dir: &Path) -> Outcome<PathBuf> {
     std::path::absolute(dir).or_fail(format_args!("find {}", dir.display()), "Give an absolute path.")
+}
+
+/// An absolute path without links and `..`, as far as it exists.
+pub fn real(path: &Path) -> PathBuf {
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => real.push(part),
+        }
+        real = fs::canonicalize(&real).unwrap_or(real);
+    }
+    real
 }
 
 /// Makes a folder that only its owner can use. A folder that others can read is made private; one that others can change is

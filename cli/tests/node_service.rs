@@ -12,6 +12,7 @@ use std::fs;
 use std::process::{Child, Command};
 
 use common::fake_gateway::{Connection, FakeGateway, TOKEN};
+use common::runtime::is_alive;
 use common::services::Services;
 use common::{Home, Run, finish, signal, start, wait_for};
 use serde_json::{Value, json};
@@ -83,6 +84,28 @@ impl World {
         assert_eq!(node.hello["auth"]["token"], "gsv_node_n1_beef");
         Self::online(asking);
         (finish(child).ok(), node)
+    }
+
+    /// Forgets the node `laptop`, and answers as the gateway.
+    fn forget(&self) -> Run {
+        let forget = self.begin_as_admin(&["node", "forget", "--yes"]);
+        let mut told = self.gateway.accept();
+        let request = told.expect("tokens.list");
+        let entry = |id: &str, node: &str| json!({"tokenId": id, "kind": "node", "nodeId": node, "last4": "beef", "createdAt": 1});
+        told.answer(
+            &request,
+            &json!({"tokens": [entry("n1", "laptop"), entry("n9", "desk")], "count": 2}),
+        );
+        let request = told.expect("tokens.revoke");
+        assert_eq!(request.params["tokenId"], "n1");
+        told.answer(&request, &json!({"ok": true, "tokenId": "n1", "closed": 1}));
+        let request = told.expect("node.forget");
+        assert_eq!(request.params["nodeId"], "laptop");
+        told.answer(
+            &request,
+            &json!({"ok": true, "nodeId": "laptop", "removed": true, "disconnected": false}),
+        );
+        finish(forget)
     }
 
     /// Answers the question whether the node is connected.
@@ -200,29 +223,45 @@ fn sv8_a_forgotten_node_has_no_service_no_token_and_no_entry_and_keeps_its_files
     let not = world.gsv(&["node", "forget"]).failed(2);
     assert!(not.stderr.contains("re-run with --yes"), "{}", not.stderr);
     assert_eq!(world.services.units().len(), 1);
-    let forget = world.begin_as_admin(&["node", "forget", "--yes"]);
-    let mut told = world.gateway.accept();
-    let request = told.expect("tokens.list");
-    let entry =
-        |id: &str, node: &str| json!({"tokenId": id, "kind": "node", "nodeId": node, "last4": "beef", "createdAt": 1});
-    told.answer(
-        &request,
-        &json!({"tokens": [entry("n1", "laptop"), entry("n9", "desk")], "count": 2}),
-    );
-    let request = told.expect("tokens.revoke");
-    assert_eq!(request.params["tokenId"], "n1");
-    told.answer(&request, &json!({"ok": true, "tokenId": "n1", "closed": 1}));
-    let request = told.expect("node.forget");
-    assert_eq!(request.params["nodeId"], "laptop");
-    told.answer(
-        &request,
-        &json!({"ok": true, "nodeId": "laptop", "removed": true, "disconnected": false}),
-    );
-    finish(forget).ok();
+    world.forget().ok();
     assert!(world.services.knows_nothing());
     let config = fs::read_to_string(world.home.config_file()).unwrap();
     assert!(!config.contains("beef") && !config.contains("laptop"), "{config}");
     assert!(world.home.root().join("work/kept").exists());
     let unknown = world.gsv(&["node", "forget", "--id", "desk", "--yes"]).failed(1);
     assert!(unknown.stderr.contains("gsv nodes forget"), "{}", unknown.stderr);
+}
+
+#[test]
+fn sv2_sv8_a_forget_that_failed_midway_is_completed_by_the_next() {
+    for refused in ["disable-linger", "daemon-reload", " disable ", " stop "] {
+        let world = World::new();
+        let (_, _node) = world.install();
+        world.services.refuse(refused);
+        let run = world.gsv(&["node", "forget", "--yes"]).failed(1);
+        assert!(run.stderr.contains("Access denied"), "{refused}: {}", run.stderr);
+        world.services.fail_nothing();
+        world.forget().ok();
+        assert!(world.services.knows_nothing(), "{refused}");
+        assert!(!world.home.state().join("services").exists(), "{refused}");
+    }
+}
+
+#[test]
+fn sv2_sv8_a_forget_ends_a_service_whose_unit_was_removed_by_hand() {
+    let world = World::new();
+    let (_, _node) = world.install();
+    let status = world.gsv(&["node", "status", "--json"]).json();
+    let pid = status["pid"].as_u64().unwrap();
+    fs::remove_file(world.services.only_unit()).unwrap();
+    let reloaded = Command::new(world.home.root().join("fake/systemctl"))
+        .args(["--user", "--no-ask-password", "daemon-reload"])
+        .env("HOME", world.home.root())
+        .env("FAKE", world.home.root().join("fake"))
+        .status();
+    assert!(reloaded.unwrap().success());
+    world.forget().ok();
+    assert!(!is_alive(pid));
+    assert!(world.services.knows_nothing());
+    assert!(!world.home.state().join("services").exists());
 }

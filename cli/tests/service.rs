@@ -12,49 +12,10 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use common::runtime::{Embedded, is_alive, kill};
-use common::services::Services;
-use common::{Run, finish, mode, start, wait_for};
+use common::runtime::{is_alive, kill};
+use common::service_world::World;
+use common::{finish, mode, start, wait_for};
 use serde_json::json;
-
-struct World {
-    gateway: Embedded,
-    services: Services,
-}
-
-impl World {
-    fn new() -> Self {
-        let gateway = Embedded::new();
-        gateway.home.write_config("");
-        gateway.home.write_state("port", &gateway.port.to_string());
-        let services = Services::new(&gateway.home);
-        Self { gateway, services }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.gateway.command();
-        command.args(args).envs(self.services.env());
-        command
-    }
-
-    fn gsv(&self, args: &[&str]) -> Run {
-        finish(start(&mut self.command(args)))
-    }
-
-    fn status(&self) -> serde_json::Value {
-        self.gsv(&["service", "status", "--json"]).json()
-    }
-
-    fn count(&self) -> u64 {
-        self.gateway.get("/count").unwrap()["n"].as_u64().unwrap()
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.gsv(&["service", "uninstall"]);
-    }
-}
 
 #[test]
 fn sv1_sv2_an_installed_gateway_runs_and_a_second_install_changes_nothing() {

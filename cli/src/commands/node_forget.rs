@@ -24,8 +24,8 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     let mut config = Config::load()?;
     let token_file = state_dir(&id)?.join("token.json");
     let has_token = config.get(Key::NodeId) == Some(&id);
-    let is_installed = service.is_installed();
-    if !is_installed && !has_token && !state_dir(&id)?.is_dir() {
+    let has_service = service.has_trace()?;
+    if !has_service && !has_token && !state_dir(&id)?.is_dir() {
         return Err(Failure::failed(
             format!("This machine was never the node `{id}`."),
             "List the machines that the gateway knows: `gsv nodes list`. Remove another one there: `gsv nodes forget ID`.",
@@ -39,7 +39,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
             "Nothing was changed.",
         )?;
     }
-    if is_installed {
+    if has_service {
         with_installer(|installer| installer.uninstall(&service.name))?;
     }
     let runs = running(&id)?;
@@ -67,7 +67,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     // There is none when the local config has it.
     let _ = fs::remove_file(token_file);
     out.done(
-        &json!({ "nodeId": id, "wasInstalled": is_installed }),
+        &json!({ "nodeId": id, "wasInstalled": has_service }),
         &format!("This machine is no longer the node `{id}`. Its files stay."),
     );
     Ok(())

@@ -147,6 +147,14 @@ impl Service {
         with_installer(|installer| Ok(installer.is_installed(&self.name))).is_ok_and(|is| is)
     }
 
+    /// Whether there is something to remove. A system without services has nothing.
+    pub fn has_trace(&self) -> Outcome<bool> {
+        match service::find() {
+            Ok(_) => with_installer(|installer| installer.has_trace(&self.name)),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// None: it is not installed, and the manager is not asked.
     pub fn glance(&self) -> Option<Outcome<Found>> {
         self.is_installed().then(|| self.find())

@@ -64,12 +64,7 @@ impl Installer<'_> {
         let text = self.manager.text(spec);
         let present = read(&file)?;
         let known = self.records.get(&spec.name);
-        if known.is_none() && present.as_ref().is_some_and(|present| !present.contains(WRITTEN)) {
-            return Err(Failure::failed(
-                format!("{} was not written by GSV.", file.display()),
-                "Look at it, and move it away to let GSV install its own service.",
-            ));
-        }
+        check_own(&file, present.as_deref())?;
         let is_same = present.as_ref() == Some(&text);
         let is_applied = is_same && known.is_some_and(|known| known.applied && known.spec == *spec);
         let mut record = Record {
@@ -125,32 +120,57 @@ impl Installer<'_> {
         self.manager.check()?;
         let file = self.manager.file(name);
         let state = self.manager.state(name)?;
-        let known = self.records.get(name).is_some() || self.records.names().iter().any(|known| known == name);
-        if !known && read(&file)?.is_none_or(|text| !text.contains(WRITTEN)) {
-            return Ok(Removed {
-                was_installed: false,
-                linger_ended: false,
-            });
+        let present = read(&file)?;
+        let was_installed = self.has_trace(name)?;
+        if was_installed {
+            check_own(&file, present.as_deref())?;
+            // A program whose file was removed by hand runs on.
+            if state.loaded || state.phase != Phase::Stopped {
+                self.manager.stop(name)?;
+            }
+            let disabled = self.manager.disable(name);
+            if present.is_some() {
+                disabled?;
+                fs::remove_file(&file).or_fail(format_args!("remove {}", file.display()), CHECK_FOLDER)?;
+            }
+            self.manager.removed(name)?;
         }
-        if state.loaded {
-            self.manager.stop(name)?;
-        }
-        if file.exists() {
-            self.manager.disable(name)?;
-            fs::remove_file(&file).or_fail(format_args!("remove {}", file.display()), CHECK_FOLDER)?;
-        }
-        self.manager.removed(name)?;
-        let is_last = self.records.names().iter().all(|other| other == name);
-        let linger_ended = is_last && self.records.has_linger();
+        let linger_ended = self.records.has_linger() && self.is_last(name);
         if linger_ended {
             self.manager.linger(false)?;
             self.records.set_linger(false)?;
         }
         self.records.remove(name);
         Ok(Removed {
-            was_installed: true,
+            was_installed,
             linger_ended,
         })
+    }
+
+    /// Whether there is something to remove: a file that GSV wrote, or what a removal that failed has left.
+    pub fn has_trace(&self, name: &str) -> Outcome<bool> {
+        let is_known = self.records.names().iter().any(|known| known == name);
+        Ok(is_known || read(&self.manager.file(name))?.is_some_and(|text| text.contains(WRITTEN)))
+    }
+
+    /// Whether this user has no other service of GSV, of whichever state folder.
+    fn is_last(&self, name: &str) -> bool {
+        let file = self.manager.file(name);
+        let entries = file
+            .parent()
+            .map(fs::read_dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .flatten();
+        let mut others = entries
+            .map(|entry| entry.path())
+            .filter(|other| *other != file && other.extension() == file.extension());
+        let is_of_gsv = |other: PathBuf| {
+            let bytes = fs::read(other).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(WRITTEN)
+        };
+        self.records.names().iter().all(|other| other == name) && !others.any(is_of_gsv)
     }
 
     /// Returns whether it was started now.
@@ -236,9 +256,21 @@ pub fn not_installed(kind: Kind) -> Failure {
     )
 }
 
+/// What stands at the place of a service's file may be another one's.
+fn check_own(file: &Path, present: Option<&str>) -> Outcome {
+    if present.is_none_or(|text| text.contains(WRITTEN)) {
+        return Ok(());
+    }
+    Err(Failure::failed(
+        format!("{} was not written by GSV.", file.display()),
+        "Look at it and move it away, then run the command again.",
+    ))
+}
+
 fn read(file: &Path) -> Outcome<Option<String>> {
     match fs::read_to_string(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // A link to nothing is a file of someone else.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(file.is_symlink().then(String::new)),
         read => read
             .or_fail(
                 format_args!("read {}", file.display()),

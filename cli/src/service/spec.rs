@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::embedded::bootstrap::sha256_hex;
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -92,15 +90,4 @@ fn plain(text: &OsStr) -> Outcome<String> {
             "Rename it.",
         )
     })
-}
-
-/// What the names of services begin with: `gsv`, and a mark of the state folder if that is not the usual one. Two state folders are two
-/// gateways.
-pub fn prefix() -> Outcome<String> {
-    let home = paths::state_dir()?;
-    if paths::home().is_ok_and(|user| home == user.join(".gsv")) {
-        return Ok("gsv".to_owned());
-    }
-    let mark = sha256_hex(home.as_os_str().as_encoded_bytes());
-    Ok(format!("gsv.{}", &mark[..8]))
 }

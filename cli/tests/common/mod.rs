@@ -6,6 +6,7 @@ pub mod editor;
 pub mod fake_gateway;
 pub mod play;
 pub mod runtime;
+pub mod service_world;
 pub mod services;
 pub mod terminal;
 
