@@ -1,6 +1,8 @@
 /** Reads what the queue delivers (rule EV4): anything may stand there, also what an older or a newer version has sent. PURE. */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventEnvelope } from "../../../protocol/gen/types.ts";
 import { checkEventEnvelope } from "../../../protocol/gen/validators/checks.js";
+import { nestsDeeper } from "../../../protocol/runtime/codec.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { Topic, Topics } from "./topics.ts";
@@ -9,11 +11,15 @@ export type ReadEnvelope =
   | { readonly ok: true; readonly envelope: EventEnvelope; readonly topic: Topic }
   /** `id`: where the message says which event it is. */
   | { readonly ok: false; readonly reason: string; readonly id?: string; readonly unknownTopic?: string };
+/** The payload is one level below the message. */
+const MAX_DEPTH = LIMITS.valueDepth + 1;
 const ID = /^[0-9a-f]{32}$/;
 
 export function readEnvelope(text: string, topics: Topics, tenantId: string): ReadEnvelope {
   const value = parsed(text);
   const id = isJsonObject(value) && typeof value["id"] === "string" && ID.test(value["id"]) ? { id: value["id"] } : {};
+  // Nothing below could walk through it.
+  if (nestsDeeper(text, MAX_DEPTH)) return { ok: false, reason: `The message is nested more than ${MAX_DEPTH} levels deep.`, ...id };
   if (!checkEventEnvelope(value)) return { ok: false, reason: `The message is no event: ${explainText("EventEnvelope", value)}.`, ...id };
   if (value.tenant_id !== tenantId) return { ok: false, reason: "The message is of another tenant." };
   const topic = topics.get(value.topic);

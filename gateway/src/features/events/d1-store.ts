@@ -18,6 +18,8 @@ export interface EventRow {
   readonly attempts: number;
   readonly replays: number;
   readonly reason?: string;
+  /** The reason is a limit: nothing failed. */
+  readonly isLimit: boolean;
   readonly decision?: EventDecision;
   readonly decidedBy?: string;
   readonly decidedAt?: number;
@@ -31,6 +33,8 @@ export interface EventRow {
   /** When its handler was done with it. Its jobs may not all have begun. */
   readonly handledAt?: number;
 }
+/** Why it was not handled. */
+export type Unhandled = Pick<EventRow, "isLimit"> & { readonly reason: string };
 /** A job that an event has given an agent. */
 export interface StartRow {
   readonly agentId: string;
@@ -66,6 +70,7 @@ type Row = {
   attempts: number;
   replays: number;
   reason: string | null;
+  is_limit: number;
   decision: string | null;
   decided_by: string | null;
   decided_at: number | null;
@@ -212,24 +217,26 @@ export class EventLog {
   }
   done(id: string): Promise<Result<void>> {
     return this.#change(
-      "UPDATE event_log SET status = 'done', reason = NULL, ended_at = ?2 WHERE id = ?1 AND status = 'queued'",
+      "UPDATE event_log SET status = 'done', reason = NULL, is_limit = 0, ended_at = ?2 WHERE id = ?1 AND status = 'queued'",
       id,
       this.#now(),
     );
   }
-  failed(id: string, attempts: number, reason: string): Promise<Result<void>> {
+  failed(id: string, attempts: number, { reason, isLimit }: Unhandled): Promise<Result<void>> {
     return this.#change(
-      "UPDATE event_log SET attempts = ?, reason = ? WHERE id = ? AND status = 'queued'",
+      "UPDATE event_log SET attempts = ?, reason = ?, is_limit = ? WHERE id = ? AND status = 'queued'",
       attempts,
       this.#clean(reason, REASON_CHARS),
+      Number(isLimit),
       id,
     );
   }
   /** Dead letter. */
-  bury(id: string, reason: string): Promise<Result<void>> {
+  bury(id: string, { reason, isLimit }: Unhandled): Promise<Result<void>> {
     return this.#change(
-      "UPDATE event_log SET status = 'dead', reason = ?, ended_at = ? WHERE id = ? AND status = 'queued'",
+      "UPDATE event_log SET status = 'dead', reason = ?, is_limit = ?, ended_at = ? WHERE id = ? AND status = 'queued'",
       this.#clean(reason, REASON_CHARS),
+      Number(isLimit),
       this.#now(),
       id,
     );
@@ -255,7 +262,7 @@ export class EventLog {
   }
   replay(id: string): Promise<Result<void>> {
     return this.#change(
-      `UPDATE event_log SET status = 'queued', attempts = 0, reason = NULL, ended_at = NULL, replays = replays + 1
+      `UPDATE event_log SET status = 'queued', attempts = 0, reason = NULL, is_limit = 0, ended_at = NULL, replays = replays + 1
        WHERE id = ? AND status IN ('dead', 'queued')`,
       id,
     );
@@ -307,6 +314,7 @@ const eventOf = (row: Row): EventRow => ({
   attempts: row.attempts,
   replays: row.replays,
   ...(row.reason === null ? {} : { reason: row.reason }),
+  isLimit: row.is_limit === 1,
   ...(row.decision === null ? {} : { decision: row.decision as EventDecision }),
   ...(row.decided_by === null ? {} : { decidedBy: row.decided_by }),
   ...(row.decided_at === null ? {} : { decidedAt: row.decided_at }),

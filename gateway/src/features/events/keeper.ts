@@ -23,7 +23,7 @@ import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Decided, EventLog, EventRow } from "./d1-store.ts";
 import type { Decisions } from "./decisions.ts";
 import type { OutboxStore, Unsent } from "./outbox-store.ts";
-import { BY_LIMIT, type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
+import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
 export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<KernelPorts, "arm" | "config" | "ids" | "log" | "now"> {
   readonly events: EventLog;
@@ -181,9 +181,10 @@ export class EventKeeper {
     const problem = await this.#problemOf(row, topic);
     if (problem === undefined) return (await events.done(id)).ok ? ACK : AGAIN;
     const delaySeconds = RETRY_SECONDS[row.attempts];
-    const noted = await events.failed(id, row.attempts + 1, problem.reason);
+    const noted = await events.failed(id, row.attempts + 1, problem);
     if (!noted.ok) return AGAIN;
-    if (delaySeconds === undefined || problem.isFinal) return this.#bury({ ...row, attempts: row.attempts + 1 }, problem.reason);
+    if (delaySeconds === undefined || problem.isFinal)
+      return this.#bury({ ...row, attempts: row.attempts + 1, isLimit: problem.isLimit }, problem.reason);
     return { kind: "retry", delaySeconds };
   }
   /** Why its handler failed, or an agent of its topic got no job. Neither holds up the other, and none of them gets the event twice. */
@@ -194,12 +195,16 @@ export class EventKeeper {
     problems.push(...(await starts.start(row)));
     if (problems.length === 0) return undefined;
     const noted = isHandled && row.handledAt === undefined ? await events.handled(row.envelope.id) : succeed(undefined);
-    return { reason: problems.map(({ reason }) => reason).join(" "), isFinal: noted.ok && problems.every(({ isFinal }) => isFinal) };
+    return {
+      reason: problems.map(({ reason }) => reason).join(" "),
+      isFinal: noted.ok && problems.every(({ isFinal }) => isFinal),
+      isLimit: problems.every(({ isLimit }) => isLimit),
+    };
   }
   async #callHandler({ envelope, handledAt }: EventRow, topic: Topic): Promise<readonly Problem[]> {
     const { handlerOf, starts, log } = this.#ports;
     const handler = handlerOf(topic.name);
-    const failed = (reason: string): readonly Problem[] => [{ reason, isFinal: false }];
+    const failed = (reason: string): readonly Problem[] => [{ reason, isFinal: false, isLimit: false }];
     if (handledAt !== undefined || (handler === undefined && starts.has(topic.name))) return [];
     if (handler === undefined) return failed(`Nothing handles the topic ${topic.name}.`);
     try {
@@ -217,13 +222,13 @@ export class EventKeeper {
   }
 
   async #bury(row: EventRow, reason: string): Promise<Settled> {
-    const buried = await this.#ports.events.bury(row.envelope.id, reason);
+    const buried = await this.#ports.events.bury(row.envelope.id, { reason, isLimit: row.isLimit });
     return buried.ok ? this.#tellDead({ ...row, status: "dead", reason }) : AGAIN;
   }
-  #tellDead({ envelope, replays, reason = "" }: EventRow): Settled {
+  #tellDead({ envelope, replays, reason = "", isLimit }: EventRow): Settled {
     const { id, topic, agent_id: agentId } = envelope;
     const what = topic === "" ? "A message of the event queue" : `An event of the agent ${agentId} (${topic})`;
-    const end = reason.startsWith(BY_LIMIT)
+    const end = isLimit
       ? `began no further work. ${reason}\n\nLook at it: gsv events show ${id}. If the work should go on, give it to the agent yourself: gsv job submit AGENT TEXT.`
       : `could not be handled: ${reason}\n\nLook at it: gsv events show ${id}. Send it again: gsv events replay ${id}.`;
     const text = `${what} ${end}`;
@@ -240,7 +245,7 @@ export class EventKeeper {
     if (found.value === undefined) {
       const added = await events.addBroken(id, text, reason);
       if (!added.ok) return AGAIN;
-    } else if (found.value.status === "queued") return this.#bury(found.value, reason);
+    } else if (found.value.status === "queued") return this.#bury({ ...found.value, isLimit: false }, reason);
     const row = await events.get(id);
     if (!row.ok || row.value === undefined) return AGAIN;
     return row.value.status === "dead" ? this.#tellDead(row.value) : ACK;

@@ -1,6 +1,7 @@
 /** The life of domain events, with a log in SQLite and a queue that the test delivers. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EventEnvelope } from "../../../../protocol/gen/types.ts";
 import { EventStage, PARCEL, STORED_SECRET } from "../../../test/support/event-stage.ts";
 import { TopicList } from "../../events/topics.ts";
@@ -9,6 +10,7 @@ import type { Emission } from "../../ports/events.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { CORE_TOPICS } from "./topics.ts";
 
+const deep = (levels: number): string => `${'{"to":'.repeat(levels)}1${"}".repeat(levels)}`;
 const ACK = { kind: "ack" };
 const broken = (): Promise<Result<void>> => Promise.resolve(fail("storage.failed", "The depot is closed.", "Wait."));
 
@@ -251,6 +253,33 @@ describe("the consumer", () => {
     assert.deepEqual([stage.handled, stage.told.size], [[], 7]);
     const replayed = await stage.keeper.replay("0".repeat(32));
     assert.equal(replayed.ok ? "" : replayed.error.reason, "event.wrong_state");
+  });
+  test("[EV4] a message that is nested too deep is a dead letter at once; one as deep as an emission may be is handled", async () => {
+    const nested = (levels: number): unknown => JSON.parse(deep(levels));
+    const stage = new EventStage();
+    const id = await stage.emit({ payload: nested(LIMITS.valueDepth) });
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual([stage.handled, (await stage.status(id))[0]], [[id], "done"]);
+    for (const [index, levels] of [LIMITS.valueDepth + 1, 10_000].entries()) {
+      const second = await stage.emit({ callId: `deep${index}` });
+      const text = (stage.sent.at(-1) ?? "").replace('{"to":"Anna"}', deep(levels));
+      assert.deepEqual(await stage.deliver(text), ACK);
+      assert.deepEqual((await stage.status(second)).slice(0, 2), ["dead", 0]);
+      assert.match(String((await stage.status(second))[2]), /nested more than \d+ levels deep/);
+    }
+    assert.deepEqual(await stage.deliver("[".repeat(50_000)), ACK);
+    assert.deepEqual([stage.handled.length, stage.told.size], [1, 3]);
+  });
+  test("[EV11] a handler whose words are those of a limit has failed all the same, also after a kill", async () => {
+    const stage = new EventStage();
+    const id = await stage.emit();
+    stage.handler = () => Promise.resolve(fail("storage.failed", "Stopped by a limit: the shop takes no more.", "Wait."));
+    for (const _ of [1, 2, 3, 4]) await stage.deliver();
+    stage.kill();
+    stage.told.clear();
+    assert.deepEqual(await stage.deliver(), ACK);
+    assert.deepEqual(await stage.status(id).then(([status]) => status), "dead");
+    assert.match([...stage.told.values()][0]?.text ?? "", /could not be handled: Stopped by a limit: the shop.*gsv events replay/s);
   });
 });
 

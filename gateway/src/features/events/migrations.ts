@@ -30,6 +30,14 @@ export const EVENT_ROWS: readonly RowMigration[] = [
     name: "decisions that conversations are told",
     statements: ["ALTER TABLE event_log ADD COLUMN word TEXT", "ALTER TABLE event_log ADD COLUMN decision_told_at INTEGER"],
   },
+  {
+    name: "events that a limit has stopped",
+    statements: [
+      "ALTER TABLE event_log ADD COLUMN is_limit INTEGER NOT NULL DEFAULT 0",
+      // Before, only the text told it.
+      "UPDATE event_log SET is_limit = 1 WHERE reason LIKE 'Stopped by a limit: the agent %'",
+    ],
+  },
 ];
 export const EVENT_MIGRATIONS: readonly Migration[] = [
   {

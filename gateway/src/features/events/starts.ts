@@ -16,13 +16,15 @@ import type { EventLog, EventRow } from "./d1-store.ts";
 export interface StartPorts extends AgentSubscribersPort, EventJobsPort, Pick<KernelPorts, "ids" | "log"> {
   readonly events: Pick<EventLog, "starts" | "started">;
 }
-/** Why an event could not be handled. `isFinal`: no later attempt could do it. */
+/**
+ * Why an event could not be handled. `isFinal`: no later attempt could do it. `isLimit`: nothing failed; a limit has stopped it, and to send
+ * it again changes nothing.
+ */
 export interface Problem {
   readonly reason: string;
   readonly isFinal: boolean;
+  readonly isLimit: boolean;
 }
-/** Begins the reason of an event that a limit has ended: nothing failed, and to send it again changes nothing. */
-export const BY_LIMIT = "Stopped by a limit:";
 const ID_CHARS = 26;
 const SELF: Taint = { label: "self", source: "" };
 
@@ -47,7 +49,7 @@ export class EventStarts {
     const subscribers = this.#ports.subscribersOf(row.envelope.topic);
     if (subscribers.length === 0) return [];
     const begun = await this.#ports.events.starts(row.envelope.id);
-    if (!begun.ok) return [{ reason: sentence(begun.error), isFinal: false }];
+    if (!begun.ok) return [{ reason: sentence(begun.error), isFinal: false, isLimit: false }];
     const problems: Problem[] = [];
     for (const subscriber of subscribers) {
       if (begun.value.some(({ agentId }) => agentId === subscriber.agentId)) continue;
@@ -62,8 +64,9 @@ export class EventStarts {
     const { id, topic, agent_id: from, emitted_at, payload } = envelope;
     if (hops + 1 > MAX_HOPS)
       return {
-        reason: `${BY_LIMIT} the agent ${subscriber.agentId} got no job, because it would be number ${hops + 1} in a chain of events and conversations that start each other, and a chain ends after ${MAX_HOPS}. Nothing failed.`,
+        reason: `Stopped by a limit: the agent ${subscriber.agentId} got no job, because it would be number ${hops + 1} in a chain of events and conversations that start each other, and a chain ends after ${MAX_HOPS}. Nothing failed.`,
         isFinal: true,
+        isLimit: true,
       };
     const jobId = (await ids.sha256(JSON.stringify(["event", id, subscriber.agentId]))).slice(0, ID_CHARS);
     const request = {
@@ -81,7 +84,7 @@ export class EventStarts {
       return noted.ok ? undefined : failed(noted, subscriber.agentId);
     } catch (error) {
       log.error("event_job_failed", { id, agent: subscriber.agentId, error });
-      return { reason: `${noJob(subscriber.agentId)} the job could not be stored.`, isFinal: false };
+      return { reason: `${noJob(subscriber.agentId)} the job could not be stored.`, isFinal: false, isLimit: false };
     }
   }
 }
@@ -89,4 +92,5 @@ const noJob = (agentId: string): string => `The agent ${agentId} got no job:`;
 const failed = ({ error }: Extract<Result<void>, { readonly ok: false }>, agentId: string): Problem => ({
   reason: `${noJob(agentId)} ${sentence(error)}`,
   isFinal: !ERRORS[error.reason].retryable,
+  isLimit: false,
 });

@@ -4,6 +4,10 @@ import { describe, test } from "node:test";
 import { EventStage } from "../../../test/support/event-stage.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { succeed } from "../../ports/result.ts";
+import { sqliteRows } from "../../../test/support/rows.ts";
+import { migrateRows } from "../../storage/rows.ts";
+import { EventLog } from "./d1-store.ts";
+import { EVENT_ROWS } from "./migrations.ts";
 import { hopsOfEmission } from "./starts.ts";
 
 const ACK = { kind: "ack" };
@@ -106,11 +110,34 @@ describe("a chain", () => {
         const [status, , reason] = await stage.status(id);
         assert.equal(status, "dead");
         assert.match(String(reason), /^Stopped by a limit: .* number 4 in a chain .* ends after 3/);
+        stage.kill();
+        stage.told.clear();
+        await stage.deliver();
+        assert.match([...stage.told.values()][0]?.text ?? "", /began no further work\. Stopped by a limit/, "the log has what it was");
       }
       return job?.event?.hops;
     };
     assert.deepEqual([await hopsOf(1), await hopsOf(2), await hopsOf(3)], [2, 3, undefined]);
     assert.equal(stage.handled.length, 3, "its handler is called all the same");
+  });
+  test("[EV11] that an earlier version has stopped is still told as a limit", async () => {
+    const db = sqliteRows();
+    await migrateRows(db, "events", EVENT_ROWS.slice(0, 3), 1);
+    const reasons = ["Stopped by a limit: the agent clerk got no job, because it would be number 4.", "The depot is closed."];
+    for (const [id, reason] of reasons.entries())
+      await db
+        .prepare(
+          `INSERT INTO event_log(id, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, reason)
+           VALUES(?, 'default', 'a', 't', 's', 'parcel', 1, '{}', 'self', '', 1, 'dead', ?)`,
+        )
+        .bind(`${id}`, reason)
+        .run();
+    const log = new EventLog(db, { tenantId: "default", now: () => 2, scrub: (text) => text, failed: () => undefined });
+    const isLimit = async (id: string) => {
+      const found = await log.get(id);
+      return found.ok && found.value?.isLimit;
+    };
+    assert.deepEqual([await isLimit("0"), await isLimit("1")], [true, false]);
   });
   test("[EV11] counts what a message of another conversation, a delegation or the end of a task's command has caused", () => {
     const key = "agent:mail:main";

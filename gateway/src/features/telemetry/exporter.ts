@@ -4,6 +4,7 @@
  */
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { hideSecrets } from "../../../../protocol/runtime/secret-shapes.ts";
+import { type After, afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { Ids } from "../../kernel/ports.ts";
 import type { Result } from "../../ports/result.ts";
 import type { RunRecord } from "../../ports/session.ts";
@@ -22,6 +23,7 @@ export interface ExportTarget {
 export interface ExporterPorts {
   readonly store: TelemetryStore;
   readonly now: () => number;
+  readonly after?: After;
   readonly sha256: Ids["sha256"];
   /** Undefined: nothing is exported. */
   readonly target: () => ExportTarget | undefined;
@@ -41,6 +43,13 @@ const TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 3_600_000;
 const RECORD_TRIES = 8;
+const RECORD_MS = 60_000;
+/** A pass begins no run after this. */
+const BEGIN_MS = 300_000;
+/** A pass sends nothing after this. With the last request it is over before its lease is. */
+const SEND_MS = 540_000;
+/** Longer than any pass takes. */
+export const PASS_MS = SEND_MS + TIMEOUT_MS;
 const ANSWER_BYTES = 16_384;
 /** By the protocol, these and no others may be tried again. */
 const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -59,27 +68,29 @@ export class TelemetryExporter {
     this.#ports = ports;
   }
 
-  /** Exports runs that are due, some at most. Stops at the first failure of the collector. */
+  /** Exports runs that are due, some at most, for a limited time. Stops at the first failure of the collector. */
   async run(): Promise<void> {
     const { store, now, target } = this.#ports;
+    const began = now();
     for (let count = 0; count < RUNS_AT_ONCE; count++) {
       const to = target();
-      if (to === undefined) return;
+      if (to === undefined || now() - began >= BEGIN_MS) return;
       store.resume(to.version);
       const waiting = store.due(now());
       if (waiting === undefined) return;
-      if (!(await this.#export(waiting, to))) return;
+      if (!(await this.#export(waiting, to, began + SEND_MS))) return;
     }
   }
 
   /** False: the collector takes nothing now. */
-  async #export(waiting: WaitingRun, to: ExportTarget): Promise<boolean> {
+  async #export(waiting: WaitingRun, to: ExportTarget, until: number): Promise<boolean> {
     const { store, now, warn } = this.#ports;
     const { id, sessionKey, runId } = waiting;
-    const record = await this.#ports.record({ sessionKey, runId, texts: to.content }).catch((error: unknown) => {
+    const reading = this.#ports.record({ sessionKey, runId, texts: to.content }).catch((error: unknown) => {
       warn("run_for_trace_not_read", { error });
       return undefined;
     });
+    const record = await within(this.#ports.after ?? afterTimeout, RECORD_MS, reading, () => undefined);
     if (record !== undefined && !record.ok) {
       store.drop(id, `The record of a run could not be exported: ${record.error.message}`, now());
       return true;
@@ -89,7 +100,7 @@ export class TelemetryExporter {
       else store.later(id, now() + backoffMs(waiting.tries + 1, FIRST_PAUSE_MS));
       return true;
     }
-    const sent = await this.#send(await this.#spans(record.value, waiting), to);
+    const sent = await this.#send(await this.#spans(record.value, waiting), to, until);
     if (sent.kind === "pause") {
       const pause = sent.forMs ?? backoffMs(store.state().tries + 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
       store.pause(id, sent.problem, now(), now() + Math.min(LONGEST_PAUSE_MS, pause), to.version);
@@ -125,10 +136,11 @@ export class TelemetryExporter {
   }
 
   /** In requests of a bounded size. A run counts as sent when all of them were taken; a repeated span has the same ids. */
-  async #send(spans: readonly Span[], to: ExportTarget): Promise<Sent> {
+  async #send(spans: readonly Span[], to: ExportTarget, until: number): Promise<Sent> {
     const size = to.content ? SPANS_WITH_TEXTS : SPANS_AT_ONCE;
     let problem: string | undefined;
     for (let from = 0; from < spans.length; from += size) {
+      if (this.#ports.now() >= until) return { kind: "pause", problem: "The collector was too slow to take a run." };
       const sent = await this.#post(requestOf(spans.slice(from, from + size), this.#ports.resource, "gsv"), to);
       if (sent.kind !== "taken") return sent;
       problem ??= sent.problem;

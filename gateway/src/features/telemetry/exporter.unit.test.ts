@@ -4,6 +4,8 @@ import { describe, test } from "node:test";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { KEY, Killed, record, world } from "../../../test/features/telemetry/telemetry-world.ts";
 import { succeed } from "../../ports/result.ts";
+import { PASS_MS } from "./exporter.ts";
+import { LEASE_MS } from "./index.ts";
 
 const answers =
   (status: number, headers: Record<string, string> = {}) =>
@@ -249,6 +251,61 @@ describe("[OT4] what waits", () => {
     w.add("r1");
     await w.run();
     assert.deepEqual([w.posts.length, w.spans().length, w.store.waiting()], [2, 401, 0]);
+  });
+});
+
+describe("[OT4] a pass", () => {
+  /** Each request takes as long as it may. */
+  const slow = (w: ReturnType<typeof world>) => () => {
+    w.given.now += 10_000;
+    return new Response("{}");
+  };
+  test("is over before the lease of its alarm is, however slow the collector", async () => {
+    assert.ok(PASS_MS < LEASE_MS);
+    const w = world();
+    for (let number = 0; number < 40; number++) w.add(`r${number}`);
+    w.given.answer = slow(w);
+    w.given.record = async (runId) => {
+      w.given.now += 20_000;
+      return succeed(record(runId));
+    };
+    const from = w.given.now;
+    await w.run();
+    assert.deepEqual([w.given.now - from, w.store.state().exported, w.store.waiting()], [300_000, 10, 30]);
+    await w.run();
+    assert.equal(w.store.state().exported, 20, "the next pass goes on");
+  });
+  test("is over before its lease also within a long run, which goes behind the others", async () => {
+    const w = world();
+    const { story } = record("long");
+    const [step] = story.steps;
+    assert.ok(step);
+    const steps = Array.from({ length: 1_200 }, (_, index) => ({ ...step, step: index + 1, calls: [] }));
+    w.given.target = { url: "https://c.example/v1/traces", headers: {}, content: true, version: 1 };
+    w.given.record = async (runId) => succeed(record(runId, runId === "long" ? { steps } : {}));
+    for (const runId of ["long", "r1"]) w.add(runId);
+    w.given.answer = slow(w);
+    const from = w.given.now;
+    await w.run();
+    assert.ok(w.given.now - from <= PASS_MS, `${w.given.now - from}`);
+    assert.equal(w.store.state().problem, "The collector was too slow to take a run.");
+    w.given.now = w.store.state().pausedUntil ?? 0;
+    w.given.answer = () => new Response("{}");
+    await w.run();
+    assert.deepEqual([w.store.waiting(), w.store.state().exported], [0, 2]);
+  });
+  test("waits a minute for a record that does not come", async () => {
+    const w = world();
+    for (const runId of ["silent", "r1"]) w.add(runId);
+    const waits: number[] = [];
+    w.given.after = (ms, work) => {
+      waits.push(ms);
+      if (waits.length === 1) queueMicrotask(work);
+      return () => undefined;
+    };
+    w.given.record = (runId) => (runId === "silent" ? new Promise(() => undefined) : Promise.resolve(succeed(record(runId))));
+    await w.run();
+    assert.deepEqual([waits[0], w.store.waiting(), w.store.state().exported], [60_000, 1, 1]);
   });
 });
 

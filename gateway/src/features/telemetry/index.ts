@@ -20,8 +20,8 @@ export interface TelemetryPorts
 }
 /** Runs that end together are exported together. */
 const DELAY_MS = 1_000;
-/** More than one pass takes. If the gateway is stopped during a pass, its alarm runs the next one after this. */
-const LEASE_MS = 600_000;
+/** Longer than a pass takes (PASS_MS of the exporter). If the gateway is stopped during a pass, its alarm runs the next one after this. */
+export const LEASE_MS = 600_000;
 /** Long ago: the platform refuses an alarm at 0. */
 const AT_ONCE = 1;
 /** Delegations above a run. */

@@ -1,6 +1,7 @@
 /** The export of traces over tables of its own: the collector, the records, the clock and kills are the test's. */
 import { createHash } from "node:crypto";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { afterTimeout } from "../../../../protocol/runtime/within.ts";
 import { asCallId, asRunId, asSessionKey, asToolName } from "../../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../../../src/ports/result.ts";
 import type { RunRecord } from "../../../src/ports/session.ts";
@@ -115,6 +116,7 @@ export function world() {
       | undefined,
     record: async (runId: string): Promise<Result<RunRecord>> => succeed(record(runId)),
     answer: (): Response => new Response("{}"),
+    after: afterTimeout,
     /** Steps until the gateway is killed: reading a record, the request, its answer, the row. */
     killAfter: Number.POSITIVE_INFINITY,
   };
@@ -139,6 +141,7 @@ export function world() {
     new TelemetryExporter({
       store: killing(),
       now: () => given.now,
+      after: (ms, work) => given.after(ms, work),
       sha256: async (text) => createHash("sha256").update(text).digest("hex"),
       target: () => given.target,
       record: async ({ runId }) => {
