@@ -60,15 +60,20 @@ impl World {
 
     /// Installs the node `laptop`, and answers as the gateway.
     fn install(&self) -> (Run, Connection) {
+        self.install_with(&[])
+    }
+
+    fn install_with(&self, options: &[&str]) -> (Run, Connection) {
         let work = self.home.root().join("work");
-        let child = self.begin_as_admin(&[
+        let args = [
             "node",
             "install",
             "--id",
             "laptop",
             "--workspace",
             work.to_str().unwrap(),
-        ]);
+        ];
+        let child = self.begin_as_admin(&[&args, options].concat());
         let mut minting = self.gateway.accept();
         let request = minting.expect("tokens.create");
         let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": "laptop", "last4": "beef", "createdAt": 1});
@@ -264,4 +269,63 @@ fn sv2_sv8_a_forget_ends_a_service_whose_unit_was_removed_by_hand() {
     assert!(!is_alive(pid));
     assert!(world.services.knows_nothing());
     assert!(!world.home.state().join("services").exists());
+}
+
+#[test]
+fn sv2_a_second_installation_keeps_the_address_and_says_that_it_confines_the_file_tools() {
+    let world = World::new();
+    world.home.write_config("url = \"ws://127.0.0.1:1\"\n");
+    let url = world.gateway.url();
+    let (_, node) = world.install_with(&["--url", &url, "--allow-outside"]);
+    let again = world.begin(&["node", "install", "--id", "laptop"]);
+    let _next = world.gateway.accept();
+    drop(node);
+    let again = finish(again).ok();
+    let unit = fs::read_to_string(world.services.only_unit()).unwrap();
+    assert!(unit.contains(&format!("\"--url\" \"{url}\"")), "{unit}");
+    assert!(!unit.contains("--allow-outside"), "{unit}");
+    assert!(again.stderr.contains(&format!("last installation, {url}")), "{again:?}");
+    assert!(again.stderr.contains("does not keep --allow-outside"), "{again:?}");
+}
+
+#[test]
+fn sv2_the_workspace_of_the_last_start_comes_before_that_of_the_config() {
+    let world = World::new();
+    let (_, node) = world.install();
+    world.gsv(&["node", "uninstall"]).ok();
+    drop(node);
+    let other = world.home.root().join("other");
+    fs::create_dir(&other).unwrap();
+    world
+        .gsv(&["local-config", "set", "node.workspace", other.to_str().unwrap()])
+        .ok();
+    let again = world.begin(&["node", "install", "--id", "laptop"]);
+    let _node = world.gateway.accept();
+    let again = finish(again).ok();
+    let work = world.home.root().join("work");
+    assert!(
+        again.stderr.contains(&format!("works in {}.", work.display())),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn sv1_an_address_with_a_query_or_a_fragment_gets_into_no_unit() {
+    let world = World::new();
+    let work = world.home.root().join("work");
+    for end in ["?token=s3cret", "#s3cret"] {
+        let url = format!("ws://127.0.0.1:1/{end}");
+        let args = [
+            "node",
+            "install",
+            "--workspace",
+            work.to_str().unwrap(),
+            "--id",
+            "laptop",
+        ];
+        let run = world.gsv(&[&args[..], &["--url", &url]].concat()).failed(2);
+        assert!(run.stderr.contains("query or a fragment"), "{}", run.stderr);
+        assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
+        assert!(world.services.units().is_empty());
+    }
 }

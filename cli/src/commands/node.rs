@@ -207,10 +207,13 @@ pub fn last_workspace(home: &Path, config: Option<&Config>) -> Option<PathBuf> {
         .flatten()
         .flatten()
         .map(|entry| entry.path());
-    named.into_iter().chain(others).find_map(|dir| {
-        let text = private_file::read_private(&dir.join(WORKSPACE), "").ok()??;
-        Some(PathBuf::from(text)).filter(|workspace| workspace.is_absolute() && workspace.is_dir())
-    })
+    named.into_iter().chain(others).find_map(|dir| workspace_of(&dir))
+}
+
+/// That of the last start of one node.
+pub fn workspace_of(state_dir: &Path) -> Option<PathBuf> {
+    let text = private_file::read_private(&state_dir.join(WORKSPACE), "").ok()??;
+    Some(PathBuf::from(text)).filter(|workspace| workspace.is_absolute() && workspace.is_dir())
 }
 
 /// `gsv node --id` with this machine's name, as a part of hints.

@@ -11,7 +11,7 @@ use gsv_protocol::methods::NodesList;
 use serde_json::{Value, json};
 
 use super::context::{Context, block_on};
-use super::node::{fatal, host_name, last_workspace, no_name, private_folders, workspace};
+use super::node::{fatal, host_name, no_name, private_folders, workspace, workspace_of};
 use super::node_files::{log_file, running, state_dir};
 use super::node_token::{Tokens, kind_of};
 use super::service::{Service, logs, wait_ready, with_installer};
@@ -81,8 +81,29 @@ pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
         )
     })?;
     let service = service(&id)?;
-    let workspace = choose_workspace(args.workspace.clone(), &id, &service.name, &config)?;
+    let before = Records::find()?.get(&service.name).map(|record| record.spec.args);
+    let before = before.unwrap_or_default();
+    let workspace = choose_workspace(args.workspace.clone(), &id, &before, &config)?;
+    let mut context = Context {
+        global: context.global.clone(),
+        out,
+    };
+    let address = &mut context.global.url;
+    let is_given = address.as_ref().is_some_and(|given| !given.is_empty());
+    if !is_given {
+        *address = value_of(&before, "--url");
+    }
+    let has_address = is_given || address.is_some();
+    let context = &context;
     let url = find_url(&context.global, &config)?;
+    // Without it, the service follows the local config, and the gateway of this machine when its port changes.
+    let names_url = has_address && config.get(Key::Url) != Some(&url);
+    if names_url && url.contains(['?', '#']) {
+        return Err(Failure::usage(
+            "The address of a service can't have a query or a fragment, because other programs can read it.",
+            "Give the address with --url, without `?` and `#` and what follows.",
+        ));
+    }
     let state_dir = state_dir(&id)?;
     let home = paths::state_dir()?;
     for dir in [&home, &home.join("node"), &state_dir] {
@@ -93,8 +114,7 @@ pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
     if args.allow_outside {
         words.push("--allow-outside");
     }
-    // Without it, the service follows the local config, and the gateway of this machine when its port changes.
-    if context.global.url.as_ref().is_some_and(|given| !given.is_empty()) && config.get(Key::Url) != Some(&url) {
+    if names_url {
         words.extend(["--url", &url]);
     }
     let words = words.into_iter().map(str::to_owned).collect();
@@ -103,20 +123,32 @@ pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
     let installed = with_installer(|installer| installer.install(&spec, &part))?;
     service.report_install(out, &installed);
     out.aside(&format!("The agent works in {workspace}."));
+    if names_url && !is_given {
+        out.aside(&format!(
+            "It keeps the address of its last installation, {url}. To use that of the local config, run `gsv node uninstall` first."
+        ));
+    }
+    if !args.allow_outside && before.iter().any(|arg| arg == "--allow-outside") {
+        out.warn(
+            "the file tools no longer use files outside the workspace: an installation does not keep --allow-outside",
+        );
+    }
     part.report_online(&service)
 }
 
-/// The one given, that of the present service, that of the last start, that of the local config, else `~/gsv`. Never the current folder.
-fn choose_workspace(given: Option<PathBuf>, id: &str, name: &str, config: &Config) -> Outcome<String> {
-    let of_service = || {
-        let args = Records::find().ok()?.get(name)?.spec.args;
-        let at = args.iter().position(|arg| arg == "--workspace")?;
-        args.get(at + 1).map(PathBuf::from)
-    };
+fn value_of(args: &[String], option: &str) -> Option<String> {
+    let at = args.iter().position(|arg| arg == option)?;
+    args.get(at + 1).cloned()
+}
+
+/// The one given, that of the present service (`before`), that of the last start, that of the local config, else `~/gsv`. Never the
+/// current folder.
+fn choose_workspace(given: Option<PathBuf>, id: &str, before: &[String], config: &Config) -> Outcome<String> {
+    let of_service = || value_of(before, "--workspace").map(PathBuf::from);
     let home = paths::state_dir()?;
     let of_config = || config.get(Key::NodeWorkspace).map(PathBuf::from);
-    let of_last_start = || last_workspace(&home, Some(config)).filter(|_| home.join("node").join(id).is_dir());
-    let chosen = given.or_else(of_service).or_else(of_config).or_else(of_last_start);
+    let of_last_start = || workspace_of(&home.join("node").join(id));
+    let chosen = given.or_else(of_service).or_else(of_last_start).or_else(of_config);
     let dir = if let Some(dir) = chosen {
         dir
     } else {
