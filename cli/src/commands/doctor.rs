@@ -210,6 +210,7 @@ async fn check_hooks(report: &mut Report, client: &Client) {
 
 /// Says nothing where no traces are exported.
 async fn check_traces(report: &mut Report, client: &Client) {
+    const NAME: &str = "traces";
     // An older gateway has none.
     let Ok(status) = client.call::<TelemetryStatus>(NoParams {}).await else {
         return;
@@ -217,7 +218,6 @@ async fn check_traces(report: &mut Report, client: &Client) {
     if !status.enabled {
         return;
     }
-    const NAME: &str = "traces";
     let dropped = match status.dropped {
         0 => String::new(),
         count => format!(", {} dropped", grouped(count)),
