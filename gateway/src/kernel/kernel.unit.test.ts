@@ -221,7 +221,7 @@ describe("[FR1] event frames", () => {
     assert.deepEqual([fits("ü".repeat(most / 2)), fits("ü".repeat(most / 2 + 1))], [true, false]);
   });
   test("an event that fits no frame keeps its sender and time, and says where its text is", () => {
-    const deep = JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) as unknown;
+    const deep = JSON.parse(`${"[".repeat(LIMITS.frameDepth)}${"]".repeat(LIMITS.frameDepth)}`) as unknown;
     for (const payload of [
       {
         runId: "r",

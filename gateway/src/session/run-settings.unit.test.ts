@@ -52,7 +52,8 @@ test("[AD8] a run may use the least of configuration, job and definition; what t
     ms: 1000,
     costUsd: 0,
     defined: ["steps", "costUsd"],
+    hasDefinition: true,
   });
   const job = { kind: "schedule", jobId: "j", budget: { steps: 5, ms: 500, costUsd: 0.25 } } as const;
-  assert.deepEqual(of({ max_iterations: 12 }, job), { steps: 5, ms: 500, costUsd: 0.25 });
+  assert.deepEqual(of({ max_iterations: 12 }, job), { steps: 5, ms: 500, costUsd: 0.25, hasDefinition: true });
 });
