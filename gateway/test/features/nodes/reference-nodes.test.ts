@@ -54,7 +54,7 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
   test("ends its call also when its values are nested too deeply", async () => {
     const lap = await node("lap", ADMIN, {});
     const callId = await sessionCall("lap");
-    const deep = `${"[".repeat(40)}1${"]".repeat(40)}`;
+    const deep = `${"[".repeat(LIMITS.frameDepth)}1${"]".repeat(LIMITS.frameDepth)}`;
     lap.send(`{"type":"req","id":"deep","method":"tool.result","params":{"callId":"${callId}","result":${deep}}}`);
     expect((await lap.answer("deep")).payload).toEqual({ ok: true });
     expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId, reason: "tool.too_large" }]);
