@@ -73,13 +73,17 @@ export function fromIdentity(text: string, systemPrompt: string): string | undef
   return undefined;
 }
 
-const OPENING = [
-  "Hello! I have just come to life in a new workspace, and we have not met. Who am I, and who are you?",
-  "",
-  "I am only the demo model, so answer like this: `your name is Ada and I am Sam`. Then I write down who we are (IDENTITY.md, USER.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over.",
-  "",
-  "You can also get to work at once: `help` shows the phrases that work here.",
-].join("\n");
+/** `canRun`: the agent has tools of a machine. */
+const opening = (canRun: boolean): string =>
+  [
+    "Hello! I have just come to life in a new workspace, and we have not met. Who am I, and who are you?",
+    "",
+    "I am only the demo model, so answer like this: `your name is Ada and I am Sam`. Then I write down who we are (IDENTITY.md, USER.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over.",
+    "",
+    canRun
+      ? "You can also get to work at once: `run: uname -a` runs a command on your machine, `help` shows the other phrases."
+      : "You can also get to work at once: `help` shows the phrases that work here.",
+  ].join("\n");
 
 const FILES = (agent: string, human: string): readonly (readonly [path: string, content: string, append: boolean])[] => [
   ["IDENTITY.md", `# Identity\n\n- Name: ${agent}\n- Class: a personal assistant\n- Manner: short and friendly\n- Emoji: 🛰️\n`, false],
@@ -95,11 +99,18 @@ const DONE = (agent: string, human: string): string =>
 
 /**
  * The next step of the meeting, when the person's last message begins or continues it. `results`: of the calls made since then.
- * `earlier`: the person's earlier messages, oldest first.
+ * `earlier`: the person's earlier messages, oldest first. `canRun`: the agent has tools of a machine.
  */
-export function meet(last: string, earlier: readonly string[], results: readonly ToolResultMessage[]): MeetingStep | undefined {
+export function meet(
+  last: string,
+  {
+    earlier,
+    results,
+    canRun,
+  }: { readonly earlier: readonly string[]; readonly results: readonly ToolResultMessage[]; readonly canRun: boolean },
+): MeetingStep | undefined {
   const now = namesIn(last);
-  if (now.agent === undefined && now.human === undefined) return results.length === 0 ? { text: OPENING } : undefined;
+  if (now.agent === undefined && now.human === undefined) return results.length === 0 ? { text: opening(canRun) } : undefined;
   const said = [...earlier].reverse().map(namesIn);
   const agent = now.agent ?? said.find((names) => names.agent !== undefined)?.agent;
   const human = now.human ?? said.find((names) => names.human !== undefined)?.human;

@@ -55,6 +55,17 @@ describe("[P5.2] the first meeting with the demo model", () => {
     assert.ok("text" in said);
     assert.match(said.text, /Who am I, and who are you\?[\s\S]*demo model[\s\S]*`your name is Ada and I am Sam`/);
   });
+  it("names a command to begin with only when there is a machine", () => {
+    const opening = (tools: typeof TOOLS): string => {
+      const said = demoStep([user("hello")], tools, FRESH);
+      assert.ok("text" in said);
+      return said.text;
+    };
+    assert.match(opening(TOOLS), /`run: uname -a`[\s\S]*`help`/);
+    const without = opening(TOOLS.filter(({ name }) => name.startsWith("gsv__")));
+    assert.doesNotMatch(without, /run:/);
+    assert.match(without, /`help`/);
+  });
   it("an introduction is written to the files, BOOTSTRAP.md is deleted, and then the answer says so", () => {
     const first = step(INTRODUCTION);
     assert.ok("calls" in first);

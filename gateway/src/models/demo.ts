@@ -140,7 +140,10 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
   const words = instructionsIn(message) ?? message;
   const phrases = parsePhrases(words);
   const isHook = isOfHook(words);
-  const meeting = phrases.length === 0 && !isHook && isCommissioning(systemPrompt) ? meet(words, said.slice(0, -1), results) : undefined;
+  const meeting =
+    phrases.length === 0 && !isHook && isCommissioning(systemPrompt)
+      ? meet(words, { earlier: said.slice(0, -1), results, canRun: hasMachine(tools) })
+      : undefined;
   if (results.length > 0) return meeting ?? { text: report(results) };
   const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
   if (acts.length > 0) {
