@@ -10,7 +10,7 @@ import { gatewayPort, sessionPort } from "../platform/stubs.ts";
 import type { LongTermMemory } from "../ports/long-term-memory.ts";
 import { TENANT_ID } from "../ports/tenant.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
-import type { CatchUpPorts } from "../features/search/catch-up.ts";
+import type { CatchUpPorts } from "../features/search/pass.ts";
 import type { Embedder } from "../features/search/static-embeddings.ts";
 import { IndexStore } from "../features/search/index-store.ts";
 import { SearchService } from "../features/search/service.ts";

@@ -6,7 +6,8 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../../ports/search.ts";
-import { catchUp, type CatchUpPorts, followMemories, type Note, type Report, type Scope, SCOPES } from "./catch-up.ts";
+import { catchUp, followMemories, type Report, type Scope, SCOPES } from "./catch-up.ts";
+import type { CatchUpPorts, Note } from "./pass.ts";
 import { builtInEmbeddings } from "../../embeddings/built-in.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import { DIMENSIONS, type Embedder } from "./static-embeddings.ts";

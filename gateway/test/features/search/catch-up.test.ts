@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { withoutMarks } from "../../../src/features/search/text.ts";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { ROWS_PER_PAGE } from "../../../src/features/search/catch-up.ts";
+import { ROWS_PER_PAGE } from "../../../src/features/search/pull-sessions.ts";
 import { Index, said } from "./support.ts";
 
 describe("[SE5] files", () => {

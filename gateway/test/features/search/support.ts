@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { Message } from "../../../src/ports/messages.ts";
 import type { SearchableSession, SearchFound, SearchRequest, SearchRows } from "../../../src/ports/search.ts";
-import type { CatchUpPorts } from "../../../src/features/search/catch-up.ts";
+import type { CatchUpPorts } from "../../../src/features/search/pass.ts";
 import { IndexStore } from "../../../src/features/search/index-store.ts";
 import { parseQuery } from "../../../src/features/search/query.ts";
 import { SearchService } from "../../../src/features/search/service.ts";
