@@ -41,24 +41,24 @@ export async function catchUp(
   const hasRows = hadRows || (await pullMemories(pass));
   if (scope === "rows") return { complete: pass.hasFailed || hasRows, hasRows, notes: pass.notes };
   await (scope === "memory" ? listMemoryFiles(pass) : listFiles(pass));
-  for (const source of store.unread("workspace")) {
+  for (const source of store.sources.unread("workspace")) {
     if (pass.enough()) break;
     await pullFile(pass, source);
   }
   // Without them nothing of a conversation is removed.
   const sessions = scope === "all" ? await pullSessions(pass) : NONE_ASKED;
   const hasListed = await listTranscripts(pass);
-  for (const source of store.unread("archives")) {
+  for (const source of store.sources.unread("archives")) {
     if (pass.enough()) break;
     await pullTranscript(pass, source);
   }
   const isClean = removeForgotten(pass, store, sessions.isWhole && hasListed);
-  const [files, transcripts] = [store.open("workspace"), store.open("archives")];
+  const [files, transcripts] = [store.sources.open("workspace"), store.sources.open("archives")];
   pass.leftOver("workspace", files, "file");
   pass.leftOver("sessions", sessions.unread, "message");
   pass.leftOver("sessions", sessions.unasked, "conversation");
   pass.leftOver("archives", transcripts, "transcript");
-  for (const { note, sessionKey } of store.noted("archives")) pass.note("archives", note, sessionKey ?? NOBODYS);
+  for (const { note, sessionKey } of store.sources.noted("archives")) pass.note("archives", note, sessionKey ?? NOBODYS);
   // The next search retries a failed source, not the alarm.
   return {
     complete: pass.hasFailed || (isClean && hasRows && files + transcripts + sessions.unread + sessions.unasked === 0),
@@ -79,8 +79,8 @@ export async function followMemories(agentId: string, ports: CatchUpPorts): Prom
 function removeForgotten(pass: Pass, store: IndexStore, hasAll: boolean): boolean {
   while (!store.removeGone()) if (pass.enough()) return false;
   if (!hasAll) return true;
-  for (const { id, name, contextFrom } of store.sources("sessions")) {
-    if (store.archiveOpenFor(name)) continue;
+  for (const { id, name, contextFrom } of store.sources.of("sessions")) {
+    if (store.sources.archiveOpenFor(name)) continue;
     while (!store.removeBelow(id, contextFrom)) if (pass.enough()) return false;
   }
   return true;

@@ -1,12 +1,13 @@
 /** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
 import type { Database } from "../../platform/sql.ts";
-import type { IndexKind, SearchPlace, SearchRequest } from "../../ports/search.ts";
+import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { MOST_COUNTED, narrowed } from "./narrowing.ts";
 import type { Near } from "./nearest-texts.ts";
 import { AFTER, apart, BEFORE, type Candidate, type Place, ranked, scaled } from "./ranking.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import { usesMeaning } from "./query.ts";
 import type { RowVectorStore } from "./row-vector-store.ts";
+import type { SourceRow } from "./source-store.ts";
 import { isMemory, linesBefore, MARK_BEGIN, MARK_END } from "./text.ts";
 import type { VectorStore } from "./vector-store.ts";
 
@@ -33,30 +34,10 @@ const RANKING_WORDS = 24;
 /** A word of the date is worth as much as a word of the text. */
 const BM25 = "bm25(stems, 1.0, 1.0)";
 
-/**
- * `new`: not indexed, or indexed in an older version. `partial`: partly indexed. `done`: indexed. `skipped`: has no searchable text.
- * `damaged`: the readable part is indexed. `gone`: the source was deleted, and its texts are being removed.
- */
-export type SourceState = "new" | "partial" | "done" | "skipped" | "damaged" | "gone";
 export interface Find extends Omit<SearchRequest, "agentId" | "question"> {
   /** The question as a vector: near texts are found, too. */
   readonly near?: Vector;
 }
-export type SourceRow = {
-  id: number;
-  kind: IndexKind;
-  name: string;
-  etag: string;
-  state: SourceState;
-  session_key: string | null;
-  session_id: string | null;
-  next: number;
-  context_from: number;
-  checked_at: number;
-  note: string | null;
-  taint: string | null;
-};
-
 export class IndexQuery {
   readonly #storage: Database;
   readonly #vectors: VectorStore;

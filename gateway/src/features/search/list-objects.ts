@@ -1,7 +1,7 @@
 /** Names and etags of an agent's objects in the bucket. */
 import { QUARANTINE_FOLDER } from "../../storage/keys.ts";
 import { taintText } from "../../storage/versions.ts";
-import type { Listed } from "./index-store.ts";
+import type { Listed } from "./source-store.ts";
 import type { Pass } from "./pass.ts";
 
 /** Adds the objects below a folder of the agent, by name. False: there are more than `most`. Throws when the bucket fails. */

@@ -29,7 +29,7 @@ const WORDS = "anna tomas mira jonas car boat house garden cellar attic station 
 function filled(): IndexStore {
   const store = new IndexStore(database());
   store.prepare("main");
-  store.listed("archives", new Map([["sessions/a.jsonl.gz", { etag: "1" }]]));
+  store.sources.listed("archives", new Map([["sessions/a.jsonl.gz", { etag: "1" }]]));
   const random = seeded(5);
   const word = (): string => WORDS[Math.floor(random() * WORDS.length)] ?? "";
   const docs = Array.from({ length: 6_000 }, (_, position) => ({
@@ -38,7 +38,7 @@ function filled(): IndexStore {
     at: position + 1,
     text: position % 2_000 === 77 ? `${word()} zeppelin` : `${word()} ${word()} ${word()}`,
   }));
-  store.add(store.source("archives", "sessions/a.jsonl.gz")?.id ?? 0, docs, { state: "done", sessionKey: "agent:main:main" });
+  store.add(store.sources.one("archives", "sessions/a.jsonl.gz")?.id ?? 0, docs, { state: "done", sessionKey: "agent:main:main" });
   return store;
 }
 describe("[SE3] a search among very many texts", () => {

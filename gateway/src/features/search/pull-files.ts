@@ -2,7 +2,8 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asText, hasBody } from "../../storage/bucket.ts";
 import { taintText } from "../../storage/versions.ts";
-import type { Doc, Listed, Source } from "./index-store.ts";
+import type { Listed, Source } from "./source-store.ts";
+import type { Doc } from "./text-store.ts";
 import { listed, listObjects } from "./list-objects.ts";
 import type { Pass } from "./pass.ts";
 import { TRANSCRIPTS } from "./pull-transcripts.ts";
@@ -29,7 +30,7 @@ export async function listMemoryFiles(pass: Pass): Promise<void> {
   } catch {
     return pass.fail("workspace", NOT_LISTED);
   }
-  pass.ports.store.listed("workspace", found, isMemory);
+  pass.ports.store.sources.listed("workspace", found, isMemory);
 }
 export async function listFiles(pass: Pass): Promise<void> {
   const found = new Map<string, Listed>();
@@ -42,7 +43,7 @@ export async function listFiles(pass: Pass): Promise<void> {
   } catch {
     return pass.fail("workspace", NOT_LISTED);
   }
-  pass.ports.store.listed("workspace", found);
+  pass.ports.store.sources.listed("workspace", found);
 }
 export async function pullFile(pass: Pass, source: Source): Promise<void> {
   const { store, bucket } = pass.ports;

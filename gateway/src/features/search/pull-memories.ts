@@ -1,5 +1,6 @@
 /** Brings the changes of an agent's long-term memories into its index. */
-import type { Doc, MemoryChange } from "./index-store.ts";
+import type { MemoryChange } from "./index-store.ts";
+import type { Doc } from "./text-store.ts";
 import { MESSAGE_PIECE_CHARS, type Pass } from "./pass.ts";
 import { dayWords, pieces } from "./text.ts";
 

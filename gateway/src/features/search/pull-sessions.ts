@@ -1,6 +1,6 @@
 /** Brings what an agent's conversations have now, and have not archived, into its index. */
 import type { SearchableSession, SearchableSessions } from "../../ports/search.ts";
-import type { Doc } from "./index-store.ts";
+import type { Doc } from "./text-store.ts";
 import { MESSAGE_PIECE_CHARS, type Pass } from "./pass.ts";
 import { dayWords, pieces } from "./text.ts";
 
@@ -57,7 +57,7 @@ export async function pullSessions(pass: Pass): Promise<SessionsPulled> {
 }
 async function pullSession(pass: Pass, { key, quietSince }: SearchableSession): Promise<Omit<SessionsPulled, "unasked">> {
   const { store, rows, now } = pass.ports;
-  let source = store.source("sessions", key);
+  let source = store.sources.one("sessions", key);
   const startedAt = now();
   // The last check is in the future: the clock was set back, so the times can't be compared.
   if (source?.state === "done" && quietSince <= source.checkedAt && source.checkedAt <= startedAt) return WHOLE;
@@ -66,7 +66,7 @@ async function pullSession(pass: Pass, { key, quietSince }: SearchableSession): 
     // The key was assigned and never used.
     if (!answer.ok) return { isWhole: answer.error.reason === "session.not_found", unread: 0 };
     const page = answer.value;
-    source ??= store.addSession(key);
+    source ??= store.sources.addSession(key);
     const { id } = source;
     if (source.next >= page.nextSeq && source.next > 0) {
       // Its numbers are lower than the indexed ones: it is a new session under this key.

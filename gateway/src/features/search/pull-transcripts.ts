@@ -1,7 +1,8 @@
 /** Brings the transcripts of an agent's archived conversations into its index. */
 import { hasBody } from "../../storage/bucket.ts";
 import { searchable } from "../../storage/searchable.ts";
-import type { Doc, Listed, Source } from "./index-store.ts";
+import type { Listed, Source } from "./source-store.ts";
+import type { Doc } from "./text-store.ts";
 import { listObjects } from "./list-objects.ts";
 import { MESSAGE_PIECE_CHARS, type Pass } from "./pass.ts";
 import { dayWords, pieces } from "./text.ts";
@@ -26,7 +27,7 @@ export async function listTranscripts(pass: Pass): Promise<boolean> {
     return false;
   }
   for (const name of found.keys()) if (!TRANSCRIPT.test(name)) found.delete(name);
-  pass.ports.store.listed("archives", found);
+  pass.ports.store.sources.listed("archives", found);
   return true;
 }
 export async function pullTranscript(pass: Pass, source: Source): Promise<void> {

@@ -30,10 +30,10 @@ function indexed(kind: "workspace" | "archives"): IndexStore {
   const store = new IndexStore(database());
   store.prepare("main");
   const nameOf = (date: string): string => (kind === "workspace" ? `memory/${date}.md` : `sessions/${date}.jsonl.gz`);
-  store.listed(kind, new Map(evenings.map(({ date }) => [nameOf(date), { etag: "1" }])));
+  store.sources.listed(kind, new Map(evenings.map(({ date }) => [nameOf(date), { etag: "1" }])));
   for (const { date, lines } of evenings) {
     const name = nameOf(date);
-    const source = store.source(kind, name);
+    const source = store.sources.one(kind, name);
     assert.ok(source);
     const at = Date.parse(`${date}T19:00:00Z`);
     const docs =

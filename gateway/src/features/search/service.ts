@@ -65,7 +65,7 @@ export class SearchService implements SearchPort {
     if (store.agent() === undefined) return;
     // A catch-up may have read the session before it was deleted.
     await this.#running?.catch(() => undefined);
-    store.forget(sessionKey, sessionIds);
+    store.sources.forget(sessionKey, sessionIds);
     while (!store.removeGone());
   }
 

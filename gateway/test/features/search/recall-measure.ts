@@ -40,14 +40,14 @@ function indexed({ turns }: Conversation, db: Database): { readonly store: Index
   const store = new IndexStore(db);
   store.prepare("main");
   const days = Map.groupBy(turns.entries(), ([, { at }]) => `sessions/${new Date(at).toISOString().slice(0, 10)}.jsonl.gz`);
-  store.listed("archives", new Map([...days.keys()].map((name) => [name, { etag: "1" }])));
+  store.sources.listed("archives", new Map([...days.keys()].map((name) => [name, { etag: "1" }])));
   const turnOf = new Map<string, number>();
   for (const [name, messages] of days) {
     const docs = messages.map(([turn, { at, text }], position) => {
       turnOf.set(`${name} ${position}`, turn);
       return { position, role: "user", at, text, day: dayWords(at) };
     });
-    store.add(store.source("archives", name)?.id ?? 0, docs, { state: "done", sessionKey: "agent:main:main" });
+    store.add(store.sources.one("archives", name)?.id ?? 0, docs, { state: "done", sessionKey: "agent:main:main" });
   }
   return { store, turnOf };
 }
@@ -60,7 +60,7 @@ export function measure(embedder: Embedder = table()): ReadonlyMap<string, Reado
     const { store, turnOf } = indexed(one, db);
     while (!store.embedSome(embedder));
     const vectors = new VectorStore(db);
-    const sources = new Set(store.sources("archives").map(({ id }) => id));
+    const sources = new Set(store.sources.of("archives").map(({ id }) => id));
     for (const { kind, text, evidence } of one.questions) {
       const match = parseQuery(text);
       const near = embedder.embed(text);
