@@ -78,7 +78,7 @@ describe("gateway/wrangler.jsonc", () => {
       assert.equal(queues.get(queue)?.deadLetterQueue, `${queue}-dead-letter`);
     }
     assert.deepEqual(queues.get("domain-events"), {
-      ...{ name: "domain-events", binding: "EVENTS", maxBatchSize: 10, maxBatchTimeout: 1, maxRetries: 10 },
+      ...{ name: "domain-events", binding: "EVENTS", maxBatchSize: 10, maxBatchTimeout: 0, maxRetries: 10 },
       deadLetterQueue: "domain-events-dead-letter",
     });
     const dead = { queue: "a", max_batch_size: 1, max_batch_timeout: 1, max_retries: 1, dead_letter_queue: "b" };
