@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use common::runtime::{is_alive, kill};
+use common::runtime::{free_port, is_alive, kill};
 use common::service_world::World;
 use common::{finish, mode, start, wait_for};
 use serde_json::json;
@@ -115,13 +115,15 @@ fn sv4_a_gateway_that_gsv_up_started_goes_on_as_the_service() {
         json!(world.gateway.pid("supervisorPid").unwrap())
     );
     assert_eq!(world.count(), 2);
-    // By hand, and back to the service.
+    // `gsv up` starts the service.
     let down = world.gsv(&["down"]).ok();
     assert!(down.stderr.contains("gsv service uninstall"), "{}", down.stderr);
     world.gsv(&["service", "status"]).failed(1);
-    let up = world.gsv(&["up"]).ok();
-    assert!(up.stderr.contains("gsv service start"), "{}", up.stderr);
-    world.gsv(&["service", "start"]).ok();
+    let up = world.gsv(&["up", "--json"]).ok().json();
+    assert_eq!(
+        (&up["alreadyRunning"], &up["pid"]),
+        (&json!(false), &json!(world.gateway.pid("workerdPid").unwrap()))
+    );
     assert_eq!(
         world.status()["pid"],
         json!(world.gateway.pid("supervisorPid").unwrap())
@@ -207,6 +209,30 @@ fn sv2_a_linger_that_was_there_before_stays() {
     assert_eq!(world.status()["lingers"], false);
     let checked = world.gsv(&["doctor", "--offline"]);
     assert!(checked.stdout.contains("only while you are logged in"), "{checked:?}");
+}
+
+#[test]
+fn sv4_gsv_up_starts_the_gateway_itself_when_its_service_would_start_another_or_can_not() {
+    let world = World::new();
+    world.gsv(&["service", "install"]).ok();
+    let is_of_the_service = || world.status()["pid"] == json!(world.gateway.pid("supervisorPid").unwrap());
+    assert!(is_of_the_service());
+    world.gsv(&["down"]).ok();
+    // The service starts on the port of the last start.
+    let other = free_port().to_string();
+    let up = world.gsv(&["up", "--port", &other]).ok();
+    assert!(up.stderr.contains("gsv service install"), "{}", up.stderr);
+    assert!(!is_of_the_service());
+    world.gsv(&["down"]).ok();
+    // Now that is the one.
+    world.gsv(&["up", "--port", &other]).ok();
+    assert!(is_of_the_service());
+    world.gsv(&["down"]).ok();
+    // The service manager does not answer.
+    let mut without = world.command(&["up"]);
+    without.env("PATH", "/nonexistent");
+    finish(start(&mut without)).ok();
+    assert!(!is_of_the_service());
 }
 
 #[test]

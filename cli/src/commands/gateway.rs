@@ -1,8 +1,11 @@
 //! `gsv up` and `gsv down`: the gateway on this machine.
 
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::context::{Context, block_on};
+use super::local::Local;
 use super::login_report::{TOKEN_LOST, report_login};
 use super::service_gateway;
 use crate::args::Up;
@@ -10,7 +13,7 @@ use crate::clean::clean;
 use crate::embedded::layout::Layout;
 use crate::embedded::log::Log;
 use crate::embedded::supervisor::{self, Mode};
-use crate::embedded::up::{self, Login, Preparation, Request, Started};
+use crate::embedded::up::{self, Login, Preparation, Prepared, Request, Started};
 use crate::embedded::{DEFAULT_PORT, down, url};
 use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
@@ -52,16 +55,42 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         }));
         return block_on(supervisor::run(layout, port, mode));
     }
-    let started = up::start(&layout, prepared)?;
-    report(out, &layout, &started);
-    if is_service() {
-        out.aside("It is installed as a service, and this start is not the service's: `gsv service start` takes over.");
+    if !is_service() {
+        report(out, &layout, &up::start(&layout, prepared)?);
+        return Ok(());
     }
+    if can_service_start(&layout, prepared.port) {
+        report(out, &layout, &start_service(out, &layout, prepared)?);
+        out.aside("It runs as its service.");
+        return Ok(());
+    }
+    report(out, &layout, &up::start(&layout, prepared)?);
+    out.aside("It is installed as a service, and this start is not the service's: `gsv service install` takes over.");
     Ok(())
 }
 
 fn is_service() -> bool {
     service_gateway::service().is_ok_and(|service| service.is_installed())
+}
+
+/// Whether its service would start the same: this program, on this port. The service takes the port of the last start.
+fn can_service_start(layout: &Layout, port: u16) -> bool {
+    let found = service_gateway::service().and_then(|service| service.find());
+    found.is_ok_and(|found| found.old.is_empty()) && up::last_port(layout).unwrap_or(DEFAULT_PORT) == port
+}
+
+fn start_service(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<Started> {
+    let began = Instant::now();
+    let (mut started, turn) = prepared.into_started();
+    // The service prepares its start itself.
+    drop(turn);
+    service_gateway::start(out, layout.clone())?;
+    if let Some(state) = Local::look(layout).state() {
+        started.pid = state.workerd_pid;
+        started.version.clone_from(&state.version);
+    }
+    started.took = began.elapsed();
+    Ok(started)
 }
 
 /// Who writes a line of the log.

@@ -40,8 +40,7 @@ pub fn run(context: &Context, command: ServiceCommand) -> Outcome {
             service.uninstall(out, &kept)
         }
         ServiceCommand::Start => {
-            let part = Gateway::new(out, layout);
-            let started = with_installer(|installer| installer.start(Kind::Gateway, &service.name, &part))?;
+            let started = start(out, layout)?;
             let words = if started { "is started" } else { "runs already" };
             out.show(json!({ "alreadyRunning": !started }), |_| {
                 out.note(&format!("The service of the gateway {words}."));
@@ -52,6 +51,13 @@ pub fn run(context: &Context, command: ServiceCommand) -> Outcome {
         ServiceCommand::Status => service.status(out),
         ServiceCommand::Logs(args) => logs(out, &layout.log(), &args, str::to_owned),
     }
+}
+
+/// Returns whether it was started now. Its gateway answers then.
+pub fn start(out: Output, layout: Layout) -> Outcome<bool> {
+    let name = service()?.name;
+    let part = Gateway::new(out, layout);
+    with_installer(|installer| installer.start(Kind::Gateway, &name, &part))
 }
 
 fn install(out: Output, service: &Service, layout: Layout) -> Outcome {
