@@ -249,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "58d68f084bef0e0e";
+export const PROTOCOL_FINGERPRINT = "f27e2a6d30d52e00";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -60,6 +60,8 @@ export type AgentDefinition = {
 /** One agent. */
 export type AgentEntry = {
   agentId: AgentId;
+  /** At most 64 characters. */
+  name?: string;
   /** At most 1024 characters. */
   description?: string;
   isDefault: boolean;

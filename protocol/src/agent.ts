@@ -6,6 +6,8 @@ import { AgentBinding } from "./config.ts";
 
 const AgentEntry = struct("AgentEntry", "One agent.", {
   agentId: AgentId,
+  /** Of its definition. Absent: it has none in force. */
+  name: t.optional(t.string(64)),
   description: t.optional(t.string(1024)),
   /** The agent that answers where no binding names another one. */
   isDefault: t.bool(),

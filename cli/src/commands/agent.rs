@@ -27,7 +27,7 @@ pub async fn run(context: &Context, command: AgentCommand) -> Outcome {
     match command {
         AgentCommand::List => {
             let now = now_ms();
-            let head = ["AGENT", "", "MODEL", "SESSIONS", "ACTIVE", "ABOUT"];
+            let head = ["AGENT", "NAME", "", "MODEL", "SESSIONS", "ACTIVE", "ABOUT"];
             let list = context.show::<AgentsList>(NoParams {}, |result| {
                 out.table(&Table::new(head, result.agents.iter().map(|agent| row(agent, now))));
             });
@@ -58,15 +58,17 @@ fn model_name(model: Option<&ModelRef>) -> String {
     )
 }
 
-fn row(agent: &AgentEntry, now: u64) -> [String; 6] {
+fn row(agent: &AgentEntry, now: u64) -> [String; 7] {
     let about = agent.description.as_deref().unwrap_or_default();
-    let about = match (about, agent.commissioned) {
+    // An agent with a definition has its role from there.
+    let about = match (about, agent.commissioned || agent.name.is_some()) {
         (about, true) => about.to_owned(),
         ("", false) => "not met yet".to_owned(),
         (about, false) => format!("{about} (not met yet)"),
     };
     [
         agent.agent_id.to_string(),
+        agent.name.clone().unwrap_or_default(),
         if agent.is_default { "default" } else { "" }.to_owned(),
         model_name(agent.model.as_ref()),
         grouped(agent.sessions),

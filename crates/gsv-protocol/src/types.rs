@@ -154,6 +154,9 @@ pub struct AgentDefinition {
 #[serde(rename_all = "camelCase")]
 pub struct AgentEntry {
     pub agent_id: AgentId,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -47,7 +47,9 @@ export function existingSession(config: Names, sessions: Pick<SessionDirectory, 
   );
 }
 
-export function unknownAgent(config: Agents, agentId: string): Result<never> {
+/** `offPack`: a sentence about the pack that has this agent and is off. */
+export function unknownAgent(config: Agents, agentId: string, offPack?: string): Result<never> {
+  if (offPack !== undefined) return fail("agent.unknown", `There is no agent ${agentId} now.`, offPack);
   const ids = config.agents().map((agent) => agent.id);
   const meant = nearest(agentId, ids);
   const known = ids.length <= 8 ? ids.join(", ") : `${ids.slice(0, 8).join(", ")} and ${ids.length - 8} more`;

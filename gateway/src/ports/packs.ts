@@ -35,6 +35,8 @@ export interface PacksPort {
     handlerOf(topic: string): EventHandler | undefined;
     /** A sentence about the pack that has this topic and is off, with how to turn it on. Undefined: there is none. */
     offPackOf(topic: string): Promise<string | undefined>;
+    /** The same of an agent, by its id or by the name in its definition. */
+    offPackOfAgent(agent: string): Promise<string | undefined>;
     /** Before `problem`: loads the packs that could be meant. */
     prepare(): Promise<void>;
     /** What is wrong with the settings of packs, as a sentence; what was stored before blocks no other change. */

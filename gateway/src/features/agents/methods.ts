@@ -6,6 +6,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { EventQuestionsPort } from "../../ports/approvals.ts";
 import { MAIN_AGENT } from "../../kernel/routing/agents.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
@@ -17,7 +18,11 @@ import type { AgentFilesStore } from "./files.ts";
 /** Number of folders that are read in parallel. */
 const AT_ONCE = 16;
 
-export interface AgentMethodPorts extends Pick<KernelPorts, "config">, AgentJobsPort, Pick<EventQuestionsPort, "eventQuestions"> {
+export interface AgentMethodPorts
+  extends Pick<KernelPorts, "config">,
+    AgentJobsPort,
+    PacksPort,
+    Pick<EventQuestionsPort, "eventQuestions"> {
   readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
   readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
@@ -33,12 +38,15 @@ export function agentMethods({
   eventQuestions,
   sessions,
   files,
+  packs,
   store,
 }: AgentMethodPorts): Handlers {
   const entryOf = (agent: AgentConfig, activity: ReturnType<SessionDirectory["byAgent"]>, commissioned: boolean): AgentEntry => {
     const active = activity.get(agent.id);
+    const name = store.find(agent.id)?.definition.metadata.name;
     return {
       agentId: agent.id,
+      ...(name === undefined ? {} : { name }),
       ...(agent.description === undefined ? {} : { description: agent.description }),
       isDefault: agent.id === config.defaultAgentId(),
       ...(agent.model === undefined ? {} : { model: agent.model }),
@@ -67,7 +75,7 @@ export function agentMethods({
       return succeed({ agents });
     },
     "agents.get": async (_caller, { agentId }) => {
-      if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+      if (!config.hasAgent(agentId)) return unknownAgent(config, agentId, await packs.offPackOfAgent(agentId));
       const agent = config.agent(agentId);
       const folder = await files.look(agentId);
       if (!folder.ok) return folder;

@@ -261,6 +261,10 @@ export class EventKeeper {
     const { decision } = decided;
     if (found.value.status !== "waiting_approval" && found.value.decision !== decision)
       return fail("event.wrong_state", `The event does not wait for your word: it is ${standing(found.value)}.`);
+    // Approved, it would only become a dead letter.
+    const { topic } = found.value.envelope;
+    if (decision === "approve" && found.value.status === "waiting_approval" && !this.#ports.topics.has(topic))
+      return fail("event.wrong_state", `The event can't be handled: ${await this.#noTopic(topic)}`, "It goes on waiting for your word.");
     const dueAt = this.#expect(id);
     const written = await this.#ports.events.decide(id, decided);
     if (!written.ok) return written;
@@ -297,7 +301,7 @@ export class EventKeeper {
     const topic = topics.get(envelope.topic);
     const problem =
       topic === undefined
-        ? `It names no topic of this gateway. ${(await this.#ports.offPackOf(envelope.topic)) ?? ""}`.trim()
+        ? await this.#noTopic(envelope.topic)
         : problemOf(topic, envelope.version, envelope.payload);
     if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
     const dueAt = this.#expect(envelope.id);
@@ -306,6 +310,9 @@ export class EventKeeper {
     const row = await this.find(envelope.id);
     if (row.ok) await this.#send(row.value, { tries: 0, dueAt });
     return row;
+  }
+  async #noTopic(topic: string): Promise<string> {
+    return `It names no topic of this gateway. ${(await this.#ports.offPackOf(topic)) ?? ""}`.trim();
   }
   async find(id: string): Promise<Result<EventRow>> {
     const found = await this.#ports.events.get(id.trim().toLowerCase());

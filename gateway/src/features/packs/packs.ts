@@ -131,6 +131,10 @@ export class Packs {
       topics: () => this.topics(),
       handlerOf: (topic) => this.#handlerOf(topic),
       offPackOf: (topic) => this.#offPackOf(({ topics }) => topics.has(topic)),
+      offPackOfAgent: (agent) =>
+        this.#offPackOf(({ definitions }) =>
+          definitions.some(({ agentId, definition }) => agentId === agent || definition.metadata.name === agent),
+        ),
       prepare: () => this.#load(this.#ports.list),
       problem: (next, before) => this.#problem(next, before),
       useNames: (names) => {

@@ -14,6 +14,7 @@ import type { Sink } from "../../kernel/subscriptions.ts";
 import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { OthersUse } from "../../ports/others-use.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { RunEnd, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
@@ -28,6 +29,7 @@ export interface TaskRunPorts
   extends SessionsPort,
     ApprovalsPort,
     AgentNamesPort,
+    PacksPort,
     Pick<KernelPorts, "armFor" | "config" | "contextVersion" | "ids" | "now" | "subscriptions"> {
   readonly store: TaskStore;
   readonly delegations: Pick<DelegationStore, "of">;
@@ -55,9 +57,9 @@ export class TaskRuns {
   }
 
   async check({ agent_name, instructions, payload }: RunRequest): Promise<Result<CheckedTask>> {
-    const { agentNames, config, ids } = this.#ports;
+    const { agentNames, config, ids, packs } = this.#ports;
     const agentId = agentNames.byName(agent_name);
-    if (agentId === undefined) return unknownAgent(config, agent_name);
+    if (agentId === undefined) return unknownAgent(config, agent_name, await packs.offPackOfAgent(agent_name));
     const higher = overrideIn(payload);
     if (higher !== undefined)
       return fail("context.override", `\`${higher}\` is a key of a higher layer of the prompt, so nothing was run.`);

@@ -30,7 +30,7 @@ const farm: PackDefinition = {
   settings: { place: { doc: "Where.", problem: (value) => (/^[a-z]+$/.test(value) ? undefined : "it is no place.") } },
   secrets: { token: anyText("A token.") },
   load: async () => ({
-    agents: [agent("farmer", "tools: { allowed: [farm_fields] }\nevents: { emit: [farm_actions] }\n")],
+    agents: [agent("farmer", "tools: { allowed: [farm_fields] }\nevents: { emit: [farm_*] }\n")],
     tools: [
       packTool({
         name: "farm_fields",
@@ -72,6 +72,18 @@ const farm: PackDefinition = {
         handle: async ({ field }, context, { idempotency_key: key }) => {
           if (field === "slow") await slow(context);
           handled.push(`${field} ${key}`);
+          return succeed(undefined);
+        },
+      }),
+      packTopic({
+        name: "farm_sales",
+        version: 1,
+        doc: "farm_sales: {field}.",
+        needsApproval: true,
+        payload: Type.Object({ field: Type.String() }),
+        text: ({ field }) => `Sell ${field}.`,
+        handle: async ({ field }) => {
+          handled.push(`sold ${field}`);
           return succeed(undefined);
         },
       }),
@@ -172,6 +184,8 @@ describe("a pack", () => {
     for (const _ of ["at once", "after an eviction"]) {
       expect(await names()).toContain("farm_fields");
       expect(await agents()).toEqual(["main", "farmer"]);
+      const listed = await owner.ok<{ agents: { name?: string }[] }>("agents.list", {});
+      expect(listed.agents.map(({ name }) => name)).toEqual([undefined, "farmer"]);
       const { tools: offered, defined } = await context();
       expect(offered).toEqual(["farm_fields", "farm_slow", "farm_deep"]);
       expect(defined?.definition.core_context.system_prompt).toBe("You are farmer.");
@@ -257,12 +271,21 @@ describe("a pack", () => {
     expect(reason(await run("farm_deep", { levels: 64 }))).toBe("ok");
     expect(reason(await run("farm_deep", { levels: 65 }))).toBe("pack.rejected");
   });
+  test("[PK2] an agent of one that is off is refused with the name of the pack", async () => {
+    for (const [method, params] of [
+      ["agents.get", { agentId: "farmer" }],
+      ["job.submit", { task: { agent_name: "farmer", instructions: "Look." } }],
+    ] as const) {
+      const { reason: why, hint } = await owner.refused(method, params);
+      expect([why, hint]).toEqual(["agent.unknown", expect.stringMatching(/^The pack farm is off\. Turn it on: `gsv config set/)]);
+    }
+  });
   test("[PK4] [PK8] its events go over its own queue to its handler, once; while it is off they are dead letters", async () => {
     await set("packs.enabled", ["farm"]);
-    const emit = async (field: string): Promise<string> => {
+    const emit = async (field: string, topic = "farm_actions"): Promise<string> => {
       const emitted = await tools.run(
         "emit_event",
-        { topic: "farm_actions", payload: { field } },
+        { topic, payload: { field } },
         {
           identity: { key: "agent:farmer:main", ref: "ref", agentId: "farmer", isOwnersSession: true },
           callId: field,
@@ -299,5 +322,19 @@ describe("a pack", () => {
     await owner.ok("events.replay", { id: second });
     await deliver(sent[2]?.[1]);
     expect(handled).toEqual([`north ${first}`, `south ${second}`]);
+    // What waits for the owner's word goes on waiting.
+    const third = await emit("west", "farm_sales");
+    await deliver(sent[3]?.[1]);
+    await set("packs.enabled", []);
+    const approve = { id: third, decision: "approve" };
+    expect(await owner.refused("events.resolve", approve)).toMatchObject({
+      reason: "event.wrong_state",
+      message: expect.stringMatching(/The pack farm is off\. Turn it on/),
+    });
+    expect((await show(third)).status).toBe("waiting_approval");
+    await set("packs.enabled", ["farm"]);
+    await owner.ok("events.resolve", approve);
+    await deliver(sent[4]?.[1]);
+    expect(handled.at(-1)).toBe("sold west");
   });
 });
