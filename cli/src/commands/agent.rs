@@ -123,7 +123,7 @@ async fn delete(context: &Context, args: AgentDelete) -> Outcome {
             1 => " Its conversation is being deleted.".to_owned(),
             many => format!(" Its {} conversations are being deleted.", grouped(many)),
         };
-        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}.")
+        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}, its memories, too: `gsv memory list --agent {id}`.")
     });
     deleted.await
 }
@@ -163,7 +163,7 @@ fn print(out: Output, result: AgentsGetResult) {
         ("default", agent.is_default.then(|| "yes".to_owned())),
         ("about", agent.description),
         ("model", Some(model_name(agent.model.as_ref()))),
-        ("met", Some(to_meet).filter(|_| !agent.commissioned)),
+        ("met", Some(to_meet).filter(|_| !agent.commissioned && agent.name.is_none())),
         ("sessions", Some(grouped(agent.sessions))),
         ("active", agent.last_active_at.map(|at| ago(at, now))),
         ("prompt", result.system_prompt.map(|prompt| one_line(&prompt, 100))),
