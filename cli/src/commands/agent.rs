@@ -163,7 +163,10 @@ fn print(out: Output, result: AgentsGetResult) {
         ("default", agent.is_default.then(|| "yes".to_owned())),
         ("about", agent.description),
         ("model", Some(model_name(agent.model.as_ref()))),
-        ("met", Some(to_meet).filter(|_| !agent.commissioned && agent.name.is_none())),
+        (
+            "met",
+            Some(to_meet).filter(|_| !agent.commissioned && agent.name.is_none()),
+        ),
         ("sessions", Some(grouped(agent.sessions))),
         ("active", agent.last_active_at.map(|at| ago(at, now))),
         ("prompt", result.system_prompt.map(|prompt| one_line(&prompt, 100))),

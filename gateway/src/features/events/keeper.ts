@@ -299,10 +299,7 @@ export class EventKeeper {
         `Only a dead letter or an event that waits for its handler can be sent again: this one is ${standing(found.value)}.`,
       );
     const topic = topics.get(envelope.topic);
-    const problem =
-      topic === undefined
-        ? await this.#noTopic(envelope.topic)
-        : problemOf(topic, envelope.version, envelope.payload);
+    const problem = topic === undefined ? await this.#noTopic(envelope.topic) : problemOf(topic, envelope.version, envelope.payload);
     if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
     const dueAt = this.#expect(envelope.id);
     const again = await events.replay(envelope.id);
