@@ -19,6 +19,8 @@ export interface OpenFile extends FileStat {
   readonly body: ReadableStream<Uint8Array>;
 }
 
+export const sameFile = (a: FileStat, b: FileStat): boolean => a.size === b.size && a.mtime === b.mtime;
+
 const urlOf = (names: readonly string[]): string => `http://disk/${names.map(encodeURIComponent).join("/")}`;
 
 export class Disk {

@@ -80,6 +80,8 @@ export type ReadRequest =
 
 const MAX_LIST = 1000;
 export const MAX_OBJECT_BYTES = 5_363_466_240;
+/** Up to here an object is handled in memory, above it is streamed. */
+export const BUFFER_BYTES = 1 << 20;
 const MAX_CUSTOM_BYTES = 8192;
 const encoder = new TextEncoder();
 
@@ -320,4 +322,14 @@ export function failure(error: R2Failure, json?: unknown): Response {
   const headers = new Headers({ "CF-R2-Error": JSON.stringify({ version: 1, v4code: error.v4code, message: error.message }) });
   if (head !== null) headers.set("cf-r2-metadata-size", String(head.length));
   return new Response(head, { status: error.status, headers });
+}
+
+/** The next `size` bytes; the rest stays in the stream. */
+export async function readExactly(stream: ReadableStream<Uint8Array>, size: number): Promise<Uint8Array> {
+  if (size === 0) return new Uint8Array();
+  const reader = stream.getReader({ mode: "byob" });
+  const { value } = await reader.readAtLeast(size, new Uint8Array(size));
+  reader.releaseLock();
+  if (value === undefined || value.length !== size) throw new R2Failure(400, CODE.invalidArgument, "The request ended too early.");
+  return value;
 }

@@ -1,0 +1,251 @@
+/**
+ * Objects as files with rows beside them. The files are the truth. A file that a person added is an object; one that they edited has a
+ * new etag; one that they deleted is gone. A row is believed only while size and time of the file are what they were when its content
+ * was last read, and that reading was late enough to tell a later change (`settled`).
+ *
+ * A put writes an intent, then the file, then row and intent in one transaction. After a crash in between, the content says
+ * which of both happened. So an etag never stands for other bytes than its own.
+ */
+import { conditionsHold } from "./conditions.ts";
+import { sameFile, type Disk, type FileStat } from "./disk.ts";
+import { Hashes, hashBytes, verified } from "./hashes.ts";
+import { keyToNames } from "./keys.ts";
+import type { Intent, Row, Rows } from "./rows.ts";
+import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
+
+/** A reader that meets a file in the middle of being replaced looks again this often. */
+export const MAX_LOOKS = 5;
+
+export class Objects {
+  readonly #rows: Rows;
+  readonly #disk: Disk;
+  readonly #queues = new Map<string, Promise<unknown>>();
+
+  constructor(rows: Rows, disk: Disk) {
+    this.#rows = rows;
+    this.#disk = disk;
+  }
+
+  /** The object as its file now is; undefined when there is none. */
+  one(key: string): Promise<Row | undefined> {
+    return this.#alone(key, () => this.#observe(key));
+  }
+  /** The same for many keys. */
+  many(keys: readonly string[]): Promise<(Row | undefined)[]> {
+    const rows = this.#settledRows(keys);
+    return Promise.all(keys.map((key) => this.#listed(key, rows.get(key))));
+  }
+  put(request: PutRequest, body: ReadableStream<Uint8Array>, bytes: number): Promise<Row> {
+    return this.#alone(request.key, () => this.#put(request, body, bytes));
+  }
+  delete(key: string): Promise<void> {
+    return this.#alone(key, async () => {
+      if ((await this.#observe(key)) !== undefined) await this.#disk.remove(keyToNames(key));
+      this.#rows.forget(key);
+    });
+  }
+
+  /** Rows that are believed while their files have the same size and time. */
+  #settledRows(keys: readonly string[]): ReadonlyMap<string, Row> {
+    if (this.#rows.hasIntents()) return new Map();
+    const rows = this.#rows.many(keys).filter((row) => settled(row) && !this.#queues.has(row.key));
+    return new Map(rows.map((row) => [row.key, row]));
+  }
+  /** A write that begins meanwhile gives the file another time, because the time of a settled row is over. */
+  async #listed(key: string, row: Row | undefined): Promise<Row | undefined> {
+    if (row !== undefined) {
+      const stat = await this.#disk.stat(keyToNames(key));
+      if (stat !== null && sameFile(stat, row)) return row;
+    }
+    return this.#alone(key, () => this.#observe(key));
+  }
+
+  // ---------------------------------------------------------------- writing
+
+  async #put(request: PutRequest, body: ReadableStream<Uint8Array>, bytes: number): Promise<Row> {
+    const { key } = request;
+    const names = keyToNames(key);
+    const before = await this.#observe(key);
+    if (!conditionsHold(request.onlyIf, before)) throw new R2Failure(412, CODE.preconditionFailed, "A precondition did not hold.");
+    if (before === undefined) {
+      const look = await this.#disk.look(names);
+      if (look === "folder") throw new R2Failure(400, CODE.invalidKey, "There is a folder of this name.");
+      if (look === "blocked") throw new R2Failure(400, CODE.invalidKey, "A file or link is where this key needs a folder.");
+    }
+    // Small objects are checked before anything is touched; large ones while they stream, before the file takes their place.
+    const wanted: readonly HashName[] = [
+      "md5",
+      ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && request.expected[name] !== undefined),
+    ];
+    const small = bytes <= BUFFER_BYTES ? await readExactly(body, bytes) : null;
+    let checksums: Checksums = small === null ? {} : verified(await hashBytes(small, wanted), request.expected);
+
+    const checkedAt = Date.now();
+    const intent: Intent = {
+      key,
+      version: crypto.randomUUID(),
+      uploaded: checkedAt,
+      http: request.http,
+      custom: request.custom,
+      checksums: small === null ? request.expected : checksums,
+    };
+    this.#rows.intend(intent);
+    try {
+      if (small !== null) await this.#disk.write(names, small);
+      else checksums = await this.#stream(names, body, bytes, wanted, request.expected);
+    } catch (error) {
+      await this.#resolveIntent(key);
+      throw error;
+    }
+    const stat = await this.#disk.stat(names);
+    // The file was deleted or changed in the meantime; the other change stays.
+    if (stat === null || stat.size !== bytes) {
+      this.#rows.forgetIntent(key);
+      throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
+    }
+    const md5 = checksums.md5 ?? "";
+    const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt };
+    this.#rows.save(row);
+    return row;
+  }
+
+  async #stream(
+    names: readonly string[],
+    body: ReadableStream<Uint8Array>,
+    bytes: number,
+    wanted: readonly HashName[],
+    expected: Checksums,
+  ): Promise<Checksums> {
+    const hashes = new Hashes(wanted);
+    let checksums: Checksums = {};
+    let failed: unknown;
+    // The last chunk waits until the whole is verified: the disk service has then never seen the end of a wrong body.
+    let last: Uint8Array | undefined;
+    const checking = new TransformStream<Uint8Array, Uint8Array>({
+      async transform(chunk, controller) {
+        await hashes.write(chunk);
+        if (last !== undefined) controller.enqueue(last);
+        last = chunk;
+      },
+      async flush(controller) {
+        checksums = verified(await hashes.end(), expected);
+        if (last !== undefined) controller.enqueue(last);
+      },
+    });
+    const fixed = new FixedLengthStream(bytes);
+    const copying = body
+      .pipeThrough(checking)
+      .pipeTo(fixed.writable)
+      .catch((error: unknown) => {
+        failed = error;
+      });
+    try {
+      await this.#disk.write(names, fixed.readable);
+      await copying;
+    } catch (error) {
+      await copying;
+      throw failed instanceof R2Failure ? failed : error;
+    }
+    return checksums;
+  }
+
+  // ---------------------------------------------------------------- files and rows
+
+  /** The object as the file now is; undefined when there is none. Only inside `#alone(key)`. */
+  async #observe(key: string): Promise<Row | undefined> {
+    await this.#resolveIntent(key);
+    const names = keyToNames(key);
+    for (let look = 1; look <= MAX_LOOKS; look++) {
+      const stat = await this.#disk.stat(names);
+      const row = this.#rows.one(key);
+      if (stat === null) {
+        if (row !== undefined) this.#rows.forget(key);
+        return undefined;
+      }
+      if (row !== undefined && sameFile(stat, row) && settled(row)) return row;
+      if ((row === undefined || !sameFile(stat, row)) && (await this.#disk.look(names)) !== "file") {
+        if (row !== undefined) this.#rows.forget(key);
+        return undefined;
+      }
+      const content = await this.#hashFile(names, ["md5"]);
+      if (content === null || !sameFile(content, stat)) continue;
+      const { checkedAt } = content;
+      const md5 = content.checksums.md5 ?? "";
+      if (row !== undefined && row.size === stat.size && (row.checksums.md5 ?? row.etag) === md5) {
+        const seen: Row = { ...row, mtime: stat.mtime, checkedAt };
+        if (row.mtime !== stat.mtime || settled(seen)) this.#rows.save(seen);
+        return seen;
+      }
+      // Edited outside: what was said about the old bytes (custom metadata, other checksums) no longer holds.
+      const edited: Row = {
+        key,
+        version: crypto.randomUUID(),
+        size: stat.size,
+        etag: md5,
+        uploaded: stat.mtime * 1000,
+        http: row?.http ?? {},
+        custom: [],
+        checksums: { md5 },
+        mtime: stat.mtime,
+        checkedAt,
+      };
+      this.#rows.save(edited);
+      return edited;
+    }
+    throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");
+  }
+
+  /** After a crash between intent and row: did the file get its new content? */
+  async #resolveIntent(key: string): Promise<void> {
+    const intent = this.#rows.intent(key);
+    if (intent === undefined) return;
+    const names = keyToNames(key);
+    const intended = intent.checksums;
+    const content =
+      (await this.#disk.look(names)) === "file"
+        ? await this.#hashFile(names, ["md5", ...HASHES.map(({ name }) => name).filter((name) => intended[name] !== undefined)])
+        : null;
+    const before = this.#rows.one(key);
+    const asBefore =
+      before !== undefined && content !== null && before.size === content.size && before.checksums.md5 === content.checksums.md5;
+    if (
+      content === null ||
+      asBefore ||
+      HASHES.some(({ name }) => intended[name] !== undefined && intended[name] !== content.checksums[name])
+    ) {
+      this.#rows.forgetIntent(key);
+      return;
+    }
+    const { size, mtime, checkedAt, checksums } = content;
+    this.#rows.save({ ...intent, size, etag: checksums.md5 ?? "", checksums, mtime, checkedAt });
+  }
+
+  async #hashFile(
+    names: readonly string[],
+    wanted: readonly HashName[],
+  ): Promise<(FileStat & { checksums: Checksums; checkedAt: number }) | null> {
+    const checkedAt = Date.now();
+    const file = await this.#disk.open(names);
+    if (file === null) return null;
+    const hashes = new Hashes(wanted);
+    for await (const chunk of file.body) await hashes.write(chunk);
+    return { size: file.size, mtime: file.mtime, checksums: await hashes.end(), checkedAt };
+  }
+
+  /** One at a time for each key, in order. */
+  async #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#queues.get(key) ?? Promise.resolve()).then(work, work);
+    this.#queues.set(key, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#queues.get(key) === turn) this.#queues.delete(key);
+    }
+  }
+}
+
+/**
+ * Times of files have whole seconds. Content that was read in the second of the file's own time (or before its end, with a
+ * tenth for slow clocks) may have been changed once more in that second; content read later can't have been unnoticed.
+ */
+const settled = (row: Row): boolean => row.checkedAt >= (row.mtime + 1) * 1000 + 100;
