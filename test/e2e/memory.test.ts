@@ -1,10 +1,10 @@
 /** Long-term memory with the built program: rows in the runtime's own D1, an agent that remembers and recalls, kills in between. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { type FakeModel, Machine, withModel } from "./support.ts";
+import { type FakeModel, Machine, until, withModel } from "./support.ts";
 
 interface Row {
   readonly id: string;
@@ -43,6 +43,22 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
     assert.match(answer, /Anna prefers linen towels\./);
     await machine.ok("chat", "say hello");
     assert.ok(offered().includes("recall_memory") && !offered().includes("remember"), "the personal agent has MEMORY.md instead");
+  });
+  it("[SE8] a recall finds at once what a session or a client has written, and soon what a person has changed on the disk", async () => {
+    const client = await machine.client();
+    const recalled = async (query: string): Promise<string> =>
+      JSON.stringify(await client.call("tool.invoke", { tool: "recall_memory", args: { query } }));
+    const folder = join(machine.home, "workspace", "agents", "main", "memory");
+    await machine.ok("chat", "say hello");
+    assert.doesNotMatch(await recalled("zebra"), /Zoe/);
+    await machine.ok("chat", 'call gsv__Remember {"text":"The zebra is called Zoe."}');
+    assert.match(await recalled("zebra"), /Zoe/);
+    await client.call("workspace.write", { path: "memory/2026-01-02.md", content: "- The quokka is called Quentin.\n" });
+    assert.match(await recalled("quokka"), /Quentin/);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "2026-01-03.md"), "- The okapi is called Olga.\n");
+    await until("the file is found", async () => ((await recalled("okapi")).includes("Olga") ? true : undefined));
+    client.close();
   });
   it("[LM11] [LM12] a fact is found by what it means, without any of its words", async () => {
     await machine.ok("memory", "add", "My car is at the workshop.", "--agent", "main");

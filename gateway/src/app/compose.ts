@@ -37,6 +37,8 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
 import type { PublicRequest } from "../ports/web.ts";
+import type { Bucket } from "../storage/bucket.ts";
+import { tellingBucket, WrittenFiles } from "../storage/telling-bucket.ts";
 import type { BasePorts } from "./features.ts";
 import { composeNativeTools, withPackTools } from "./native-tools.ts";
 
@@ -57,7 +59,7 @@ export interface Parts {
   /** Requests of packs to the services that their settings name. */
   fetch(url: string, init: RequestInit): Promise<Response>;
   model(env: Env): ModelClient;
-  nativeTools(env: Env, log: Logger): NativeTools;
+  nativeTools(bucket: Bucket, env: Env, log: Logger): NativeTools;
   /** As `WebPort.web`. */
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
@@ -75,7 +77,7 @@ export const parts: Parts = {
   packs: () => PACKS,
   fetch: (url, init) => fetch(url, init),
   model: (env) => createModelClient({ ai: env.AI }),
-  nativeTools: (env, log) => composeNativeTools(env.STORAGE, { readers: env.READERS, log }),
+  nativeTools: (bucket, env, log) => composeNativeTools(bucket, { readers: env.READERS, log }),
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
   embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
@@ -109,7 +111,9 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     firstTokenHash: bootstrapTokenHash(env),
     unservedEvents: ["transfer.send", "transfer.start", "transfer.receive", "transfer.end"],
   });
-  const native = parts.nativeTools(env, log);
+  const writtenFiles = new WrittenFiles(randomName(16));
+  const bucket = tellingBucket(env.STORAGE, () => writtenFiles.written());
+  const native = parts.nativeTools(bucket, env, log);
   const topics = topicsOf(list.definitions);
   const packs = new Packs({
     ...kernel.ports,
@@ -123,7 +127,8 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
   const { features, ports } = list.create({
     ...kernel.ports,
     admission: kernel.admission,
-    bucket: env.STORAGE,
+    bucket,
+    writtenFiles,
     rowDatabase: env.DB,
     session: (key) => parts.session(env, key),
     searchIndex: (agentId) => parts.search(env, agentId),

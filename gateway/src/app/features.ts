@@ -44,11 +44,14 @@ import type { SessionPort } from "../ports/session.ts";
 import type { WebPort } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import type { RowDatabase } from "../storage/rows.ts";
+import type { WrittenFiles } from "../storage/telling-bucket.ts";
 
 /** The ports that exist before any feature: the kernel's, and those to other objects and services. */
 export interface BasePorts extends KernelPorts, PacksPort {
   readonly admission: Pick<Admission, "grant" | "grantTask">;
+  /** Tells `writtenFiles` of what it writes. */
   readonly bucket: Bucket;
+  readonly writtenFiles: WrittenFiles;
   /** Undefined: the deployment has no database for rows. */
   readonly rowDatabase: RowDatabase | undefined;
   /** The object of a session, by its canonical key. */

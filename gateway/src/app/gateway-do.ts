@@ -312,6 +312,9 @@ export class Gateway
   async search(input: SearchInput): Promise<Result<SearchAnswer>> {
     return this.#ports.searchRpc.find(input);
   }
+  async filesWritten(): Promise<void> {
+    this.#ports.searchRpc.filesWritten();
+  }
   async remember(input: Remembering): Promise<Result<Remembered>> {
     const ports = await this.#whole();
     return ports.memoryRpc.remember(input);

@@ -13,6 +13,8 @@ import { createArchives } from "../storage/archives.ts";
 import { createMemoryFiles } from "../features/workspace/memory.ts";
 import { createResultFiles } from "../storage/results.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
+import type { Bucket } from "../storage/bucket.ts";
+import { tellingBucket } from "../storage/telling-bucket.ts";
 import type { SessionParts } from "../session/session-parts.ts";
 
 export interface SessionSurroundings {
@@ -22,7 +24,8 @@ export interface SessionSurroundings {
   readonly isEmbedded: boolean;
   readonly log: Logger;
 }
-function createSessionParts(bucket: R2Bucket, gateway: GatewayPort, { ai, readers, isEmbedded, log }: SessionSurroundings): SessionParts {
+function createSessionParts(storage: Bucket, gateway: GatewayPort, { ai, readers, isEmbedded, log }: SessionSurroundings): SessionParts {
+  const bucket = tellingBucket(storage, () => gateway.filesWritten());
   return {
     gateway,
     model: createModelClient({ ai }),

@@ -74,6 +74,8 @@ export interface GatewayPort extends CronPort, MemoryPort, EventPort, Delegation
    * its approval now.
    */
   skillWriting(writing: SkillWriting): Promise<Result<void>>;
+  /** A memory file or a transcript was written: the next recall looks at the files again. */
+  filesWritten(): Promise<void>;
   /** Records a change of an agent's file before it is made, so that it can be undone. */
   fileChanging(change: SessionFileChanging): Promise<void>;
 }

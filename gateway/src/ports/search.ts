@@ -65,6 +65,8 @@ export interface SearchRequest {
   readonly nearRows?: MemoryNear;
   /** The state of the rows (`LongTermMemory.state`): an index that has followed it does not read them again. */
   readonly rowsState?: string;
+  /** What GSV has written of the agents' files (`WrittenFiles`): an index that has listed them just now, with the same state, does not list them again. */
+  readonly filesState?: string;
   readonly limit: number;
   readonly offset: number;
 }

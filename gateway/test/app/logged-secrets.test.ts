@@ -85,7 +85,7 @@ describe("[S17] the log hides stored secrets in the error texts of", () => {
   });
 
   test("a native tool that a client runs", async () => {
-    vi.spyOn(parts, "nativeTools").mockImplementation((at, log) => composeNativeTools(at.STORAGE, { ...broken, log }));
+    vi.spyOn(parts, "nativeTools").mockImplementation((bucket, _env, log) => composeNativeTools(bucket, { ...broken, log }));
     await evictDurableObject(gateway());
     expect((await (await client()).refused("tool.invoke", { tool: "gsv__Broken", args: {} })).reason).toBe("internal");
     await hides("gateway", "native_tool_failed");

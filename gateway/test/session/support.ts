@@ -28,6 +28,7 @@ import { wiring } from "../../src/app/session-wiring.ts";
 import type { NativeTools } from "../../src/ports/native-tools.ts";
 import { createSessionMedia, type SessionMediaDeps } from "../../src/features/media/session-media.ts";
 import { createArchives } from "../../src/storage/archives.ts";
+import type { Bucket } from "../../src/storage/bucket.ts";
 import { createMemoryFiles } from "../../src/features/workspace/memory.ts";
 import { createResultFiles } from "../../src/storage/results.ts";
 
@@ -168,7 +169,7 @@ export class Stage {
     vi.spyOn(wiring, "createSessionParts").mockImplementation((bucket) => this.parts(bucket));
     return this;
   }
-  parts(bucket: R2Bucket): SessionParts {
+  parts(bucket: Bucket): SessionParts {
     const gateway: GatewayPort = {
       runContext: (_key, known) => {
         this.contexts += 1;
@@ -238,6 +239,7 @@ export class Stage {
       skillsSeen: () => Promise.resolve([]),
       skillWriting: () => Promise.resolve({ ok: true, value: undefined }),
       fileChanging: () => Promise.resolve(),
+      filesWritten: () => Promise.resolve(),
       reply: (call) => {
         this.replies.push(call);
         return this.reply(call);

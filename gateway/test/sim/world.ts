@@ -402,6 +402,7 @@ export class World {
       skillsSeen: () => remote(() => []),
       skillWriting: () => remote(() => ({ ok: true as const, value: undefined })),
       fileChanging: () => remote(() => undefined),
+      filesWritten: () => remote(() => undefined),
       reply: (call) =>
         remote(() => {
           if (this.channelGone)

@@ -19,6 +19,8 @@ const NONE_ASKED: SessionsPulled = { isWhole: false, unread: 0, unasked: 0 };
 
 export interface Report {
   readonly complete: boolean;
+  /** The index has all memory files, transcripts and rows as they were when the pass began. */
+  readonly isCurrent: boolean;
   /** Every row as it was when the pass began. */
   readonly hasRows: boolean;
   readonly notes: readonly Note[];
@@ -39,7 +41,7 @@ export async function catchUp(
   const { store } = ports;
   const pass = new Pass(agentId, ports, enough);
   const hasRows = hadRows || (await pullMemories(pass));
-  if (scope === "rows") return { complete: pass.hasFailed || hasRows, hasRows, notes: pass.notes };
+  if (scope === "rows") return { complete: pass.hasFailed || hasRows, isCurrent: false, hasRows, notes: pass.notes };
   await (scope === "memory" ? listMemoryFiles(pass) : listFiles(pass));
   for (const source of store.sources.unread("workspace")) {
     if (pass.enough()) break;
@@ -59,9 +61,11 @@ export async function catchUp(
   pass.leftOver("sessions", sessions.unasked, "conversation");
   pass.leftOver("archives", transcripts, "transcript");
   for (const { note, sessionKey } of store.sources.noted("archives")) pass.note("archives", note, sessionKey ?? NOBODYS);
+  const isWhole = isClean && hasRows && files + transcripts + sessions.unread + sessions.unasked === 0;
   // The next search retries a failed source, not the alarm.
   return {
-    complete: pass.hasFailed || (isClean && hasRows && files + transcripts + sessions.unread + sessions.unasked === 0),
+    complete: pass.hasFailed || isWhole,
+    isCurrent: isWhole && !pass.hasFailed,
     hasRows,
     notes: pass.notes,
   };

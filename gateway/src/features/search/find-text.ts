@@ -20,6 +20,7 @@ import { DEFAULT_HITS, MAX_HITS, MAX_NOTE_CHARS } from "./limits.ts";
 import { parseQuery, usesMeaning } from "./query.ts";
 import { SNIPPET_CHARS, snippetOf, unmarked, withoutMarks } from "./text.ts";
 import { fail } from "../../kernel/outcome.ts";
+import type { WrittenFiles } from "../../storage/telling-bucket.ts";
 import { taintIn } from "../../storage/versions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -35,6 +36,7 @@ const FAILED: ErrorReason = "storage.failed";
 export interface FindPorts extends Pick<SessionsPort, "sessions">, Pick<KernelPorts, "config" | "log" | "scrub"> {
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
+  readonly writtenFiles: Pick<WrittenFiles, "state" | "written">;
 }
 
 export async function findText(ports: FindPorts, input: SearchInput): Promise<Result<SearchAnswer>> {
@@ -78,6 +80,7 @@ export async function findMemories(
     question: input.query,
     ...(near === undefined ? {} : { nearRows: near }),
     ...(input.rowsState === undefined ? {} : { rowsState: input.rowsState }),
+    filesState: ports.writtenFiles.state(),
     sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
     memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },
     ...page(input),

@@ -10,6 +10,8 @@ import { SEARCH_TOOLS } from "./tools.ts";
 /** The search that sessions call. The caller must check the access first. */
 export interface SearchRpc {
   find(input: SearchInput): Promise<Result<SearchAnswer>>;
+  /** A session has written a memory file or a transcript. */
+  filesWritten(): void;
 }
 
 export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: SearchRpc } & MemorySearchPort> = {
@@ -17,7 +19,7 @@ export const searchFeature: FeatureDefinition<FindPorts, { readonly searchRpc: S
   tools: SEARCH_TOOLS,
   create: (ports) => ({
     offers: {
-      searchRpc: { find: (input) => findText(ports, input) },
+      searchRpc: { find: (input) => findText(ports, input), filesWritten: () => ports.writtenFiles.written() },
       memorySearch: { find: (input) => findMemories(ports, input) },
     },
     methods: searchMethods(ports),

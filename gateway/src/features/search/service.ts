@@ -24,6 +24,8 @@ const STILL_AT_IT = "The index is still catching up, so the newest texts may be 
 /** Steps of embedding in one search, of 500 texts each. */
 const EMBED_STEPS = 20;
 const CONTINUE_MS = 1_000;
+/** A file that others than GSV have changed is in a recall after this time. Until then a recall does not list the files again. */
+const LISTED_MS = 2_000;
 /** Longer than a removal of memories takes. */
 const FORGET_MS = 30_000;
 /** Time limit of one alarm. A search meanwhile waits for at most one of its steps. */
@@ -36,7 +38,9 @@ export class SearchService implements SearchPort {
   /** What the waiting searches need. */
   #wanted: Wanted = { scope: "rows" };
   #unattended = false;
-  #last: Report = { complete: true, hasRows: false, notes: [] };
+  #last: Report = { complete: true, isCurrent: false, hasRows: false, notes: [] };
+  /** The last pass after which the index had everything that a recall searches. In memory only: without it the next recall looks at the files. */
+  #current: { readonly wanted: Wanted; readonly from: number; readonly report: Report } | undefined;
   /** The state of the rows that the index has followed. */
   #rowsState: string | undefined;
 
@@ -48,7 +52,8 @@ export class SearchService implements SearchPort {
     const { store } = this.#ports;
     store.prepare(request.agentId);
     // A further page belongs to the same list.
-    const caughtUp = request.offset > 0 || (await this.#caughtUp(request.agentId, wantedBy(request)));
+    const wanted = wantedBy(request);
+    const caughtUp = request.offset > 0 || this.#isCurrent(wanted) || (await this.#caughtUp(request.agentId, wanted));
     const { question, ...find } = request;
     const near = question === undefined ? undefined : await this.#near(question);
     const found = store.find({ ...find, ...(near === undefined ? {} : { near }), limit: request.limit + 1 });
@@ -127,6 +132,15 @@ export class SearchService implements SearchPort {
     else wakeIn(FORGET_MS);
   }
 
+  /** A pass of just now has brought everything up to date, and GSV has written nothing since. */
+  #isCurrent({ scope, rowsState, filesState }: Wanted): boolean {
+    const current = this.#current;
+    if (scope !== "memory" || current === undefined || rowsState === undefined || filesState === undefined) return false;
+    const age = this.#ports.now() - current.from;
+    if (age < 0 || age >= LISTED_MS || rowsState !== current.wanted.rowsState || filesState !== current.wanted.filesState) return false;
+    this.#last = current.report;
+    return true;
+  }
   /** False when the time ran out; the catch-up then continues in the background. */
   async #caughtUp(agentId: string, wanted: Wanted): Promise<boolean> {
     const done = this.#next(agentId, wanted).then(() => true);
@@ -147,7 +161,8 @@ export class SearchService implements SearchPort {
       });
     return this.#waiting;
   }
-  #start(agentId: string, ms: number, { scope, rowsState }: Wanted): Promise<Report> {
+  #start(agentId: string, ms: number, wanted: Wanted): Promise<Report> {
+    const { scope, rowsState } = wanted;
     const { now } = this.#ports;
     const from = now();
     // A clock that is set back must not make a pass endless.
@@ -157,6 +172,7 @@ export class SearchService implements SearchPort {
         // The rows were read after that state was.
         if (report.hasRows && rowsState !== undefined) this.#rowsState = rowsState;
         this.#last = report;
+        if (report.isCurrent) this.#current = { wanted, from, report };
         if (!report.complete) this.#ports.wakeIn(CONTINUE_MS);
         return report;
       })
@@ -172,12 +188,13 @@ export class SearchService implements SearchPort {
 interface Wanted {
   readonly scope: Scope;
   readonly rowsState?: string;
+  readonly filesState?: string;
 }
 /** A search brings up to date only what it searches. */
-function wantedBy({ sources, memoryOf, rowsState }: SearchRequest): Wanted {
+function wantedBy({ sources, memoryOf, rowsState, filesState }: SearchRequest): Wanted {
   const isOfMemory = memoryOf !== undefined && !sources.includes("sessions");
   const scope = sources.every((source) => source === "memory") ? "rows" : isOfMemory ? "memory" : "all";
-  return { scope, ...(rowsState === undefined ? {} : { rowsState }) };
+  return { scope, ...(rowsState === undefined ? {} : { rowsState }), ...(filesState === undefined ? {} : { filesState }) };
 }
 const wider = (one: Scope, other: Scope): Scope => (SCOPES.indexOf(one) > SCOPES.indexOf(other) ? one : other);
 

@@ -13,6 +13,7 @@ function world() {
   const files = new Map<string, { text: string; taint?: string }>();
   const asked: string[] = [];
   const broken = { now: false };
+  const clock = { ms: 1 };
   /** What is written after the listing. */
   const late = new Map<string, { text: string; taint?: string }>();
   const objectOf = (key: string) => {
@@ -67,7 +68,7 @@ function world() {
       asked.push("rows");
       return { ok: true, value: [] };
     },
-    now: () => 1,
+    now: () => clock.ms,
     wakeIn: () => undefined,
     after: () => () => undefined,
   });
@@ -79,7 +80,7 @@ function world() {
     const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
     return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
   };
-  return { broken, files, late, search, words };
+  return { broken, clock, files, late, search, words };
 }
 const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
 const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
@@ -105,6 +106,36 @@ describe("[SE8] what is brought up to date", () => {
       (await search({ memoryOf, sources: ["memory"], ...(rowsState === undefined ? {} : { rowsState }) })).asked;
     assert.deepEqual([await of("a 0"), await of("a 0"), await of("a 1"), await of("a 1")], [["rows"], [], ["rows"], []]);
     assert.deepEqual([await of("b 0"), await of("b 0"), await of(), await of("b 0")], [["rows"], [], ["rows"], []]);
+  });
+  test("recalls that follow each other list the files once; what GSV writes is found at once, what others change after two seconds", async () => {
+    const { broken, clock, files, search } = world();
+    const recall = (filesState = "a 0", rowsState = "a 0") => search({ ...REMEMBERED, filesState, rowsState });
+    const looked = ["MEMORY.md", "memory/", "rows", "sessions/"];
+    files.set("MEMORY.md", { text: "a zebra" });
+    assert.deepEqual((await recall()).asked, looked);
+    const again = await recall();
+    assert.deepEqual([again.asked, again.names], [[], ["MEMORY.md"]]);
+    assert.deepEqual((await search(REMEMBERED)).asked, looked, "who does not say what was written has everything listed");
+
+    files.set("memory/2026-01-01.md", { text: "another zebra" });
+    const written = await recall("a 1");
+    assert.deepEqual([written.asked.includes("memory/"), written.names], [true, ["MEMORY.md", "memory/2026-01-01.md"]]);
+    assert.ok((await recall("a 1", "a 1")).asked.includes("rows"));
+    assert.deepEqual((await recall("a 1", "a 1")).asked, []);
+
+    files.delete("MEMORY.md");
+    clock.ms += 1_999;
+    assert.equal((await recall("a 1", "a 1")).names.length, 2);
+    clock.ms += 1;
+    assert.deepEqual((await recall("a 1", "a 1")).names, ["memory/2026-01-01.md"]);
+    clock.ms -= 1;
+    assert.notDeepEqual((await recall("a 1", "a 1")).asked, [], "the clock was set back");
+
+    files.set("MEMORY.md", { text: "a zebra" });
+    broken.now = true;
+    assert.equal((await recall("a 2", "a 1")).names.length, 1);
+    broken.now = false;
+    assert.equal((await recall("a 2", "a 1")).names.length, 2, "a file that could not be read is read by the next recall");
   });
   test("[TA4] a hit has the label of its file as the listing has it, also when only the label has changed", async () => {
     const { files, search } = world();

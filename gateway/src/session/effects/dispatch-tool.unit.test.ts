@@ -79,6 +79,7 @@ describe("DispatchTool", () => {
       skillsSeen: none,
       skillWriting: none,
       fileChanging: none,
+      filesWritten: none,
       reply: none,
       dispatchTool: ({ args }) => {
         assert.deepEqual(args, { command: "ls" });
