@@ -146,6 +146,8 @@ export const LIMITS = {
   memories: 20000,
   /** Longest text that one compaction or reset adds to a daily file. */
   memoriesChars: 8000,
+  /** Long-term memories of one agent where a vector index is bound. */
+  memoriesIndexed: 100000,
   /** Largest text of one long-term memory. */
   memoryBytes: 8192,
   /** Metadata of one long-term memory, as JSON. */

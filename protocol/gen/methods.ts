@@ -249,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f27e2a6d30d52e00";
+export const PROTOCOL_FINGERPRINT = "a1650bb483ba3bbb";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

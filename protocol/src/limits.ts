@@ -101,6 +101,7 @@ limit("memoryMetadataBytes", 4096, "Metadata of one long-term memory, as JSON.")
 limit("embeddingMs", 30000, "Time limit for turning texts of memories into vectors, for each request.");
 limit("embeddingQuestionMs", 3000, "How long a recall waits for the vector of its question.");
 limit("memories", 20000, "Long-term memories of one agent.");
+limit("memoriesIndexed", 100000, "Long-term memories of one agent where a vector index is bound.");
 limit("valueDepth", 64, "Deepest nesting of a value from outside: a task, an event's payload, the answer of a pack's service.");
 limit("eventPayloadBytes", 65536, "Payload of one domain event, as JSON.");
 limit("eventsOpen", 10000, "Domain events that wait for their handler or for the owner; one more is refused.");

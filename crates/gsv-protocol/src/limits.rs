@@ -218,6 +218,9 @@ pub const MEMORIES: u64 = 20_000;
 /// Longest text that one compaction or reset adds to a daily file.
 pub const MEMORIES_CHARS: u64 = 8_000;
 
+/// Long-term memories of one agent where a vector index is bound.
+pub const MEMORIES_INDEXED: u64 = 100_000;
+
 /// Largest text of one long-term memory.
 pub const MEMORY_BYTES: u64 = 8_192;
 

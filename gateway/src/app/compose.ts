@@ -64,6 +64,7 @@ export interface Parts {
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
   embedding(env: Env): BasePorts["embedding"];
+  vectorIndex(env: Env): BasePorts["vectorIndex"];
 }
 
 export const parts: Parts = {
@@ -81,6 +82,7 @@ export const parts: Parts = {
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
   embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
+  vectorIndex: ({ VECTORS }) => VECTORS,
 };
 
 /** Throws when two features register one topic. */
@@ -130,6 +132,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     bucket,
     writtenFiles,
     rowDatabase: env.DB,
+    vectorIndex: parts.vectorIndex(env),
     session: (key) => parts.session(env, key),
     searchIndex: (agentId) => parts.search(env, agentId),
     job: (id) => parts.job(env, id),

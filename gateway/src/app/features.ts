@@ -41,6 +41,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import type { PacksPort } from "../ports/packs.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { VectorBinding } from "../ports/vector-index.ts";
 import type { WebPort } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import type { RowDatabase } from "../storage/rows.ts";
@@ -54,6 +55,8 @@ export interface BasePorts extends KernelPorts, PacksPort {
   readonly writtenFiles: WrittenFiles;
   /** Undefined: the deployment has no database for rows. */
   readonly rowDatabase: RowDatabase | undefined;
+  /** Undefined: the deployment has no index of vectors beside it. */
+  readonly vectorIndex: VectorBinding | undefined;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
   /** An agent's search index. */

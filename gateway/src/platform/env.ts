@@ -14,6 +14,7 @@ import type { ModelAi } from "../ports/model.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { VectorBinding } from "../ports/vector-index.ts";
 import type { PublicRequest } from "../ports/web.ts";
 
 /** A Durable Object with the port that it serves. */
@@ -30,6 +31,8 @@ export interface Env {
   readonly STORAGE: R2Bucket;
   /** Rows of long-term memory. A deployment without it has none. */
   readonly DB?: D1Database;
+  /** Vectorize, for the vectors of long-term memory. Optional, and only on Cloudflare. */
+  readonly VECTORS?: VectorBinding;
   /** Domain events. A deployment without it has none. */
   readonly EVENTS?: EventQueue;
   /** Workers AI, for models and speech to text. Only on Cloudflare. */

@@ -45,8 +45,8 @@ export interface MemoryChanged {
   readonly id: string;
   /** Absent: it was removed. */
   readonly memory?: StoredMemory;
-  /** Of an embedding service. */
-  readonly vector?: { readonly of: EmbeddingModel; readonly vector: Vector };
+  /** Of an embedding service. `isIndexed`: the vector index finds it. */
+  readonly vector?: { readonly of: EmbeddingModel; readonly vector: Vector; readonly isIndexed: boolean };
 }
 export interface MemoryPage {
   readonly memories: readonly StoredMemory[];

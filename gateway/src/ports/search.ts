@@ -48,6 +48,8 @@ export interface MemoryNear {
   /** `modelKey` */
   readonly model: string;
   readonly vector: Vector;
+  /** The rows that the vector index finds: of those that it has, only these are compared. Absent: every row is compared. */
+  readonly found?: readonly string[];
 }
 
 /** A query of the gateway to an agent's index. */

@@ -18,10 +18,12 @@ import type {
 } from "../../ports/long-term-memory.ts";
 import type { EmbeddingModel, Vector } from "../../ports/embeddings.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import { decodeBase64, encodeBase64 } from "../../storage/base64.ts";
+import type { VectorIndexRows } from "../../ports/vector-index.ts";
 import { isForeign, SOURCE_CHARS, TAINT_LABELS } from "../../ports/taint.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
+import { D1VectorIndexRows, INDEXED, OUTDATED, removalOf } from "./d1-vector-index.ts";
 import { MEMORY_MIGRATIONS } from "./migrations.ts";
+import { packed, unpacked } from "./vector-text.ts";
 
 type Row = {
   id: string;
@@ -44,7 +46,6 @@ const COLUMNS =
   "id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, superseded_by, embedding_state, embedding_provider, embedding_model, embedding_dimensions, created_at";
 /** The states of `embedding_state`. */
 const [NONE, PENDING, DONE, REFUSED] = ["none", "pending", "done", "refused"] as const;
-const SCALE_BYTES = 8;
 const MOST_COUNTED = 100_000;
 const SCOPED = "tenant_id = ? AND agent_id = ?";
 /** A page is a frame on the wire at most. */
@@ -56,12 +57,29 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   readonly #now: () => number;
   readonly #failed: (what: string, error: unknown) => void;
   readonly #writer: string | undefined;
+  readonly #most: number;
+  readonly vectorIndex: VectorIndexRows;
   #writes = 0;
   #ready: Promise<void> | undefined;
 
-  /** `failed` gets the exceptions of the database; `writer` is a name that no other one has, of the only one that writes. */
-  constructor(db: RowDatabase, now: () => number, failed: (what: string, error: unknown) => void, writer?: string) {
+  /**
+   * `failed` gets the exceptions of the database; `writer` is a name that no other one has, of the only one that writes; `most`: memories
+   * of an agent.
+   */
+  constructor(
+    db: RowDatabase,
+    now: () => number,
+    failed: (what: string, error: unknown) => void,
+    writer?: string,
+    most: number = LIMITS.memories,
+  ) {
     this.#db = db;
+    this.#most = most;
+    this.vectorIndex = new D1VectorIndexRows(
+      db,
+      (what, work) => this.#guarded(what, work),
+      (what, work) => this.#writing(what, work),
+    );
     this.#writer = writer;
     this.#now = now;
     this.#failed = failed;
@@ -109,7 +127,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
         callId,
         supersedes ?? null,
         createdAt,
-        LIMITS.memories,
+        this.#most,
         awaitsVector ? PENDING : NONE,
       );
     // Only when this very row was written: a repeated call changes nothing.
@@ -119,10 +137,12 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
          AND EXISTS(SELECT 1 FROM long_term_memory WHERE id = ?1 AND tenant_id = ?3 AND agent_id = ?4)`,
       )
       .bind(id, hides ?? "", ...scoped(scope));
-    await this.#db.batch(hides === undefined ? [insert] : [insert, hide]);
+    // What recall does not find needs no vector in an index.
+    const removal = removalOf(this.#db, "superseded_by = ? AND", [id], scope, [hides ?? ""], this.#now());
+    await this.#db.batch(hides === undefined ? [insert] : [insert, hide, removal]);
     const kept = await this.#ofCall(scope, memory);
     if (kept === undefined)
-      return fail("memory.full", `The agent has ${LIMITS.memories.toLocaleString("en-US")} memories, which is the most that one may have.`);
+      return fail("memory.full", `The agent has ${this.#most.toLocaleString("en-US")} memories, which is the most that one may have.`);
     return succeed(await this.#stored(scope, kept, kept.id === id));
   }
   async #stored(scope: MemoryScope, memory: StoredMemory, isNew: boolean): Promise<MemoryStored> {
@@ -174,11 +194,11 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
 
   remove(scope: MemoryScope, ids: readonly string[]): Promise<Result<number>> {
     return this.#writing("remove the memories", async () => {
-      const { results } = await this.#db
+      const remove = this.#db
         .prepare(`DELETE FROM long_term_memory WHERE ${SCOPED} AND id IN (SELECT value FROM json_each(?)) RETURNING id`)
-        .bind(...scoped(scope), JSON.stringify(ids))
-        .all<{ id: string }>();
-      return succeed(results.length);
+        .bind(...scoped(scope), JSON.stringify(ids));
+      const [, removed] = await this.#db.batch<{ id: string }>([removalOf(this.#db, "", [], scope, ids, this.#now()), remove]);
+      return succeed(removed?.results.length ?? 0);
     });
   }
 
@@ -186,13 +206,13 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     return this.#guarded("read the memories", async () => {
       const { results } = await this.#db
         .prepare(
-          `SELECT c.seq, c.memory_id, m.embedding_vector, ${COLUMNS.split(", ")
+          `SELECT c.seq, c.memory_id, m.embedding_vector, m.vector_state, ${COLUMNS.split(", ")
             .map((name) => `m.${name}`)
             .join(", ")} FROM memory_changes c LEFT JOIN long_term_memory m ON m.id = c.memory_id
            WHERE c.tenant_id = ? AND c.agent_id = ? AND c.seq > ? ORDER BY c.seq LIMIT ?`,
         )
         .bind(...scoped(scope), afterSeq, limit)
-        .all<{ seq: number; memory_id: string; embedding_vector: string | null } & (Row | { id: null })>();
+        .all<{ seq: number; memory_id: string; embedding_vector: string | null; vector_state: string } & (Row | { id: null })>();
       return succeed(
         results.map((row): MemoryChanged => {
           const about = { seq: row.seq, id: row.memory_id };
@@ -200,7 +220,8 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
           const memory = memoryOf(row);
           const vector = memory.embedding?.state === "done" && row.embedding_vector !== null ? unpacked(row.embedding_vector) : undefined;
           const of = memory.embedding?.of;
-          return { ...about, memory, ...(vector === undefined || of === undefined ? {} : { vector: { of, vector } }) };
+          const isIndexed = row.vector_state === INDEXED;
+          return { ...about, memory, ...(vector === undefined || of === undefined ? {} : { vector: { of, vector, isIndexed } }) };
         }),
       );
     });
@@ -246,7 +267,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     return this.#writing("keep the vectors", async () => {
       const update = this.#db.prepare(
         `UPDATE long_term_memory SET embedding_state = '${DONE}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
-         embedding_vector = ? WHERE id = ? AND ${SCOPED}`,
+         embedding_vector = ?, ${OUTDATED} WHERE id = ? AND ${SCOPED}`,
       );
       if (vectors.length > 0)
         await this.#db.batch(
@@ -260,7 +281,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
       await this.#db
         .prepare(
           `UPDATE long_term_memory SET embedding_state = '${REFUSED}', embedding_provider = ?, embedding_model = ?, embedding_dimensions = ?,
-           embedding_vector = NULL WHERE id = ? AND ${SCOPED}`,
+           embedding_vector = NULL, ${OUTDATED} WHERE id = ? AND ${SCOPED}`,
         )
         .bind(of.provider, of.model, of.dimensions, id, ...scoped(scope))
         .run();
@@ -329,18 +350,6 @@ function embeddingOf(row: Row): Pick<StoredMemory, "embedding"> {
   if (state !== PENDING && state !== DONE && state !== REFUSED) return {};
   const of = provider === null || model === null || dimensions === null ? {} : { of: { provider, model, dimensions } };
   return { embedding: { state, ...of } };
-}
-/** The scale, then the numbers, in base64: D1 gives bytes as a list of numbers, which is several times longer. */
-function packed({ bytes, scale }: Vector): string {
-  const all = new Uint8Array(SCALE_BYTES + bytes.length);
-  new DataView(all.buffer).setFloat64(0, scale, true);
-  all.set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength), SCALE_BYTES);
-  return encodeBase64(all);
-}
-function unpacked(text: string): Vector | undefined {
-  const all = decodeBase64(text);
-  if (all === undefined || all.length <= SCALE_BYTES) return undefined;
-  return { scale: new DataView(all.buffer).getFloat64(0, true), bytes: new Int8Array(all.buffer.slice(SCALE_BYTES)) };
 }
 /** The gateway wrote the row. A label that this version does not know counts as the highest one. */
 const memoryOf = (row: Row): StoredMemory => ({

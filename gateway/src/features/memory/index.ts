@@ -1,4 +1,5 @@
 /** Long-term memory: facts that an agent keeps between conversations (gateway/spec/memory.md). */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
@@ -10,10 +11,13 @@ import type { MemoryPort } from "../../ports/long-term-memory.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
 import type { SpendPort } from "../../ports/spend.ts";
+import type { VectorBinding } from "../../ports/vector-index.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import type { EmbeddingAi } from "../../ports/embeddings.ts";
-import { type ChosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
+import { type ChosenEmbeddings, chosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
 import { beginsAgain, EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
+import { VECTOR_INDEX_MIGRATION, VectorIndexStateStore } from "./vector-index-state-store.ts";
+import type { VectorIndexPass } from "./vector-index-pass.ts";
 import type { EmbeddingPass } from "./embedding-pass.ts";
 import type { MemoryKeeper } from "./keeper.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
@@ -30,6 +34,7 @@ export interface LongTermMemoryPorts
   readonly embedding: EmbeddingConnections;
   /** Undefined: the deployment has none. */
   readonly rowDatabase: RowDatabase | undefined;
+  readonly vectorIndex: VectorBinding | undefined;
 }
 /** To services. */
 export interface EmbeddingConnections {
@@ -40,6 +45,8 @@ export interface EmbeddingConnections {
 interface Loaded {
   readonly keeper: MemoryKeeper;
   readonly pass: EmbeddingPass;
+  /** Undefined: no vector index is bound. */
+  readonly indexPass: VectorIndexPass | undefined;
 }
 /** The key of every OpenAI-compatible service is stored under this name. */
 const KEY_OWNER = "openai";
@@ -57,16 +64,24 @@ const NO_DATABASE = fail(
 
 export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { readonly memoryRpc: MemoryPort }> = {
   name: "memory",
-  migrations: EMBEDDING_MIGRATIONS,
+  migrations: [...EMBEDDING_MIGRATIONS, VECTOR_INDEX_MIGRATION],
   tools: MEMORY_TOOLS,
   create(ports) {
-    const { rowDatabase, now, log, config, embedding } = ports;
+    const { rowDatabase, vectorIndex, now, log, config, embedding } = ports;
     const failed = (what: string, error: unknown): void => log.error("memory_rows_failed", { what, error });
     const state = new EmbeddingStateStore(ports.database);
     const settings = (): EmbeddingsConfig | undefined => config.effective().memory?.embeddings;
     const announce = (dueAt: number): void => {
       state.announce(dueAt);
       ports.armFor(state.read().dueAt);
+    };
+    const indexState = new VectorIndexStateStore(ports.database);
+    const indexDue = (): number | undefined =>
+      rowDatabase === undefined || vectorIndex === undefined ? undefined : indexState.read().dueAt;
+    const announceToIndex = (dueAt: number): void => {
+      if (vectorIndex === undefined) return;
+      indexState.announce(dueAt);
+      ports.armFor(indexDue());
     };
     const due = (): number | undefined => {
       if (rowDatabase === undefined) return undefined;
@@ -77,26 +92,49 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     let leasedUntil: number | undefined;
     const step = async (): Promise<void> => {
       const memory = await load();
-      if (memory.ok) await memory.value.pass.run();
+      if (memory.ok) {
+        // What is embedded is sent, also when the gateway is stopped in between.
+        announceToIndex(now() + STEP_LEASE_MS);
+        await memory.value.pass.run();
+        announceToIndex(now());
+      }
       leasedUntil = undefined;
       ports.armFor(due());
+    };
+    let indexLeasedUntil: number | undefined;
+    const indexStep = async (): Promise<void> => {
+      const memory = await load();
+      if (memory.ok) await memory.value.indexPass?.run();
+      indexLeasedUntil = undefined;
+      ports.armFor(indexDue());
     };
     let loaded: Promise<Loaded> | undefined;
     const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
-      loaded ??= import("./memory.lazy.ts").then(({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper }) => {
-        // The gateway is one object, and the only one that writes; after a restart it has another name.
-        const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16));
-        const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
-        const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
-        const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
-        const vectors = {
-          isChosen: () => targetOf(settings()) !== "",
-          announce,
-          question: (agentId: string, text: string, signal: AbortSignal) => pass.question(agentId, text, signal),
-        };
-        return { keeper: new MemoryKeeper({ ...ports, rows, vectors }), pass };
-      });
+      const most = vectorIndex === undefined ? LIMITS.memories : LIMITS.memoriesIndexed;
+      loaded ??= import("./memory.lazy.ts").then(
+        ({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper, VectorIndexPass, Vectorize }) => {
+          // The gateway is one object, and the only one that writes; after a restart it has another name.
+          const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16), most);
+          const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
+          const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
+          const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
+          const index = vectorIndex && new Vectorize(vectorIndex, (text) => ports.ids.sha256(text));
+          const model = () => {
+            const choice = chosenEmbeddings(settings());
+            return choice.ok ? choice.chosen?.of : undefined;
+          };
+          const indexPass = index && new VectorIndexPass({ ...ports, rows: rows.vectorIndex, index, state: indexState, model });
+          const vectors = {
+            ...(index === undefined ? {} : { index }),
+            announceToIndex,
+            isChosen: () => targetOf(settings()) !== "",
+            announce,
+            question: (agentId: string, text: string, signal: AbortSignal) => pass.question(agentId, text, signal),
+          };
+          return { keeper: new MemoryKeeper({ ...ports, rows, vectors }), pass, indexPass };
+        },
+      );
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
         loaded = undefined;
@@ -128,6 +166,17 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
           run: (at) => {
             leasedUntil = at + STEP_LEASE_MS;
             ports.background("embed_memories", step());
+          },
+        },
+        {
+          name: "memory_vector_index",
+          next: () => {
+            const dueAt = indexDue();
+            return dueAt === undefined ? undefined : Math.max(dueAt, indexLeasedUntil ?? 0);
+          },
+          run: (at) => {
+            indexLeasedUntil = at + STEP_LEASE_MS;
+            ports.background("index_vectors", indexStep());
           },
         },
       ],

@@ -23,6 +23,7 @@ import type {
 import { TENANT_ID } from "../../ports/tenant.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { Vector } from "../../ports/embeddings.ts";
+import type { VectorIndex } from "../../ports/vector-index.ts";
 import type { MemoryNear, MemorySearchPort, SearchPort } from "../../ports/search.ts";
 import { OWNER } from "../../ports/taint.ts";
 import { readUlid, ULID_BYTES, ulid } from "./ulid.ts";
@@ -35,6 +36,10 @@ export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pic
 }
 /** Vectors of an embedding service, when one is chosen. */
 export interface VectorWork {
+  /** Absent: none is bound, and every vector is compared. */
+  readonly index?: Pick<VectorIndex, "nearest" | "takes">;
+  /** Memories are about to leave recall, or did: the vector index follows after this time (epoch ms). */
+  readonly announceToIndex: (dueAt: number) => void;
   /** Rows will wait for vectors. */
   readonly isChosen: () => boolean;
   /** Rows are about to be written: the gateway looks for them after this time (epoch ms), whatever happens to the caller. */
@@ -109,9 +114,11 @@ export class MemoryKeeper {
     const supersedes = given === undefined ? undefined : readUlid(given);
     if (given !== undefined && supersedes === undefined) return Promise.resolve(unknown(given));
     const id = ulid(memory.createdAt, ids.bytes(ULID_BYTES));
-    return this.#announced((awaitsVector) =>
-      rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) }, awaitsVector),
-    );
+    const store = () =>
+      this.#announced((awaitsVector) =>
+        rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) }, awaitsVector),
+      );
+    return supersedes === undefined ? store() : this.#unindexed(store);
   }
   /** The gateway is told before the row is written, so that its vector is made also when this call is cut after the row. */
   async #announced<T>(write: (awaitsVector: boolean) => Promise<T>): Promise<T> {
@@ -122,6 +129,16 @@ export class MemoryKeeper {
       return await write(true);
     } finally {
       vectors.announce(now());
+    }
+  }
+  /** The same for the vector index, from which vectors are removed. */
+  async #unindexed<T>(write: () => Promise<T>): Promise<T> {
+    const { vectors, now } = this.#ports;
+    vectors.announceToIndex(now() + WRITE_MS);
+    try {
+      return await write();
+    } finally {
+      vectors.announceToIndex(now());
     }
   }
 
@@ -186,10 +203,21 @@ export class MemoryKeeper {
     const { vectors, log } = this.#ports;
     if (!vectors.isChosen()) return undefined;
     const asked = await vectors.question(agentId, query, AbortSignal.timeout(LIMITS.embeddingQuestionMs));
-    if (asked.ok) return asked.value;
+    if (asked.ok) return asked.value && this.#narrowed(agentId, asked.value, notes);
     log.warn("question_not_embedded", { agent: agentId, reason: asked.error.reason });
     notes.push(`${this.#ports.scrub(asked.error.message).slice(0, NOTE_CHARS)} Memories were found without it.`);
     return undefined;
+  }
+  /** What the vector index finds, so that not every vector is compared. */
+  async #narrowed(agentId: string, near: MemoryNear, notes: string[]): Promise<MemoryNear> {
+    const { vectors, log } = this.#ports;
+    if (vectors.index?.takes(near.vector.bytes.length) !== true) return near;
+    const found = await vectors.index.nearest(scopeOf(agentId), near);
+    // An index that finds nothing of the agent has none of its vectors.
+    if (found.ok) return found.value.length === 0 ? near : { ...near, found: found.value };
+    log.warn("vector_index_not_asked", { agent: agentId, problem: found.error.message });
+    notes.push("The vector index did not answer. Every memory was compared instead, which takes longer.");
+    return near;
   }
   #whole(hit: Extract<RecallHit, { kind: "memory" }>, row: StoredMemory): RecallHit {
     const text = row.content.length <= WHOLE_CHARS ? this.#ports.scrub(row.content) : hit.text;
@@ -218,7 +246,7 @@ export class MemoryKeeper {
     const index = this.#ports.searchIndex(agentId);
     try {
       await index.memoriesWillChange();
-      const removed = await this.#ports.rows.remove(scopeOf(agentId), ids);
+      const removed = await this.#unindexed(() => this.#ports.rows.remove(scopeOf(agentId), ids));
       if (!removed.ok) return removed;
       await index.memoriesChanged();
       return removed;

@@ -35,4 +35,20 @@ export const MEMORY_MIGRATIONS: readonly RowMigration[] = [
         INSERT OR REPLACE INTO memory_changes(tenant_id, agent_id, memory_id) VALUES(new.tenant_id, new.agent_id, new.id); END`,
     ],
   },
+  {
+    name: "the vector index",
+    statements: [
+      // none: the index never had a vector of the row. stale: it may have an older one. sent: it has accepted this one. indexed: it finds it.
+      "ALTER TABLE long_term_memory ADD COLUMN vector_state TEXT NOT NULL DEFAULT 'none'",
+      // The last row of those that were sent together.
+      "ALTER TABLE long_term_memory ADD COLUMN vector_batch TEXT",
+      "CREATE INDEX memory_vector ON long_term_memory(tenant_id, vector_state, id)",
+      `CREATE TRIGGER memory_indexed AFTER UPDATE OF vector_state ON long_term_memory
+        WHEN (old.vector_state = 'indexed') <> (new.vector_state = 'indexed') BEGIN
+        INSERT OR REPLACE INTO memory_changes(tenant_id, agent_id, memory_id) VALUES(new.tenant_id, new.agent_id, new.id); END`,
+      // Written with the removal of the row, so that its vector is removed whatever happens in between.
+      "CREATE TABLE vector_removals(id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, due_at INTEGER NOT NULL, again INTEGER NOT NULL) STRICT",
+      "CREATE INDEX vector_removals_in_order ON vector_removals(tenant_id, due_at)",
+    ],
+  },
 ];

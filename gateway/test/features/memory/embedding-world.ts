@@ -7,6 +7,7 @@ import { database } from "../search/recall-measure.ts";
 import { sqliteRows } from "../../support/rows.ts";
 import { shortened } from "../../../src/embeddings/answer.ts";
 import { type ChosenEmbeddings, targetOf } from "../../../src/embeddings/choose.ts";
+import type { Database } from "../../../src/platform/sql.ts";
 import type { EmbedAnswer } from "../../../src/ports/embeddings.ts";
 import type { OwnCall } from "../../../src/ports/spend.ts";
 import { D1Memory } from "../../../src/features/memory/d1-store.ts";
@@ -18,15 +19,19 @@ const SMALL: EmbeddingsConfig = { provider: "openai" };
 export const LARGE: EmbeddingsConfig = { provider: "openai", model: "text-embedding-3-large" };
 export class Killed extends Error {}
 
-export function world() {
-  const db = database();
-  for (const { up } of EMBEDDING_MIGRATIONS) up(db.sql);
-  // The platform's `exec` gives a cursor.
+/** The platform's `exec` gives a cursor. */
+export function cursors(db: Database): Database {
   const exec = (query: string, ...values: (string | number | null)[]) => {
     const [value] = db.sql.exec(query, ...values).toArray();
     return { next: () => (value === undefined ? { done: true } : { done: false, value }) };
   };
-  const state = new EmbeddingStateStore({ sql: { exec } } as never);
+  return { sql: { exec } } as never;
+}
+
+export function world() {
+  const db = database();
+  for (const { up } of EMBEDDING_MIGRATIONS) up(db.sql);
+  const state = new EmbeddingStateStore(cursors(db));
   const given = {
     settings: SMALL as EmbeddingsConfig,
     now: 1_000,

@@ -1,0 +1,130 @@
+/** [LM20] to [LM23] Memories with a vector index, through the real gateway: it is followed by the alarm, asked by questions, and optional. */
+import { env } from "cloudflare:workers";
+import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { MemoryAddResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
+import { answerFor } from "../../../../test/fakes/meaning.ts";
+import { parts } from "../../../src/app/compose.ts";
+import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { FakeVectorize } from "../../support/vectorize.ts";
+
+let owner: Peer;
+let calls = 0;
+let fake: FakeVectorize;
+let bound: FakeVectorize | undefined;
+beforeEach(async () => {
+  await reset();
+  fake = new FakeVectorize(1_536);
+  bound = fake;
+  vi.spyOn(parts, "vectorIndex").mockImplementation(() => bound);
+  vi.spyOn(parts, "embedding").mockImplementation(() => ({
+    ai: undefined,
+    fetch: async (_url, { body }) => Response.json(answerFor((JSON.parse(String(body)) as { input: string[] }).input, 1_536)),
+  }));
+  fakeSessions();
+  await seed();
+  owner = await client();
+  await owner.ok("config.set", { path: "apiKeys.openai", value: "sk-owners-embedding-key-1234" });
+  await owner.ok("config.set", { path: "memory.embeddings.provider", value: "openai" });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const add = async (text: string): Promise<string> => {
+  const { memory } = await owner.ok<MemoryAddResult>("memory.add", { text, agentId: "main", requestId: `r${++calls}` });
+  return memory.id;
+};
+const search = (query: string) => owner.ok<MemorySearchResult>("memory.search", { query, agentId: "main" });
+const found = async (query: string): Promise<string[]> => (await search(query)).memories.map(({ memory }) => memory.text);
+const states = async (): Promise<string[]> => {
+  const rows = await env.DB?.prepare("SELECT vector_state FROM long_term_memory ORDER BY id").all<{ vector_state: string }>();
+  return rows?.results.map(({ vector_state: state }) => state) ?? [];
+};
+/** What is due in minutes is due now. */
+const hurry = () =>
+  runInDurableObject(gateway(), (_instance, { storage: { sql } }) => {
+    sql.exec("UPDATE memory_vector_index SET due_at = 1");
+  });
+const until = (isSo: () => Promise<void>) =>
+  vi.waitFor(
+    async () => {
+      fake.settle();
+      await hurry();
+      await runDurableObjectAlarm(gateway());
+      await isSo();
+    },
+    { timeout: 8_000, interval: 30 },
+  );
+/** Until only the daily look is left: no step runs. */
+const idle = () =>
+  vi.waitFor(async () => {
+    const dueAt = await runInDurableObject(gateway(), (_instance, { storage: { sql } }) =>
+      Number(sql.exec("SELECT due_at FROM memory_vector_index").one()["due_at"]),
+    );
+    expect(dueAt).toBeGreaterThan(Date.now() + 3_600_000);
+  });
+const indexed = (count: number) => until(async () => expect(await states()).toEqual(Array<string>(count).fill("indexed")));
+
+describe("with a vector index", () => {
+  test("[LM20] [LM21] memories are sent in the background, and a question without their words finds them through the index", async () => {
+    const id = await add("My vehicle wartburg zq.");
+    await add("The cake bakes slowly.");
+    await indexed(2);
+    expect(fake.visible.get(id)?.metadata).toEqual({ agent: "main", model: "openai/text-embedding-3-small/1536" });
+    expect(JSON.stringify([...fake.visible.values()]), "no text is sent").not.toMatch(/wartburg|cake/);
+    expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
+    await idle();
+    // The scan passes over what the index finds.
+    const query = vi.spyOn(fake, "query").mockImplementation(async () => ({ matches: [{ id: "none" }] }));
+    expect(await found("automobile parked")).toEqual([]);
+    query.mockRestore();
+  });
+  test("[LM22] an index that does not answer costs a note, and no memory", async () => {
+    await add("My vehicle wartburg zq.");
+    await indexed(1);
+    fake.fault = () => "refuse";
+    const { memories, notes } = await search("automobile parked");
+    expect([memories[0]?.memory.text, notes]).toEqual([
+      "My vehicle wartburg zq.",
+      ["The vector index did not answer. Every memory was compared instead, which takes longer."],
+    ]);
+  });
+  test("[LM23] forgetting removes the vector, also when the gateway stops before the index has answered", async () => {
+    const gone = await add("My vehicle wartburg zq.");
+    await add("The cake bakes slowly.");
+    await indexed(2);
+    fake.fault = () => "refuse";
+    await owner.ok("memory.forget", { ids: [gone], agentId: "main" });
+    expect(await found("automobile parked")).toEqual([]);
+    await evictDurableObject(gateway());
+    expect(fake.visible.has(gone)).toBe(true);
+    fake.fault = () => undefined;
+    await until(async () => expect([...fake.visible.keys()]).not.toContain(gone));
+    expect(fake.visible.size).toBe(1);
+    const left = await env.DB?.prepare("SELECT again FROM vector_removals").all<{ again: number }>();
+    expect(left?.results, "it is removed once more").toEqual([{ again: 1 }]);
+  });
+  test("[LM20] without the binding nothing is sent and everything is found; bound later, the index gets what is there", async () => {
+    bound = undefined;
+    await evictDurableObject(gateway());
+    owner = await client();
+    await add("My vehicle wartburg zq.");
+    await vi.waitFor(
+      async () => {
+        await runDurableObjectAlarm(gateway());
+        expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
+      },
+      { timeout: 8_000, interval: 30 },
+    );
+    expect([fake.calls, await states()]).toEqual([[], ["none"]]);
+    bound = fake;
+    await evictDurableObject(gateway());
+    owner = await client();
+    await indexed(1);
+    expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
+    bound = undefined;
+    await evictDurableObject(gateway());
+    owner = await client();
+    expect((await found("automobile parked"))[0], "unbound again").toBe("My vehicle wartburg zq.");
+  });
+});
