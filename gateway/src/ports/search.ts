@@ -133,7 +133,8 @@ export interface MemorySearchInput {
   readonly snippetChars: number;
   /** Only rows of long-term memory, without files and transcripts. */
   readonly rowsOnly: boolean;
-  readonly rowsState?: string;
+  /** The state of the rows now (`LongTermMemory.state`). */
+  readonly rowsState: () => string | undefined;
   /** Makes the question's vector; asked only where the question has one. */
   readonly near?: () => Promise<MemoryNear | undefined>;
 }

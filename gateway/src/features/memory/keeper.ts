@@ -167,7 +167,6 @@ export class MemoryKeeper {
     const hits: RecallHit[] = [];
     const own: string[] = [];
     let notes: readonly string[] = [];
-    const rowsState = this.#ports.rows.state();
     let asking: Promise<MemoryNear | undefined> | undefined;
     const near = (): Promise<MemoryNear | undefined> => (asking ??= this.#near(agentId, query, own));
     for (let scan = 0, offset = 0; scan < SCANS && hits.length < wanted; scan++, offset += wanted) {
@@ -179,7 +178,7 @@ export class MemoryKeeper {
         snippetChars,
         rowsOnly,
         near,
-        ...(rowsState === undefined ? {} : { rowsState }),
+        rowsState: () => this.#ports.rows.state(),
       });
       if (!found.ok) return found;
       if (scan === 0) notes = found.value.notes;

@@ -74,12 +74,14 @@ export async function findMemories(
   const main = canonicalKey(`agent:${agentId}:main`, ports.config.mainKey());
   if (!main.ok) return fail("session.bad_key", `Invalid agent id: ${main.problem}.`);
   const near = usesMeaning(match.value) ? await input.near?.() : undefined;
+  // After the question has its vector, which may take long: what was written meanwhile is found.
+  const rowsState = input.rowsState();
   const found = await ask(ports, {
     agentId,
     match: match.value,
     question: input.query,
     ...(near === undefined ? {} : { nearRows: near }),
-    ...(input.rowsState === undefined ? {} : { rowsState: input.rowsState }),
+    ...(rowsState === undefined ? {} : { rowsState }),
     filesState: ports.writtenFiles.state(),
     sources: rowsOnly ? ["memory"] : ["workspace", "archives", "memory"],
     memoryOf: { keys: [main.key, ...ports.sessions.ownedBy(agentId, MAX_OWNED)], prefix: `agent:${agentId}:cli:dm:` },

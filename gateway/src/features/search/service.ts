@@ -148,7 +148,7 @@ export class SearchService implements SearchPort {
   }
   #next(agentId: string, wanted: Wanted): Promise<Report> {
     if (this.#waiting !== undefined) {
-      this.#wanted = { ...wanted, scope: wider(this.#wanted.scope, wanted.scope) };
+      this.#wanted = both(this.#wanted, wanted);
       return this.#waiting;
     }
     if (this.#running === undefined) return this.#start(agentId, LIMITS.searchIndexMs, wanted);
@@ -197,6 +197,12 @@ function wantedBy({ sources, memoryOf, rowsState, filesState }: SearchRequest): 
   return { scope, ...(rowsState === undefined ? {} : { rowsState }), ...(filesState === undefined ? {} : { filesState }) };
 }
 const wider = (one: Scope, other: Scope): Scope => (SCOPES.indexOf(one) > SCOPES.indexOf(other) ? one : other);
+/** What serves both. Which of two different states is the later one is not known, so what they are about is read again. */
+const both = (one: Wanted, { scope, rowsState, filesState }: Wanted): Wanted => ({
+  scope: wider(one.scope, scope),
+  ...(rowsState === undefined || rowsState !== one.rowsState ? {} : { rowsState }),
+  ...(filesState === undefined || filesState !== one.filesState ? {} : { filesState }),
+});
 
 /** Notes about requested sources that could not be searched. Notes about other sessions are left out. */
 function notesFor({ sources, sessionKey, memoryOf }: SearchRequest, notes: readonly Note[]): string[] {

@@ -14,6 +14,8 @@ function world() {
   const asked: string[] = [];
   const broken = { now: false };
   const clock = { ms: 1 };
+  /** What a listing waits for. */
+  const held: { until?: Promise<void> } = {};
   /** What is written after the listing. */
   const late = new Map<string, { text: string; taint?: string }>();
   const objectOf = (key: string) => {
@@ -33,6 +35,7 @@ function world() {
   const bucket = {
     list: async ({ prefix, delimiter }: { prefix: string; delimiter?: string }) => {
       asked.push(prefix.slice(FOLDER.length));
+      await held.until;
       const keys = [...files.keys()].map((name) => FOLDER + name).filter((key) => key.startsWith(prefix));
       const isIn = (key: string): boolean => delimiter !== undefined && key.slice(prefix.length).includes(delimiter);
       const folders = keys.filter(isIn).map((key) => `${prefix}${key.slice(prefix.length).split("/")[0]}/`);
@@ -80,7 +83,7 @@ function world() {
     const { hits } = await service.query({ agentId: "main", match: match.value, sources, limit: 20, offset: 0, ...more });
     return { names: hits.map(({ name }) => name).sort(), taints: hits.map(({ taint }) => taint), asked: [...asked].sort() };
   };
-  return { broken, clock, files, late, search, words };
+  return { asked, broken, clock, files, held, late, search, words };
 }
 const memoryOf = { keys: ["agent:main:main"], prefix: "agent:main:cli:dm:" };
 const REMEMBERED: Partial<SearchRequest> = { memoryOf, sources: ["workspace", "archives", "memory"] };
@@ -136,6 +139,30 @@ describe("[SE8] what is brought up to date", () => {
     assert.equal((await recall("a 2", "a 1")).names.length, 1);
     broken.now = false;
     assert.equal((await recall("a 2", "a 1")).names.length, 2, "a file that could not be read is read by the next recall");
+  });
+  test("searches that wait together read the rows, unless all of them know the same state of them", async () => {
+    const { asked, held, search } = world();
+    const of = (rowsState?: string) => search({ memoryOf, sources: ["memory"], ...(rowsState === undefined ? {} : { rowsState }) });
+    for (const [waiting, reads] of [
+      [["a 1", "a 0"], 1],
+      [["a 0", "a 1"], 1],
+      [[undefined, "a 0"], 1],
+      [["a 0", undefined], 1],
+      [["a 0", "a 0"], 0],
+    ] as const) {
+      await of("a 0");
+      let release = (): void => undefined;
+      held.until = new Promise((resolve) => {
+        release = resolve;
+      });
+      const running = search({});
+      const all = waiting.map((state) => of(state));
+      await new Promise(setImmediate);
+      asked.length = 0;
+      release();
+      await Promise.all([running, ...all]);
+      assert.equal(asked.filter((what) => what === "rows").length, reads, String(waiting));
+    }
   });
   test("[TA4] a hit has the label of its file as the listing has it, also when only the label has changed", async () => {
     const { files, search } = world();
