@@ -1,12 +1,11 @@
 /** The record of one run for the export of traces: its story, and its texts when the owner exports them (rule OT6). Reads the log only. */
-import { asRunId } from "../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 import { textOf } from "../ports/messages.ts";
 import type { Result } from "../ports/result.ts";
 import type { RecordWanted, RunRecord, RunTexts } from "../ports/session.ts";
 import type { LogRow } from "./machine/log.ts";
 import type { State } from "./machine/state.ts";
-import { rowsOf, storyOf } from "./story-view.ts";
+import { rowsOf, storyIn } from "./story-view.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
 /** A longer text is left out whole: a part of it could have a part of a secret, or JSON without the names of its fields. */
@@ -15,10 +14,11 @@ const TEXT_BYTES = 65_536;
 const ALL_BYTES = 4_194_304;
 
 export function recordOf(state: State, store: SessionStore, { runId, texts }: RecordWanted): Result<RunRecord> {
-  const story = storyOf(state, store, { runId: asRunId(runId) });
+  const rows = rowsOf(state, store, runId);
+  const story = storyIn(state, runId, rows);
   if (!story.ok) return story;
   const { agentId } = state.identity;
-  return { ok: true, value: { story: story.value, agentId, ...(texts ? { texts: textsOf(rowsOf(state, store, runId)) } : {}) } };
+  return { ok: true, value: { story: story.value, agentId, ...(texts ? { texts: textsOf(rows) } : {}) } };
 }
 
 /** Each text is whole, or a mark that tells how long it is. The exporter hides secrets and cuts. */

@@ -23,17 +23,19 @@ import { commandEnd } from "./events.ts";
 import { waitingFor } from "./views.ts";
 import type { SessionStore } from "./store/session-store.ts";
 
-const ROWS_AT_ONCE = 500;
+const ROWS_AT_ONCE = 100;
 /** Answers of the model that are told, the last ones of the run. */
 const MAX_STEPS = 200;
 const MAX_TEXT_CHARS = 4_096;
 
 export function storyOf(state: State, store: SessionStore, wanted: StoryWanted): Result<RunStory> {
   const runId = runOf(state, store, wanted);
-  if (runId === undefined) return failure("run.not_found", "The log of this conversation has no such run.");
-  const rows = rowsOf(state, store, runId);
+  return storyIn(state, runId, runId === undefined ? [] : rowsOf(state, store, runId));
+}
+/** `rows`: those of the run. */
+export function storyIn(state: State, runId: string | undefined, rows: readonly LogRow[]): Result<RunStory> {
   const [first] = rows;
-  if (first === undefined) return failure("run.not_found", "The log of this conversation has no such run.");
+  if (runId === undefined || first === undefined) return failure("run.not_found", "The log of this conversation has no such run.");
   const answers = rows.filter((row): row is AssistantRow => row.kind === "assistant");
   const cause = rows.find((row) => row.kind === "user");
   const end = endOf(state, runId, rows);
@@ -53,30 +55,38 @@ export function storyOf(state: State, store: SessionStore, wanted: StoryWanted):
   };
 }
 
+/** The rows of a run. Reads the log from its end to the answer of the run before: the answers of runs are never mixed. */
 export function rowsOf(state: State, store: SessionStore, runId: string): readonly LogRow[] {
   const rows: LogRow[] = [];
-  for (const row of logOf(state, store)) if (row.runId === runId) rows.push(row);
-  return rows;
+  let isReached = false;
+  for (const row of logBackwards(state, store)) {
+    if (row.runId === runId) {
+      rows.push(row);
+      // A late result stands behind the run, among the rows of others.
+      isReached ||= !(row.kind === "notice" && row.notice === "late");
+    } else if (isReached && row.kind === "assistant") break;
+  }
+  return rows.reverse();
 }
-function* logOf(state: State, store: SessionStore): Generator<LogRow> {
-  for (let from = store.oldestSeq(state.nextSeq); from < state.nextSeq; ) {
-    const rows = store.rows(from, ROWS_AT_ONCE);
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    from = last.seq + 1;
+function* logBackwards(state: State, store: SessionStore): Generator<LogRow> {
+  const oldest = store.oldestSeq(state.nextSeq);
+  for (let to = state.nextSeq; to > oldest; ) {
+    const from = Math.max(oldest, to - ROWS_AT_ONCE);
+    yield* store
+      .rows(from, ROWS_AT_ONCE)
+      .filter(({ seq }) => seq < to)
+      .reverse();
+    to = from;
   }
 }
 /** A run by its id, by one of its calls, or the last one. */
 function runOf(state: State, store: SessionStore, { runId, callId }: StoryWanted): string | undefined {
   if (runId !== undefined) return runId;
-  let last: string | undefined;
-  for (const row of logOf(state, store)) {
-    if (row.runId === "") continue;
-    if (callId === undefined) last = row.kind === "assistant" || row.kind === "user" ? row.runId : last;
-    else if (row.kind === "assistant" && row.calls.some((call) => call.callId === callId)) return row.runId;
+  for (const row of logBackwards(state, store)) {
+    if (row.runId === "" || (row.kind !== "assistant" && (row.kind !== "user" || callId !== undefined))) continue;
+    if (callId === undefined || (row.kind === "assistant" && row.calls.some((call) => call.callId === callId))) return row.runId;
   }
-  return last;
+  return undefined;
 }
 
 const isEnd = (row: LogRow): row is NoticeRow => row.kind === "notice" && (row.notice === "error" || row.notice === "aborted");
