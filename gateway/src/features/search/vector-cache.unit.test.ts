@@ -113,3 +113,28 @@ test("[LM11] sums of the largest numbers do not overflow, and a size that WebAss
     assert.equal(of(plain)[0], size * 127 * 127);
   }
 });
+
+test("[LM11] the committed WebAssembly is what its text says: plain sums for every size, at every address, and nothing else is written", () => {
+  const random = seeded(7);
+  const memory = new WebAssembly.Memory({ initial: 2 });
+  const run = new WebAssembly.Instance(compiled, { env: { memory } }).exports["dots"] as (...numbers: readonly number[]) => void;
+  const [bytes, view] = [new Int8Array(memory.buffer), new DataView(memory.buffer)];
+  for (let size = 16; size <= 1_536; size += 16)
+    for (let shift = 0; shift < 16; shift++) {
+      const count = Math.floor(random() * 5);
+      const rows = shift;
+      const query = rows + 5 * size + ((size / 16 + shift * 3) % 16);
+      const out = query + size + shift;
+      const end = out + count * 4;
+      for (let at = 0; at < end + 16; at++) bytes[at] = Math.floor(random() * 256) - 128;
+      const before = bytes.slice(0, end + 16);
+      run(rows, query, count, size, out);
+      for (let row = 0; row < count; row++) {
+        let sum = 0;
+        for (let index = 0; index < size; index++) sum += (before[rows + row * size + index] ?? 0) * (before[query + index] ?? 0);
+        assert.equal(view.getInt32(out + row * 4, true), sum, `size ${size}, address ${rows}`);
+      }
+      assert.deepEqual(bytes.slice(0, out), before.slice(0, out));
+      assert.deepEqual(bytes.slice(end, end + 16), before.slice(end));
+    }
+});
