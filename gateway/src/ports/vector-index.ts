@@ -10,6 +10,11 @@ export interface VectorRow {
   readonly agentId: string;
   readonly vector: Vector;
 }
+export interface VectorFound {
+  readonly id: string;
+  /** About its cosine. */
+  readonly score: number;
+}
 /** Never throws. Changes are asynchronous: an answer may show vectors that were removed, and lack those that were put. */
 export interface VectorIndex {
   /** Whether it can hold vectors of this size at all. */
@@ -18,8 +23,8 @@ export interface VectorIndex {
   put(tenantId: string, of: EmbeddingModel, rows: readonly VectorRow[]): Promise<Result<void>>;
   /** At most `VECTORS_AT_ONCE`. Unknown ids are no mistake. */
   remove(ids: readonly string[]): Promise<Result<void>>;
-  /** The ids of the nearest vectors of this scope and model, the nearest first; at most `VECTORS_FOUND`. */
-  nearest(scope: MemoryScope, near: Pick<MemoryNear, "model" | "vector">): Promise<Result<readonly string[]>>;
+  /** The nearest vectors of this scope and model, the nearest first; at most `VECTORS_FOUND`. Scores may be inexact. */
+  nearest(scope: MemoryScope, near: Pick<MemoryNear, "model" | "vector">): Promise<Result<readonly VectorFound[]>>;
 }
 export const VECTORS_AT_ONCE = 100;
 export const VECTORS_FOUND = 100;

@@ -78,7 +78,9 @@ export class D1VectorIndexRows implements VectorIndexRows {
   ): Promise<Result<readonly { readonly id: string; readonly probe: VectorRow | undefined }[]>> {
     return this.#reading("read the vectors", async () => {
       const { results } = await this.#db
-        .prepare(`SELECT DISTINCT vector_batch AS id FROM long_term_memory WHERE tenant_id = ? AND vector_state = '${SENT}' LIMIT ?`)
+        .prepare(
+          `SELECT DISTINCT vector_batch AS id FROM long_term_memory WHERE tenant_id = ? AND vector_state = '${SENT}' ORDER BY vector_batch LIMIT ?`,
+        )
         .bind(tenantId, limit)
         .all<{ id: string }>();
       const ids = JSON.stringify(results.map(({ id }) => id));

@@ -213,7 +213,7 @@ export class MemoryKeeper {
     if (vectors.index?.takes(near.vector.bytes.length) !== true) return near;
     const found = await vectors.index.nearest(scopeOf(agentId), near);
     // An index that finds nothing of the agent has none of its vectors.
-    if (found.ok) return found.value.length === 0 ? near : { ...near, found: found.value };
+    if (found.ok) return found.value.length === 0 ? near : { ...near, found: found.value.map(({ id }) => id) };
     log.warn("vector_index_not_asked", { agent: agentId, problem: found.error.message });
     notes.push("The vector index did not answer. Every memory was compared instead, which takes longer.");
     return near;

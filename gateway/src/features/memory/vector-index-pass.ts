@@ -7,7 +7,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { type EmbeddingModel, modelKey } from "../../ports/embeddings.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
-import { type VectorIndex, type VectorIndexRows, type VectorRow, VECTORS_AT_ONCE } from "../../ports/vector-index.ts";
+import { type VectorIndex, type VectorIndexRows, type VectorRow, VECTORS_AT_ONCE, VECTORS_FOUND } from "../../ports/vector-index.ts";
 import type { VectorIndexStateStore } from "./vector-index-state-store.ts";
 
 export interface VectorIndexPassPorts extends Pick<KernelPorts, "log" | "now"> {
@@ -29,6 +29,8 @@ const BATCHES = 4;
 const SLOW_TRIES = 6;
 /** After so many looks a batch counts as lost, and is sent again. */
 const LOST_TRIES = 12;
+/** A score of vectors that do not differ, as an inexact index gives it. */
+const EQUAL = 0.9999;
 const NOT_FOUND =
   "The vector index accepts vectors and does not find them. Look whether it has the metadata indexes `agent` and `model`; they must be made before the first vector.";
 
@@ -72,8 +74,8 @@ export class VectorIndexPass {
     if (!sent.ok) return sent;
     const looked = await this.#look(of);
     if (!looked.ok) return looked;
-    const looking = looked.value > 0;
-    const work = removals.value.work || sent.value;
+    const looking = looked.value.missing > 0;
+    const work = removals.value.work || sent.value || looked.value.progress;
     if (work || looking) return succeed({ work, looking, removalAt: removals.value.removalAt });
     const isNew = await this.#isNew(of);
     return isNew.ok ? succeed({ ...removals.value, work: isNew.value, looking: false }) : isNew;
@@ -114,8 +116,8 @@ export class VectorIndexPass {
     );
     return sent.ok ? succeed(true) : sent;
   }
-  /** How many batches are not found yet. */
-  async #look(of: EmbeddingModel): Promise<Result<number>> {
+  /** `missing`: batches that are not found yet. `progress`: others may be. */
+  async #look(of: EmbeddingModel): Promise<Result<{ readonly missing: number; readonly progress: boolean }>> {
     const { rows } = this.#ports;
     const batches = await rows.batches(TENANT_ID, of, BATCHES);
     if (!batches.ok) return batches;
@@ -127,16 +129,17 @@ export class VectorIndexPass {
       else {
         const noted = await (probe === undefined ? rows.resend(TENANT_ID, { batch: id }) : rows.found(TENANT_ID, id));
         if (!noted.ok) return noted;
-        // It is sent again, or there may be further batches.
-        missing += probe === undefined || batches.value.length === BATCHES ? 1 : 0;
       }
     }
-    return succeed(missing);
+    return succeed({ missing, progress: missing < batches.value.length });
   }
   /** By its own vector, as a question would find it. */
   async #finds(of: EmbeddingModel, { id, agentId, vector }: VectorRow): Promise<Result<boolean>> {
     const found = await this.#ports.index.nearest({ tenantId: TENANT_ID, agentId }, { model: modelKey(of), vector });
-    return found.ok ? succeed(found.value.includes(id)) : found;
+    if (!found.ok) return found;
+    // Of more equal vectors than an answer has, any may be the ones that it names.
+    const isFull = found.value.length === VECTORS_FOUND && found.value.every(({ score }) => score > EQUAL);
+    return succeed(isFull || found.value.some((near) => near.id === id));
   }
   /** True: it finds nothing of what it found before, so everything is sent again. */
   async #isNew(of: EmbeddingModel): Promise<Result<boolean>> {

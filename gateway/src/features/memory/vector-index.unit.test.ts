@@ -137,6 +137,35 @@ describe("[LM21] the vector index follows the rows", () => {
     assert.equal(fake.visible.size, 250);
     assert.equal(fake.calls.filter((call) => call === "upsert").length, 3);
   });
+  it("many rows are found soon after the index shows them, also with equal vectors", async () => {
+    const fake = new FakeVectorize(SIZE);
+    const made = world(fake);
+    const random = seeded(2);
+    for (let number = 0; number < 700; number++) await made.put(number < 350 ? numbers(random) : X);
+    const from = made.given.now;
+    for (let steps = 0; made.state.read().dueAt <= made.given.now; steps++) {
+      assert.ok(steps < 20, "sending takes a step for each 100");
+      await made.step();
+    }
+    fake.settle();
+    made.given.now = made.state.read().dueAt;
+    while (made.state.read().dueAt <= made.given.now) await made.step();
+    assert.ok(made.given.now - from <= 10_000, `${made.given.now - from} ms`);
+    const { db, follow } = made.storeOf("main");
+    assert.ok(await follow());
+    assert.deepEqual(
+      db.sql
+        .exec("SELECT indexed, count(*) AS n FROM row_vectors GROUP BY indexed")
+        .toArray()
+        .map((row) => ({ ...row })),
+      [{ indexed: 1, n: 700 }],
+    );
+    assert.deepEqual([made.state.read().problem, made.state.read().dueAt - made.given.now], [undefined, 86_400_000]);
+    made.given.now += 86_400_000;
+    const before = fake.calls.length;
+    await made.step();
+    assert.deepEqual(fake.calls.slice(before), ["query"], "the daily look");
+  });
   it("names that are too long are sent as digests, and still keep agents and models apart", async () => {
     const fake = new FakeVectorize(SIZE);
     const made = world(fake);
@@ -144,24 +173,13 @@ describe("[LM21] the vector index follows the rows", () => {
     made.given.model = long("a");
     const id = await made.put(X);
     await made.settle();
-    assert.deepEqual(
-      await made.index?.nearest({ tenantId: "default", agentId: "main" }, { model: modelKey(long("a")), vector: vector(X) }),
-      {
-        ok: true,
-        value: [id],
-      },
-    );
-    assert.deepEqual(
-      await made.index?.nearest({ tenantId: "default", agentId: "main" }, { model: modelKey(long("b")), vector: vector(X) }),
-      {
-        ok: true,
-        value: [],
-      },
-    );
-    assert.deepEqual(
-      await made.index?.nearest({ tenantId: "t".repeat(65), agentId: "main" }, { model: modelKey(long("a")), vector: vector(X) }),
-      { ok: true, value: [] },
-    );
+    const found = async (tenantId: string, model: string) => {
+      const near = await made.index?.nearest({ tenantId, agentId: "main" }, { model, vector: vector(X) });
+      return near?.ok === true ? near.value.map((one) => one.id) : near;
+    };
+    assert.deepEqual(await found("default", modelKey(long("a"))), [id]);
+    assert.deepEqual(await found("default", modelKey(long("b"))), []);
+    assert.deepEqual(await found("t".repeat(65), modelKey(long("a"))), []);
   });
   it("an index that is made new gets every vector again, within a day, and until then nothing is missing", async () => {
     const fake = new FakeVectorize(SIZE);
@@ -239,7 +257,7 @@ describe("[LM22] a vector index that fails", () => {
     const made = world(fake);
     const id = await made.put(X);
     await made.settle();
-    for (const answer of [null, 7, {}, { matches: "x" }, { matches: [{ id: 7 }] }]) {
+    for (const answer of [null, 7, {}, { matches: "x" }, { matches: [{ id: 7, score: 1 }] }, { matches: [{ id: "a" }] }]) {
       fake.query = async () => answer;
       const found = await made.recall(X);
       assert.deepEqual([found.ids, found.notes.length], [[id], 1], JSON.stringify(answer));
@@ -250,7 +268,7 @@ describe("[LM22] a vector index that fails", () => {
     const made = world(fake);
     const [own, others] = [await made.put(X), await made.put(X, { agentId: "other" })];
     await made.settle();
-    fake.query = async () => ({ matches: [{ id: "none" }, { id: others }, { id: own }, { id: own }, { id: "' OR 1=1 --" }] });
+    fake.query = async () => ({ matches: ["none", others, own, own, "' OR 1=1 --"].map((id) => ({ id, score: 1 })) });
     assert.deepEqual((await made.recall(X)).ids, [own]);
   });
 });

@@ -9,7 +9,7 @@ import { type EmbeddingModel, modelKey, type Vector } from "../../ports/embeddin
 import type { MemoryScope } from "../../ports/long-term-memory.ts";
 import { failure, type Result, succeed } from "../../ports/result.ts";
 import type { MemoryNear } from "../../ports/search.ts";
-import { type VectorBinding, type VectorIndex, type VectorRow, VECTORS_FOUND } from "../../ports/vector-index.ts";
+import { type VectorBinding, type VectorFound, type VectorIndex, type VectorRow, VECTORS_FOUND } from "../../ports/vector-index.ts";
 
 const MOST_DIMENSIONS = 1_536;
 /** Of a namespace, and of the text that a metadata index compares. */
@@ -59,11 +59,11 @@ export class Vectorize implements VectorIndex {
   async nearest(
     { tenantId, agentId }: MemoryScope,
     { model, vector }: Pick<MemoryNear, "model" | "vector">,
-  ): Promise<Result<readonly string[]>> {
+  ): Promise<Result<readonly VectorFound[]>> {
     return this.#asked(LIMITS.embeddingQuestionMs, vector.bytes.length, async () => {
       const filter = { agent: await this.#short(agentId), model: await this.#short(model) };
       const namespace = await this.#short(tenantId);
-      return idsIn(await this.#binding.query(numbersOf(vector), { topK: VECTORS_FOUND, namespace, filter }));
+      return foundIn(await this.#binding.query(numbersOf(vector), { topK: VECTORS_FOUND, namespace, filter }));
     });
   }
   async #asked<T>(ms: number, dimensions: number, ask: () => Promise<T>): Promise<Result<T>> {
@@ -78,12 +78,13 @@ export class Vectorize implements VectorIndex {
   }
 }
 /** Throws for an answer of another form. */
-function idsIn(answer: unknown): readonly string[] {
+function foundIn(answer: unknown): readonly VectorFound[] {
   const matches: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "matches") : undefined;
   if (!Array.isArray(matches)) throw new Error("the answer has no matches");
   return matches.slice(0, VECTORS_FOUND).map((match: unknown) => {
-    const id: unknown = typeof match === "object" && match !== null ? Reflect.get(match, "id") : undefined;
-    if (typeof id !== "string") throw new Error("a match has no id");
-    return id;
+    const [id, score]: readonly unknown[] =
+      typeof match === "object" && match !== null ? [Reflect.get(match, "id"), Reflect.get(match, "score")] : [];
+    if (typeof id !== "string" || typeof score !== "number") throw new Error("a match has no id or no score");
+    return { id, score };
   });
 }

@@ -75,7 +75,7 @@ describe("with a vector index", () => {
     expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
     await idle();
     // The scan passes over what the index finds.
-    const query = vi.spyOn(fake, "query").mockImplementation(async () => ({ matches: [{ id: "none" }] }));
+    const query = vi.spyOn(fake, "query").mockImplementation(async () => ({ matches: [{ id: "none", score: 1 }] }));
     expect(await found("automobile parked")).toEqual([]);
     query.mockRestore();
   });
