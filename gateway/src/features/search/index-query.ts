@@ -174,13 +174,11 @@ export class IndexQuery {
   /** Near texts as candidates, without those that have an excluded word. */
   #candidates(near: readonly number[], { without }: Find["match"]): Scored[] {
     const excluded = without === undefined ? "" : " AND d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)";
-    return this.#storage.sql
-      .exec<Scored>(
-        `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
-        JSON.stringify(near),
-        ...(without === undefined ? [] : [without]),
-      )
-      .toArray();
+    return this.#scored(
+      `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
+      JSON.stringify(near),
+      ...(without === undefined ? [] : [without]),
+    );
   }
   /** Texts that match, the best by their own words first. `some`: only texts that match this, too. */
   #best(request: Find, limit: number, some?: string): Scored[] {
@@ -202,14 +200,25 @@ export class IndexQuery {
     const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
     // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
     // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
-    return this.#storage.sql
-      .exec<Scored>(
-        `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
-        match.exact ?? match.words.join(" OR "),
-        ...params,
-        limit,
-      )
-      .toArray();
+    return this.#scored(
+      `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
+      match.exact ?? match.words.join(" OR "),
+      ...params,
+      limit,
+    );
+  }
+  /** As one text: the platform takes longer to make an object of each row than SQLite takes to find it. */
+  #scored(select: string, ...params: readonly SqlStorageValue[]): Scored[] {
+    const { rows } = this.#storage.sql
+      .exec<{ rows: string }>(`SELECT json_group_array(json_array(id, source, ord, at, score)) AS rows FROM (${select})`, ...params)
+      .one();
+    return (JSON.parse(rows) as readonly (readonly [number, number, number, number, number])[]).map(([id, source, ord, at, score]) => ({
+      id,
+      source,
+      ord,
+      at,
+      score,
+    }));
   }
   /** The pool by its texts' own words and the words of their places. */
   #ranked(pool: readonly Scored[], words: readonly string[], nearness: ReadonlyMap<number, number> | undefined): readonly Scored[] {
@@ -219,7 +228,7 @@ export class IndexQuery {
     const { sql } = this.#storage;
     const places = this.#places(pool);
     const ids = JSON.stringify(places.map(({ id }) => id));
-    // As lists: the platform takes longer to make an object of each row than SQLite takes to find it. bm25 needs the inner query to stay one (`LIMIT -1 OFFSET 0`).
+    // As lists, for the same reason as above. bm25 needs the inner query to stay one (`LIMIT -1 OFFSET 0`).
     const values = asked.map((word) => {
       const { found, scores } = sql
         .exec<{ found: string; scores: string }>(
@@ -256,10 +265,11 @@ export class IndexQuery {
     return new Map(
       this.#storage.sql
         .exec<{ id: number; marked: string }>(
-          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (${ids.join(", ")})`,
+          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
           MARK_BEGIN,
           MARK_END,
           exact ?? words.join(" OR "),
+          JSON.stringify(ids),
         )
         .toArray()
         .map(({ id, marked }) => [id, marked]),

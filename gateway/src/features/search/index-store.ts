@@ -188,6 +188,7 @@ export class IndexStore {
     return this.#meta("vectors") !== undefined && this.#vectors.isWaiting();
   }
   find(request: Find): SearchPlace[] {
-    return new IndexQuery(this.#storage, this.#vectors, this.#rowVectors).find(request);
+    // In one transaction: else the platform begins and ends one for each question of many.
+    return this.#storage.transactionSync(() => new IndexQuery(this.#storage, this.#vectors, this.#rowVectors).find(request));
   }
 }

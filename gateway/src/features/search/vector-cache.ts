@@ -14,6 +14,8 @@ export class VectorCache {
   readonly #docs: Float64Array<ArrayBuffer>;
   readonly #sources: Float64Array<ArrayBuffer>;
   #rows = 0;
+  /** The sums of the last question: they hold until a vector changes. */
+  #compared: { readonly query: Int8Array; readonly sums: Int32Array } | undefined;
   readonly #rowOf = new Map<number, number>();
 
   /** `size`: numbers of a vector. The memory is taken at once, for `most` vectors: growing would need twice as much. */
@@ -33,6 +35,7 @@ export class VectorCache {
     const known = this.#rowOf.get(doc);
     if (known === undefined && this.#rows >= this.#docs.length) return false;
     const row = known ?? this.#rows++;
+    this.#compared = undefined;
     this.#dots.bytes.set(bytes, row * this.#size);
     this.#scales[row] = scale;
     this.#docs[row] = doc;
@@ -44,6 +47,7 @@ export class VectorCache {
   remove(doc: number): void {
     const row = this.#rowOf.get(doc);
     if (row === undefined) return;
+    this.#compared = undefined;
     const last = --this.#rows;
     const size = this.#size;
     const { bytes } = this.#dots;
@@ -63,12 +67,14 @@ export class VectorCache {
   cosine(query: Vector, doc: number): number | undefined {
     const row = this.#rowOf.get(doc);
     if (row === undefined) return undefined;
+    if (this.#compared?.query === query.bytes) return (this.#compared.sums[row] ?? 0) * query.scale * (this.#scales[row] ?? 0);
     return cosine(query, this.#dots.bytes.subarray(row * this.#size, (row + 1) * this.#size), this.#scales[row] ?? 0);
   }
   /** Every vector is compared. */
   nearest(query: Vector, isSearched: (source: number) => boolean, limit: number, least: number): Nearest {
     const nearest = new Nearest(limit, least);
     const [rows, scale, scales, sums] = [this.#rows, query.scale, this.#scales, this.#dots.of(query.bytes, this.#rows)];
+    this.#compared = { query: query.bytes, sums };
     for (let row = 0; row < rows; row++) {
       const near = (sums[row] as number) * scale * (scales[row] as number);
       if (near > nearest.worst && isSearched(this.#sources[row] as number))

@@ -69,6 +69,21 @@ for (const [name, module] of [
             `seed ${seed}, ${limit}`,
           );
         }
+        // Right after a search, and after changes that follow it.
+        for (let step = 0; step < 100; step++) {
+          const doc = Math.floor(random() * 2_000);
+          const expected = known.get(doc)?.vector;
+          assert.equal(cache.cosine(query, doc), expected && cosine(query, expected.bytes, expected.scale));
+          if (step < 40 || step % 3 > 0) continue;
+          const vector = vectorOf(random);
+          if (step % 2 === 0) {
+            cache.remove(doc);
+            known.delete(doc);
+          } else if (cache.put(doc, 1, vector)) known.set(doc, { source: 1, vector });
+          if (step === 72) cache.nearest(query, () => true, 10, 0);
+          const changed = known.get(doc)?.vector;
+          assert.equal(cache.cosine(query, doc), changed && cosine(query, changed.bytes, changed.scale));
+        }
       }
     });
     test("the memory is taken once: a vector without a place is not put, and one in the place of another is", () => {
