@@ -71,6 +71,11 @@ impl Output {
         }
     }
 
+    /// The same output without documents: what a step of a longer command says.
+    pub const fn for_people(self) -> Self {
+        Self { json: false, ..self }
+    }
+
     /// The same output, printed above the line of an editor.
     pub const fn printed_above(self, above: &'static Above) -> Self {
         Self {

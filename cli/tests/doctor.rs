@@ -164,7 +164,7 @@ fn f5_the_doctor_says_offline_that_a_key_is_missing_and_that_a_model_is_not_know
             &["claude-y"][..],
             "warn",
             "not a known model",
-            "gsv models anthropic",
+            "gsv model list anthropic",
         ),
         // A gateway that lists nothing.
         (true, &[][..], "ok", "not called (--offline)", ""),

@@ -249,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a1650bb483ba3bbb";
+export const PROTOCOL_FINGERPRINT = "c79e6e1b30c3d1c4";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

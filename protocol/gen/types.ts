@@ -2880,6 +2880,8 @@ export type ModelRef = {
 /** Parameters of `model.test`. */
 export type ModelTestParams = {
   model?: ModelRef;
+  /** At most 8192 characters. */
+  apiKey?: string;
 };
 
 /** Result of `model.test`. */

@@ -8,6 +8,8 @@ method("model.test", {
   params: {
     /** Absent: the model of the default agent. */
     model: t.optional(ModelRef),
+    /** Used for this call alone, in place of the stored key. It is not stored. */
+    apiKey: t.optional(t.string(8192, { minLength: 1 })),
   },
   result: {
     /** The model that answered. */

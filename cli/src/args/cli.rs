@@ -15,6 +15,7 @@ use super::heartbeat::HeartbeatCommand;
 use super::hook::HookCommand;
 use super::job::JobCommand;
 use super::memory::MemoryCommand;
+use super::model::{ModelCommand, ProviderCommand, Setup};
 use super::nodes::NodesCommand;
 use super::notifications::Notifications;
 use super::service::ServiceCommand;
@@ -75,6 +76,8 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Set the model, its key and what starts with this machine
+    Setup(Setup),
     /// Talk to the agent
     Chat(Chat),
     /// Start the gateway on this machine
@@ -113,11 +116,12 @@ pub enum Command {
     /// List and run the tools of the machines and the gateway
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// List the providers of models, or the models of one, with prices
-    Models {
-        /// Provider, such as anthropic
-        provider: Option<String>,
-    },
+    /// List, change and test the model that answers
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// List the providers of models
+    #[command(subcommand)]
+    Provider(ProviderCommand),
     /// Show what model calls used, in tokens and dollars, and how near the limits are
     Usage {
         /// Group by
@@ -206,7 +210,7 @@ mod tests {
 
     /// How a command's help text may begin.
     const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Create Delete Deny Disconnect End Find Import Install Let Link List \
-        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Show Start Stop Submit Talk Test";
+        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.
     fn banned() -> Vec<String> {
@@ -260,7 +264,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 39);
+        assert_eq!(commands.len(), 41);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

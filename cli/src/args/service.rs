@@ -41,7 +41,7 @@ fn lines(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("it is a number from 0 to {MOST_LINES}"))
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct NodeInstall {
     /// Name of this machine [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]

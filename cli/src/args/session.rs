@@ -43,6 +43,24 @@ pub struct Chat {
     pub verbose: bool,
 }
 
+impl Chat {
+    /// One message, and its answer.
+    pub fn of(message: &str) -> Self {
+        Self {
+            message: vec![message.to_owned()],
+            session: None,
+            agent: None,
+            attach: Vec::new(),
+            timeout: None,
+            approve: None,
+            steer: false,
+            interrupt: false,
+            mode: None,
+            verbose: false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApproveCalls {
     Never,

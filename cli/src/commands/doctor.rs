@@ -262,7 +262,7 @@ fn check_channel(report: &mut Report, asked: &Asked, account: &ChannelAccount, n
 
 /// One call of a few tokens: only an answer proves that the key and the model work.
 async fn call_model(report: &mut Report, client: &Client, configured: &str) {
-    match client.call::<ModelTest>(ModelTestParams { model: None }).await {
+    match client.call::<ModelTest>(ModelTestParams::default()).await {
         Ok(ModelTestResult { model, took_ms }) => {
             let found = format!("{}/{} answered in {}", model.provider, model.id, duration(took_ms));
             report.ok("model", found);
@@ -291,13 +291,13 @@ async fn check_settings(report: &mut Report, client: &Client, provider: &str, id
         .unwrap_or_default();
     let has_no_key = providers.iter().any(|entry| entry.provider == provider && !entry.ready);
     if id.is_empty() {
-        let next = format!("Set one: `gsv config set model.id ID`; `gsv models {provider}` lists what is known.");
+        let next = format!("Set one: `gsv config set model.id ID`; `gsv model list {provider}` lists what is known.");
         report.fail("model", format!("no model of {provider} is set"), next);
     } else if has_no_key && !own_address {
         let next = format!("Run `gsv config set apiKeys.{provider} -`.");
         report.fail("model", format!("{configured}: no key is set"), next);
     } else if !own_address && !models.is_empty() && !models.iter().any(|model| model.id == id) {
-        let next = format!("If it is a typing error, `gsv models {provider}` lists the models.");
+        let next = format!("If it is a typing error, `gsv model list {provider}` lists the models.");
         report.warn(
             "model",
             format!("{configured} is not a known model; not called (--offline)"),

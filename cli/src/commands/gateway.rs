@@ -55,17 +55,35 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         }));
         return block_on(supervisor::run(layout, port, mode));
     }
+    let (started, note) = begin(out, &layout, prepared)?;
+    report(out, &layout, &started);
+    if let Some(note) = note {
+        out.aside(note);
+    }
+    Ok(())
+}
+
+/// In the background, or as its service where it is one. The note is about the service.
+fn begin(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<(Started, Option<&'static str>)> {
     if !is_service() {
-        report(out, &layout, &up::start(&layout, prepared)?);
-        return Ok(());
+        return Ok((up::start(layout, prepared)?, None));
     }
-    if can_service_start(&layout, prepared.port) {
-        report(out, &layout, &start_service(out, &layout, prepared)?);
-        out.aside("It runs as its service.");
-        return Ok(());
+    if can_service_start(layout, prepared.port) {
+        let started = start_service(out, layout, prepared)?;
+        return Ok((started, Some("It runs as its service.")));
     }
-    report(out, &layout, &up::start(&layout, prepared)?);
-    out.aside("It is installed as a service, and this start is not the service's: `gsv service install` takes over.");
+    let note = "It is installed as a service, and this start is not the service's: `gsv service install` takes over.";
+    Ok((up::start(layout, prepared)?, Some(note)))
+}
+
+/// Starts the gateway of this machine if it does not run, and says so only to people.
+pub fn ensure(out: Output, layout: &Layout) -> Outcome {
+    if let Preparation::Ready(prepared) = up::prepare(layout, Request::default())? {
+        let (started, _) = begin(out, layout, prepared)?;
+        started.warnings.iter().for_each(|warning| out.warn(warning));
+        out.note("The gateway is started.");
+        report_login(out, &url(started.port), &started.login);
+    }
     Ok(())
 }
 

@@ -4449,11 +4449,23 @@ pub struct ModelRef {
 }
 
 /// Parameters of `model.test`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelTestParams {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<String>,
+}
+
+impl std::fmt::Debug for ModelTestParams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelTestParams")
+            .field("model", &self.model)
+            .field("api_key", &masked(&self.api_key))
+            .finish()
+    }
 }
 
 /// Result of `model.test`.

@@ -16,7 +16,7 @@ import type { Timers } from "./watchdog.ts";
 
 const WORD_MS = 200;
 export const DEMO_NOTE =
-  "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv config set model.provider anthropic` and `gsv config set apiKeys.anthropic -`; `openai`, `openrouter`, `ollama` and others work the same way.)";
+  "(This is the built-in demo model: it only follows a few phrases. For a real one: `gsv setup`, which asks for a provider and its key.)";
 /** After the first answer of a conversation. */
 const DEMO_MARK = "(demo model)";
 const HEAD = ["I am GSV's demo model. I don't understand language; I follow these phrases:", "", "- `say TEXT` - I say it"];

@@ -45,7 +45,7 @@ describe("[P4.2] demo model", () => {
     assert.equal(text, `Good morning, GSV\n\n${DEMO_NOTE}`);
     assert.equal(heard, text);
     assert.deepEqual([calls, usage.costUsd], [[], 0]);
-    assert.match(DEMO_NOTE, /demo model.*gsv config set model\.provider anthropic/);
+    assert.match(DEMO_NOTE, /demo model.*`gsv setup`/);
   });
   it("the note comes once per conversation; later answers only say that they are the demo model's", async () => {
     const first = await ask("say one");
@@ -65,7 +65,7 @@ describe("[P4.2] demo model", () => {
     assert.match(text, /`remember: TEXT`/);
   });
   it("[F4] the note does not advise typing a key as an argument", () => {
-    assert.match(DEMO_NOTE, /`gsv config set apiKeys\.anthropic -`/);
+    assert.match(DEMO_NOTE, /For a real one: `gsv setup`,/);
   });
   it("any other message gets the list of phrases and the note", async () => {
     for (const text of ["hello", "what can you do?", "run away", "", "read the room"]) {

@@ -52,15 +52,16 @@ const modelMethods = ({ config, now, model: client }: ModelPorts): Handlers => (
     if (problem !== undefined) return failure("model.unknown", problem);
     return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
   },
-  "model.test": async (_caller, { model: asked }) => {
+  "model.test": async (_caller, { model: asked, apiKey }) => {
     const inForce = config.effective();
     const { provider, id } = asked ?? config.agent(config.defaultAgentId()).model ?? inForce.model;
     const model: ModelRef = { provider, id };
+    const stored = config.access([provider]);
     const began = now();
     const outcome = await client.call({
       model,
       config: inForce,
-      access: config.access([provider]),
+      access: apiKey === undefined ? stored : { ...stored, apiKeys: { ...stored.apiKeys, [provider]: apiKey } },
       systemPrompt: "This is a test of the connection.",
       messages: [{ role: "user", content: "Answer with the word ok.", timestamp: began }],
       tools: [],

@@ -68,6 +68,18 @@ test("[F5] an answer names the model that gave it; the call is one, small, witho
   expect(requests[0]?.maxTokens).toBeLessThanOrEqual(256);
 });
 
+test("[F5] a key is tested before it is stored: the call has it, and afterwards no call has", async () => {
+  outcome = { kind: "failed", error: { reason: "model.auth", message: "refused" }, retryable: false };
+  const model = { provider: "anthropic", id: "demo" };
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: "sk-ant-stored-0123456789" });
+  expect(await admin.refused("model.test", { model, apiKey: "sk-ant-new-0123456789" })).toMatchObject({ reason: "model.auth" });
+  await admin.refused("model.test", { model });
+  expect(requests.map(({ access }) => access.apiKeys)).toEqual([
+    { anthropic: "sk-ant-new-0123456789" },
+    { anthropic: "sk-ant-stored-0123456789" },
+  ]);
+});
+
 test("[F5] the default agent's own model is tested; a model that was reached and said nothing of use counts as reached", async () => {
   outcome = { kind: "failed", error: { reason: "model.bad_answer", message: "It used up its tokens." }, retryable: false, usage: USAGE };
   await admin.ok("config.set", { path: "agents.list", value: [{ id: "main", model: { provider: "openai", id: "gpt-5.4-mini" } }] });

@@ -1,0 +1,74 @@
+//! `gsv setup`, `gsv model` and `gsv provider`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It can be run again: what is set stays, unless you say something else. Without a terminal, or with --yes, it asks nothing, and what no option says has its default."
+)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct Setup {
+    /// Provider of models, as `gsv provider list` names it; `demo` for the built-in demo model [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// Read the provider's key from stdin
+    #[arg(long, requires = "provider")]
+    pub key_stdin: bool,
+    /// Model of the provider [default: the current one, else the provider's usual one]
+    #[arg(long, value_name = "ID", requires = "provider")]
+    pub model: Option<String>,
+    /// Your name, for the agent [default: the agent asks when you meet]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Your time zone, such as Europe/Berlin [default: the current one, else this machine's]
+    #[arg(long, value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// Install the gateway and this machine's node as services
+    #[arg(long)]
+    pub services: bool,
+    /// Install no services
+    #[arg(long, conflicts_with = "services")]
+    pub no_services: bool,
+    /// Do not link gsv into ~/.local/bin
+    #[arg(long)]
+    pub no_path: bool,
+    /// First message to the agent
+    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    pub message: String,
+    /// Send no first message
+    #[arg(long, conflicts_with = "message")]
+    pub no_message: bool,
+    /// Ask nothing
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// List the models of a provider, with context size and prices
+    List {
+        /// Provider, such as anthropic [default: that of the current model]
+        provider: Option<String>,
+    },
+    /// Change the model that answers, after one call of it
+    Use {
+        /// Provider and model, such as anthropic/claude-sonnet-5; a provider alone for its usual model
+        #[arg(value_name = "PROVIDER/MODEL")]
+        model: String,
+        /// Do not call the model first
+        #[arg(long)]
+        untested: bool,
+    },
+    /// Test a model with one call of a few tokens
+    Test {
+        /// Provider and model [default: the one that answers]
+        #[arg(value_name = "PROVIDER/MODEL")]
+        model: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProviderCommand {
+    /// List the providers of models
+    List,
+}

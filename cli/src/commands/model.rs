@@ -1,0 +1,191 @@
+//! `gsv model` and `gsv provider`: the model that answers, and what there is to choose from.
+
+use gsv_protocol::methods::{ConfigGet, ConfigSet, ModelTest, ModelsList};
+use gsv_protocol::types::{
+    ConfigGetParams, ConfigSetParams, ModelEntry, ModelPrice, ModelRef, ModelTestParams, ModelTestResult,
+    ModelsListParams, ProviderEntry,
+};
+use serde_json::{Value, json};
+
+use super::context::Context;
+use crate::args::{ModelCommand, ProviderCommand};
+use crate::clean::one_line;
+use crate::client::Client;
+use crate::exit::{Failure, Outcome};
+use crate::output::Output;
+use crate::table::Table;
+use crate::units::{dollars, duration, grouped};
+
+/// As a model's id: the usual one of its provider. As a provider: the built-in demo model.
+pub const DEMO: &str = "demo";
+
+pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
+    let out = context.out;
+    match command {
+        ModelCommand::List { provider } => {
+            let client = context.connect().await?;
+            let provider = match provider {
+                Some(provider) => provider,
+                None => present(&client).await?.provider,
+            };
+            let result = client
+                .call::<ModelsList>(ModelsListParams {
+                    provider: Some(provider.clone()),
+                })
+                .await?;
+            client.close().await;
+            out.show(result, |result| {
+                print_models(out, &provider, result.models.unwrap_or_default());
+            });
+            Ok(())
+        }
+        ModelCommand::Use { model, untested } => {
+            let model = parse(&model)?;
+            let client = context.connect().await?;
+            let model = if untested {
+                model
+            } else {
+                test(&client, model, None).await?.model
+            };
+            choose(&client, &model).await?;
+            client.close().await;
+            let words = format!("{} answers from now on.", name(&model));
+            out.done(&json!({ "model": model }), &words);
+            Ok(())
+        }
+        ModelCommand::Test { model } => {
+            let model = model.as_deref().map(parse).transpose()?;
+            let params = ModelTestParams { model, api_key: None };
+            context
+                .change::<ModelTest>(params, |result| {
+                    format!("{} answered in {}.", name(&result.model), duration(result.took_ms))
+                })
+                .await
+        }
+    }
+}
+
+pub async fn run_provider(context: &Context, command: ProviderCommand) -> Outcome {
+    let out = context.out;
+    match command {
+        ProviderCommand::List => {
+            let params = ModelsListParams { provider: None };
+            let list = context.show::<ModelsList>(params, |result| {
+                print_providers(out, &result.providers.unwrap_or_default());
+            });
+            list.await
+        }
+    }
+}
+
+pub fn name(model: &ModelRef) -> String {
+    one_line(&format!("{}/{}", model.provider, model.id), 300)
+}
+
+/// `PROVIDER/MODEL`, whose model may have more slashes, or `PROVIDER`.
+fn parse(text: &str) -> Outcome<ModelRef> {
+    let (provider, id) = text.split_once('/').unwrap_or((text, DEMO));
+    if provider.is_empty() || id.is_empty() {
+        return Err(Failure::usage(
+            format!("`{}` names no model.", one_line(text, 100)),
+            "Write it like anthropic/claude-sonnet-5, or the provider alone.",
+        ));
+    }
+    Ok(ModelRef {
+        provider: provider.to_owned(),
+        id: id.to_owned(),
+    })
+}
+
+/// The model that answers where an agent has none of its own.
+pub async fn present(client: &Client) -> Outcome<ModelRef> {
+    let setting = settings(client).await?;
+    let text = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or(DEMO).to_owned();
+    Ok(ModelRef {
+        provider: text("provider"),
+        id: text("id"),
+    })
+}
+
+async fn settings(client: &Client) -> Outcome<Value> {
+    let path = Some("model".to_owned());
+    Ok(client
+        .call::<ConfigGet>(ConfigGetParams { path })
+        .await?
+        .value
+        .unwrap_or_default())
+}
+
+/// In one change: no call sees one provider with another's model. An own address was that of the provider before.
+pub async fn choose(client: &Client, model: &ModelRef) -> Outcome {
+    let mut value = settings(client).await?;
+    if !value.is_object() {
+        value = json!({});
+    }
+    if value.get("provider").and_then(Value::as_str) != Some(&model.provider)
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.remove("baseUrl");
+    }
+    value["provider"] = json!(model.provider);
+    value["id"] = json!(model.id);
+    let path = "model".to_owned();
+    client
+        .call::<ConfigSet>(ConfigSetParams { path, value })
+        .await
+        .map(drop)
+}
+
+/// One call of a few tokens. `key`: one that is not stored.
+pub async fn test(client: &Client, model: ModelRef, key: Option<&str>) -> Outcome<ModelTestResult> {
+    let params = ModelTestParams {
+        model: Some(model),
+        api_key: key.map(str::to_owned),
+    };
+    client.call::<ModelTest>(params).await
+}
+
+pub fn print_providers(out: Output, providers: &[ProviderEntry]) {
+    let rows = providers.iter().map(|entry| {
+        let ready = if entry.ready { "yes" } else { "no key" };
+        [
+            entry.provider.clone(),
+            entry.name.clone(),
+            grouped(entry.models),
+            ready.to_owned(),
+        ]
+    });
+    out.table(&Table::new(["PROVIDER", "NAME", "MODELS", "READY"], rows));
+}
+
+pub fn print_models(out: Output, provider: &str, models: Vec<ModelEntry>) {
+    if models.is_empty() {
+        out.note(&format!(
+            "No models of {} are listed. Any model that it has can be used: `gsv model use {}/ID`.",
+            one_line(provider, 100),
+            one_line(provider, 100)
+        ));
+        return;
+    }
+    let rows = models.into_iter().map(|model| {
+        let takes = [("images", model.images), ("thinking", model.thinking)];
+        let takes: Vec<&str> = takes
+            .into_iter()
+            .filter_map(|(what, does)| does.then_some(what))
+            .collect();
+        [
+            model.id,
+            grouped(model.context_window),
+            price(model.price.as_ref()),
+            takes.join(", "),
+        ]
+    });
+    out.table(&Table::new(["MODEL", "CONTEXT", "$ IN / OUT (1M)", "TAKES"], rows));
+}
+
+fn price(price: Option<&ModelPrice>) -> String {
+    price.map_or_else(
+        || "not known".to_owned(),
+        |price| format!("{} / {}", dollars(price.input), dollars(price.output)),
+    )
+}

@@ -1,0 +1,89 @@
+//! This machine: gateway and node as services, and `gsv` on the search path of the shell.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::dialogue::Dialogue;
+use crate::args::{NodeInstall, ServiceCommand, Setup};
+use crate::commands::context::Context;
+use crate::commands::service::{this_program, with_installer};
+use crate::commands::{node_service, service_gateway};
+use crate::embedded::layout::Layout;
+use crate::exit::{OrFail, Outcome};
+use crate::output::Output;
+use crate::paths;
+
+/// Returns whether they are installed now.
+pub fn install_services(context: &Context, dialogue: &Dialogue, args: &Setup) -> Outcome<bool> {
+    let out = context.out;
+    if args.no_services {
+        return Ok(false);
+    }
+    if let Err(failure) = with_installer(|installer| installer.manager.check()) {
+        if args.services {
+            return Err(failure);
+        }
+        let why = failure.message.trim_end_matches('.');
+        out.aside(&format!("No services are installed: {why}. {}", failure.next));
+        return Ok(false);
+    }
+    if !args.services && !dialogue.yes("Shall gateway and node start with this machine, and again after a crash?") {
+        return Ok(false);
+    }
+    let quiet = Context {
+        global: context.global.clone(),
+        out: out.for_people(),
+    };
+    // Another machine's gateway is not this machine's to start.
+    if super::is_here(context, &Layout::find()?)? {
+        service_gateway::run(&quiet, ServiceCommand::Install)?;
+    }
+    node_service::install(&quiet, &NodeInstall::default())?;
+    Ok(true)
+}
+
+/// Returns where the shell finds the program, or will find it.
+pub fn link_program(out: Output) -> Outcome<Option<PathBuf>> {
+    let program = PathBuf::from(this_program()?);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let is_this = |file: &Path| fs::canonicalize(file).is_ok_and(|file| file == program);
+    if let Some(found) = folders
+        .iter()
+        .map(|folder| folder.join("gsv"))
+        .find(|file| file.is_file())
+    {
+        if !is_this(&found) {
+            out.warn(&format!("the shell finds another gsv first: {}", found.display()));
+        }
+        return Ok(Some(found));
+    }
+    let folder = paths::home()?.join(".local").join("bin");
+    let link = folder.join("gsv");
+    if !is_this(&link) {
+        if link.exists() {
+            out.warn(&format!(
+                "{} is another program, so nothing was linked.",
+                link.display()
+            ));
+            return Ok(None);
+        }
+        let next = "Or run `gsv setup --no-path`.";
+        // A link whose program is gone is in the way.
+        if link.is_symlink() {
+            fs::remove_file(&link).or_fail(format_args!("replace {}", link.display()), next)?;
+        }
+        fs::create_dir_all(&folder).or_fail(format_args!("make {}", folder.display()), next)?;
+        symlink(&program, &link).or_fail(format_args!("make the link {}", link.display()), next)?;
+        out.note(&format!("{} is a link to this program.", link.display()));
+    }
+    if !folders.contains(&folder) {
+        out.warn(&format!(
+            "the shell does not look there yet. Add to its profile: export PATH=\"{}:$PATH\"",
+            folder.display()
+        ));
+    }
+    Ok(Some(link))
+}

@@ -1,0 +1,73 @@
+//! `gsv setup`: from a gateway with the demo model to an agent that answers after each restart of this machine. Each step may be
+//! repeated, and a step that fails leaves those before it done.
+
+mod dialogue;
+mod machine;
+mod model;
+mod owner;
+
+use serde_json::json;
+
+use self::dialogue::Dialogue;
+use super::chat;
+use super::context::{Context, block_on};
+use super::local::Local;
+use super::{gateway, model as models};
+use crate::args::{Chat, Setup};
+use crate::client::find_url;
+use crate::config::{Config, Key};
+use crate::embedded::layout::Layout;
+use crate::exit::Outcome;
+
+pub fn run(context: &Context, args: &Setup) -> Outcome {
+    let out = context.out;
+    let dialogue = Dialogue::new(out, !args.yes);
+    start_gateway(context)?;
+    let mut done = json!({});
+    block_on(async {
+        let model = model::choose(context, &dialogue, args).await?;
+        done["model"] = json!(model);
+        done["timezone"] = json!(owner::introduce(context, &dialogue, args).await?);
+        if !out.json {
+            out.note(&format!("Model: {}", models::name(&model)));
+        }
+        Ok(())
+    })?;
+    done["services"] = json!(machine::install_services(context, &dialogue, args)?);
+    if !args.no_path {
+        done["path"] = json!(machine::link_program(out)?);
+    }
+    if out.json {
+        out.json_document(&done);
+    }
+    let out = out.for_people();
+    out.aside("WhatsApp, Discord and others: `gsv channel list`. Run `gsv setup` again to change something.");
+    if args.no_message {
+        return Ok(());
+    }
+    out.note(&format!(
+        "\nYour first message: {}",
+        crate::clean::one_line(&args.message, 200)
+    ));
+    let message = Chat::of(&args.message);
+    block_on(chat::run(context, message))
+}
+
+/// Only the one of this machine can be started here.
+fn start_gateway(context: &Context) -> Outcome {
+    let layout = Layout::find()?;
+    if !is_here(context, &layout)? || matches!(Local::look(&layout), Local::Running(_) | Local::Unknown) {
+        return Ok(());
+    }
+    gateway::ensure(context.out.for_people(), &layout)
+}
+
+/// Whether the gateway that is set up is this machine's own.
+fn is_here(context: &Context, layout: &Layout) -> Outcome<bool> {
+    let config = Config::load()?;
+    if context.global.url.is_none() && config.get(Key::Url).is_none() {
+        return Ok(true);
+    }
+    let url = find_url(&context.global, &config)?;
+    Ok(Local::look(layout).is_at(layout, &url))
+}

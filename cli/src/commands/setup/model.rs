@@ -1,0 +1,270 @@
+//! Provider, key and model: nothing is stored before a call with it was answered.
+
+use gsv_protocol::errors;
+use gsv_protocol::methods::{ConfigSet, ModelsList};
+use gsv_protocol::types::{ConfigSetParams, ModelEntry, ModelRef, ModelsListParams, ProviderEntry};
+use serde_json::Value;
+
+use super::dialogue::Dialogue;
+use crate::args::Setup;
+use crate::ask;
+use crate::clean::one_line;
+use crate::client::Client;
+use crate::commands::context::Context;
+use crate::commands::model::{self, DEMO};
+use crate::exit::{Failure, Outcome};
+use crate::suggest::nearest;
+use crate::units::duration;
+
+const TRIES: usize = 5;
+/// Longer lists are searched.
+const LISTED: usize = 12;
+const USUAL_PROVIDER: &str = "anthropic";
+
+pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Outcome<ModelRef> {
+    let client = context.connect().await?;
+    let present = model::present(&client).await?;
+    let list = ModelsListParams { provider: None };
+    let providers = client.call::<ModelsList>(list).await?.providers.unwrap_or_default();
+    let provider = choose_provider(dialogue, args, &providers, &present)?;
+    let chosen = if provider == DEMO {
+        let demo = ModelRef {
+            provider,
+            id: DEMO.to_owned(),
+        };
+        if present.provider != DEMO {
+            model::choose(&client, &demo).await?;
+        }
+        dialogue.out.note(
+            "The built-in demo model answers. It follows a few phrases; run `gsv setup` again when you have a key.",
+        );
+        demo
+    } else {
+        let is_ready = providers.iter().any(|entry| entry.provider == provider && entry.ready);
+        let setup = Choice {
+            client: &client,
+            dialogue,
+            provider,
+            is_ready,
+        };
+        setup.choose(args, &present).await?
+    };
+    client.close().await;
+    Ok(chosen)
+}
+
+fn choose_provider(
+    dialogue: &Dialogue,
+    args: &Setup,
+    providers: &[ProviderEntry],
+    present: &ModelRef,
+) -> Outcome<String> {
+    let known = || providers.iter().map(|entry| entry.provider.as_str()).chain([DEMO]);
+    if let Some(named) = &args.provider {
+        if known().any(|name| name == named) {
+            return Ok(named.clone());
+        }
+        let meant = nearest(named, known()).map_or_else(String::new, |name| format!(" Did you mean {name}?"));
+        return Err(Failure::usage(
+            format!("There is no provider {}.{meant}", one_line(named, 100)),
+            "`gsv provider list` lists them. For a server of your own, see the settings `providers` in the README.",
+        ));
+    }
+    if !dialogue.asks {
+        return Ok(present.provider.clone());
+    }
+    let usual = if present.provider == DEMO {
+        USUAL_PROVIDER
+    } else {
+        &present.provider
+    };
+    dialogue
+        .out
+        .note("Which provider of models do you have a key for? Or `demo` for the built-in demo model, `ollama` for models on this machine.");
+    let mut shown: Vec<&str> = providers
+        .iter()
+        .take(LISTED)
+        .map(|entry| entry.provider.as_str())
+        .collect();
+    for _ in 0..TRIES {
+        dialogue.out.aside(&shown.join(", "));
+        let Some(typed) = dialogue.line(&format!("Provider, or a part of its name to search [{usual}]")) else {
+            return Ok(usual.to_owned());
+        };
+        let typed = typed.to_lowercase();
+        if known().any(|name| name == typed) {
+            return Ok(typed);
+        }
+        let is_meant =
+            |entry: &&ProviderEntry| entry.provider.contains(&typed) || entry.name.to_lowercase().contains(&typed);
+        shown = providers
+            .iter()
+            .filter(is_meant)
+            .map(|entry| entry.provider.as_str())
+            .collect();
+        match shown.as_slice() {
+            [only] => return Ok((*only).to_owned()),
+            [] => {
+                dialogue.out.note("No provider has that in its name. All of them:");
+                shown = known().collect();
+            }
+            _ => {}
+        }
+    }
+    Err(unanswered("provider", "--provider"))
+}
+
+struct Choice<'a> {
+    client: &'a Client,
+    dialogue: &'a Dialogue,
+    provider: String,
+    /// A key is stored, or none is needed.
+    is_ready: bool,
+}
+
+impl Choice<'_> {
+    async fn choose(&self, args: &Setup, present: &ModelRef) -> Outcome<ModelRef> {
+        let usual = match &args.model {
+            Some(id) => id.clone(),
+            None if present.provider == self.provider => present.id.clone(),
+            None => DEMO.to_owned(),
+        };
+        let list = ModelsListParams {
+            provider: Some(self.provider.clone()),
+        };
+        let models = self.client.call::<ModelsList>(list).await?.models.unwrap_or_default();
+        // A provider without a list, such as a server on this machine, has no usual model.
+        let first = if models.is_empty() && usual == DEMO {
+            self.ask_for_id()?
+        } else {
+            self.of(usual)
+        };
+        let (key, mut model) = self.test_key(args, first).await?;
+        if args.model.is_none()
+            && let Some(other) = self.choose_model(&models, &model)?
+        {
+            model = self.test(other, key.as_deref()).await?;
+        }
+        if let Some(key) = key {
+            let path = format!("apiKeys.{}", self.provider);
+            let value = Value::String(key);
+            self.client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
+        }
+        model::choose(self.client, &model).await?;
+        Ok(model)
+    }
+
+    fn of(&self, id: String) -> ModelRef {
+        ModelRef {
+            provider: self.provider.clone(),
+            id,
+        }
+    }
+
+    fn ask_for_id(&self) -> Outcome<ModelRef> {
+        let typed = self.dialogue.line(&format!("Model of {}", self.provider));
+        typed
+            .map(|id| self.of(id))
+            .ok_or_else(|| unanswered("model", "--model"))
+    }
+
+    async fn test(&self, model: ModelRef, key: Option<&str>) -> Outcome<ModelRef> {
+        self.dialogue.out.aside("One call of a few tokens tests it ...");
+        let answered = model::test(self.client, model, key).await?;
+        let words = format!(
+            "{} answered in {}.",
+            model::name(&answered.model),
+            duration(answered.took_ms)
+        );
+        self.dialogue.out.note(&words);
+        Ok(answered.model)
+    }
+
+    /// A key with which the model answers. None: the stored one, or none is needed.
+    async fn test_key(&self, args: &Setup, model: ModelRef) -> Outcome<(Option<String>, ModelRef)> {
+        let out = self.dialogue.out;
+        let mut key = if args.key_stdin || !self.is_ready {
+            Some(self.key(args)?)
+        } else {
+            None
+        };
+        for _ in 1..TRIES {
+            match self.test(model.clone(), key.as_deref()).await {
+                Ok(answered) => return Ok((key, answered)),
+                Err(failure) if self.dialogue.asks && !args.key_stdin && failure.is(&errors::MODEL_AUTH) => {
+                    out.failure(&failure);
+                    key = Some(self.key(args)?);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok((key.clone(), self.test(model, key.as_deref()).await?))
+    }
+
+    fn key(&self, args: &Setup) -> Outcome<String> {
+        let what = format!("Key of {}", self.provider);
+        if !args.key_stdin && !self.dialogue.asks {
+            return Err(Failure::usage(
+                format!("{} needs a key.", self.provider),
+                format!(
+                    "Give it on stdin: `gsv setup --provider {} --key-stdin`.",
+                    self.provider
+                ),
+            ));
+        }
+        let key = ask::secret(self.dialogue.out, &what, "")?;
+        if key.is_empty() {
+            return Err(Failure::usage(
+                "No key was given, and nothing was changed.",
+                "Run `gsv setup` again when you have one; the provider `demo` needs none.",
+            ));
+        }
+        Ok(key)
+    }
+
+    /// None: the one that was tested.
+    fn choose_model(&self, models: &[ModelEntry], tested: &ModelRef) -> Outcome<Option<ModelRef>> {
+        if !self.dialogue.asks || models.is_empty() {
+            return Ok(None);
+        }
+        let mut shown: Vec<ModelEntry> = models.iter().take(LISTED).cloned().collect();
+        for _ in 0..TRIES {
+            model::print_models(self.dialogue.out, &self.provider, std::mem::take(&mut shown));
+            let more = models.len().saturating_sub(LISTED);
+            let hint = if more == 0 {
+                ""
+            } else {
+                ", or a part of its name to search"
+            };
+            let question = format!("Model{hint} [{}]", tested.id);
+            let Some(typed) = self.dialogue.line(&question) else {
+                return Ok(None);
+            };
+            if models.iter().any(|model| model.id == typed) {
+                return Ok(Some(self.of(typed)).filter(|model| model.id != tested.id));
+            }
+            let lower = typed.to_lowercase();
+            shown = models
+                .iter()
+                .filter(|model| model.id.to_lowercase().contains(&lower))
+                .cloned()
+                .collect();
+            match shown.as_slice() {
+                [only] => return Ok(Some(self.of(only.id.clone())).filter(|model| model.id != tested.id)),
+                // A list is never complete.
+                [] if self.dialogue.yes(&format!("{typed} is not in the list. Use it?")) => {
+                    return Ok(Some(self.of(typed)));
+                }
+                _ => {}
+            }
+        }
+        Err(unanswered("model", "--model"))
+    }
+}
+
+fn unanswered(what: &str, option: &str) -> Failure {
+    Failure::usage(
+        format!("No {what} was chosen, and no model was changed."),
+        format!("Name it: `gsv setup {option} NAME`."),
+    )
+}

@@ -1,0 +1,293 @@
+//! `gsv setup`, `gsv model` and `gsv provider` against a gateway that the test plays.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that can't go on has failed"
+)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::thread;
+
+use common::Home;
+use common::fake_gateway::{Connection, FakeGateway};
+use common::play::{Play, asked, fed, played, refused, serve};
+use common::terminal::Terminal;
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-ant-0123456789abcdef";
+
+fn provider(name: &str, title: &str, ready: bool) -> Value {
+    json!({"provider": name, "name": title, "models": 2, "ready": ready})
+}
+fn providers() -> Value {
+    json!({"providers": [
+        provider("anthropic", "Anthropic", false),
+        provider("openai", "OpenAI", false),
+        provider("google", "Google", true),
+        provider("google-vertex", "Google Vertex AI", false),
+    ]})
+}
+fn models() -> Value {
+    let model = |id: &str| {
+        json!({"id": id, "contextWindow": 1_000_000, "maxTokens": 64_000, "images": true, "thinking": true,
+            "price": {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}})
+    };
+    json!({"models": [model("claude-haiku-4-5"), model("claude-opus-5"), model("claude-sonnet-5")]})
+}
+fn model(provider: &str, id: &str) -> Value {
+    json!({"provider": provider, "id": id})
+}
+fn present(connection: &mut Connection, value: &Value) {
+    serve(
+        connection,
+        "config.get",
+        &json!({"path": "model"}),
+        &json!({"value": value}),
+    );
+}
+fn tested(connection: &mut Connection, asked: &Value, answer: &Value) {
+    serve(
+        connection,
+        "model.test",
+        asked,
+        &json!({"model": answer, "tookMs": 900}),
+    );
+}
+fn set(connection: &mut Connection, path: &str, value: &Value) {
+    serve(
+        connection,
+        "config.set",
+        &json!({"path": path, "value": value}),
+        &json!({"ok": true, "path": path}),
+    );
+}
+/// The time zone stands, and no name is given.
+fn owner(connection: &mut Connection) {
+    serve(
+        connection,
+        "config.get",
+        &json!({"path": "userTimezone"}),
+        &json!({"value": "Asia/Tokyo"}),
+    );
+}
+
+#[test]
+fn su1_su2_a_person_is_asked_and_a_refused_key_can_be_typed_again() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let play = scope.spawn(|| {
+            let mut connection = gateway.accept();
+            present(
+                &mut connection,
+                &json!({"provider": "demo", "id": "demo", "fallbacks": []}),
+            );
+            serve(&mut connection, "models.list", &json!({}), &providers());
+            serve(
+                &mut connection,
+                "models.list",
+                &json!({"provider": "anthropic"}),
+                &models(),
+            );
+            let request = connection.expect("model.test");
+            assert_eq!(
+                request.params,
+                json!({"model": model("anthropic", "demo"), "apiKey": "sk-typo"})
+            );
+            connection.error(&request, 403, "model.auth", "Anthropic refused the key (401).");
+            let chosen = model("anthropic", "claude-sonnet-5");
+            let asked = json!({"model": model("anthropic", "demo"), "apiKey": KEY});
+            tested(&mut connection, &asked, &chosen);
+            let other = model("anthropic", "claude-opus-5");
+            let asked = json!({"model": other, "apiKey": KEY});
+            tested(&mut connection, &asked, &other);
+            set(&mut connection, "apiKeys.anthropic", &json!(KEY));
+            let before = json!({"provider": "demo", "id": "demo", "fallbacks": [], "baseUrl": "http://127.0.0.1:1/v1"});
+            present(&mut connection, &before);
+            let after = json!({"provider": "anthropic", "id": "claude-opus-5", "fallbacks": []});
+            set(&mut connection, "model", &after);
+            let mut connection = gateway.accept();
+            owner(&mut connection);
+            let file = "# Your human\n\n- Name:\n- Languages:\n";
+            let content = json!({"path": "USER.md", "content": file, "etag": "e1", "size": file.len()});
+            let request = connection.expect("workspace.read");
+            connection.answer(&request, &content);
+            serve(
+                &mut connection,
+                "workspace.write",
+                &json!({"path": "USER.md", "content": file.replace("- Name:", "- Name: Sam"), "ifMatch": "e1"}),
+                &json!({"path": "USER.md", "size": 1, "written": true}),
+            );
+        });
+        let mut terminal = Terminal::gsv(&home, &["setup", "--no-services", "--no-path", "--no-message"]);
+        terminal.shows("[anthropic]:");
+        // Several providers have it in their names.
+        terminal.types("goog\r");
+        terminal.shows("google, google-vertex");
+        terminal.types("anthropic\r");
+        terminal.shows("Key of anthropic (it is not shown)");
+        terminal.types("sk-typo\r");
+        terminal.shows("Anthropic refused the key (401).");
+        terminal.types(&format!("{KEY}\r"));
+        terminal.shows("anthropic/claude-sonnet-5 answered");
+        terminal.shows("Model [claude-sonnet-5]:");
+        terminal.types("opus\r");
+        terminal.shows("Your time zone [Asia/Tokyo]:");
+        terminal.types("\r");
+        terminal.shows("Your name");
+        terminal.types("Sam\r");
+        let screen = terminal.rest();
+        assert!(!screen.contains("sk-"), "{screen}");
+        terminal.ends_with(0);
+        play.join().unwrap();
+    });
+}
+
+#[test]
+fn su1_without_a_person_what_no_option_says_stays() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let plays: Vec<Play<'_>> = vec![
+        Box::new(|connection| {
+            present(connection, &model("google", "gemini-2.5-pro"));
+            serve(connection, "models.list", &json!({}), &providers());
+            serve(
+                connection,
+                "models.list",
+                &json!({"provider": "google"}),
+                &json!({"models": []}),
+            );
+            let same = model("google", "gemini-2.5-pro");
+            tested(connection, &json!({"model": same}), &same);
+            present(connection, &same);
+            set(connection, "model", &same);
+        }),
+        Box::new(owner),
+    ];
+    let args = ["setup", "--no-services", "--no-path", "--no-message", "--json"];
+    let run = fed(&home, &gateway, &args, "", plays).ok();
+    assert_eq!(
+        run.json(),
+        json!({"model": model("google", "gemini-2.5-pro"), "timezone": "Asia/Tokyo", "services": false})
+    );
+}
+
+#[test]
+fn su2_a_provider_without_a_key_and_a_misspelt_one_change_nothing() {
+    for (provider, words) in [("openai", "--key-stdin"), ("openay", "Did you mean openai?")] {
+        let run = played(&["setup", "--provider", provider, "--yes"], |connection| {
+            present(connection, &model("demo", "demo"));
+            serve(connection, "models.list", &json!({}), &providers());
+            if provider == "openai" {
+                serve(connection, "models.list", &json!({"provider": "openai"}), &models());
+            }
+        });
+        let run = run.failed(2);
+        assert!(run.stderr.contains(words), "{run:?}");
+    }
+}
+
+#[test]
+fn su2_a_model_is_used_after_a_call_that_it_answered() {
+    let found = model("anthropic", "claude-sonnet-5");
+    let run = played(&["model", "use", "anthropic"], |connection| {
+        tested(connection, &json!({"model": model("anthropic", "demo")}), &found);
+        present(
+            connection,
+            &json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"}),
+        );
+        let kept = json!({"provider": "anthropic", "id": "claude-sonnet-5", "baseUrl": "http://127.0.0.1:1"});
+        set(connection, "model", &kept);
+    });
+    assert!(
+        run.ok()
+            .stderr
+            .contains("anthropic/claude-sonnet-5 answers from now on.")
+    );
+    let run = refused(
+        &["model", "use", "openai/gpt-5.4-mini"],
+        "model.test",
+        403,
+        "model.auth",
+        "OpenAI refused the key (401).",
+    );
+    assert!(run.failed(1).stderr.contains("OpenAI refused the key"));
+    let run = played(&["model", "use", "openrouter/meta/llama", "--untested"], |connection| {
+        present(connection, &found);
+        set(connection, "model", &model("openrouter", "meta/llama"));
+    });
+    run.ok();
+    let wrong = Home::new().gsv(["model", "use", "/x"]).failed(2);
+    assert!(wrong.stderr.contains("names no model"), "{wrong:?}");
+}
+
+#[test]
+fn models_are_listed_of_the_named_or_the_present_provider_and_one_is_tested() {
+    let list = |args: &[&str], present_first: bool| {
+        played(args, |connection| {
+            if present_first {
+                present(connection, &model("anthropic", "claude-sonnet-5"));
+            }
+            serve(connection, "models.list", &json!({"provider": "anthropic"}), &models());
+        })
+        .ok()
+        .stdout
+    };
+    let named = list(&["model", "list", "anthropic"], false);
+    assert!(
+        named.contains("claude-opus-5") && named.contains("1,000,000") && named.contains("$3.00 / $15.00"),
+        "{named}"
+    );
+    assert_eq!(list(&["model", "list"], true), named);
+    let all = asked(&["provider", "list"], "models.list", &json!({}), &providers())
+        .ok()
+        .stdout;
+    assert!(all.contains("google         Google            2       yes"), "{all}");
+    let answer = json!({"model": model("anthropic", "claude-sonnet-5"), "tookMs": 1200});
+    let test = asked(&["model", "test"], "model.test", &json!({}), &answer).ok();
+    assert!(
+        test.stderr.contains("anthropic/claude-sonnet-5 answered in"),
+        "{test:?}"
+    );
+}
+
+#[test]
+fn su4_the_program_is_linked_where_no_other_is() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let folder = home.root().join(".local").join("bin");
+    let link = folder.join("gsv");
+    let setup = || {
+        let plays: Vec<Play<'_>> = vec![
+            Box::new(|connection| {
+                present(connection, &model("demo", "demo"));
+                serve(connection, "models.list", &json!({}), &providers());
+            }),
+            Box::new(owner),
+        ];
+        fed(
+            &home,
+            &gateway,
+            &["setup", "--no-services", "--no-message", "--yes"],
+            "",
+            plays,
+        )
+        .ok()
+    };
+    // What is left of a program that was removed.
+    fs::create_dir_all(&folder).unwrap();
+    symlink("/nonexistent/gsv", &link).unwrap();
+    let first = setup();
+    assert!(first.stderr.contains("does not look there yet"), "{first:?}");
+    let this = fs::canonicalize(env!("CARGO_BIN_EXE_gsv")).unwrap();
+    assert_eq!(fs::canonicalize(&link).unwrap(), this);
+    setup();
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "mine").unwrap();
+    assert!(setup().stderr.contains("is another program"));
+    assert_eq!(fs::read_to_string(&link).unwrap(), "mine");
+}
