@@ -36,7 +36,7 @@ pub fn core_queues() -> Vec<Queue> {
             name: dead,
             binding: None,
             max_batch_size: 10,
-            max_batch_timeout: 0,
+            max_batch_timeout: 1,
             max_retries: 100,
             dead_letters: None,
         },
