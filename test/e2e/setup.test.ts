@@ -73,9 +73,7 @@ it("[SU1] [SU3] [SU4] setup by options, then a restart of everything: the agent 
   assert.match(await ok("workspace", "cat", "USER.md"), /^- Name: Sam$/m);
   assert.equal(realpathSync(join(machine.folder, ".local", "bin", "gsv")), realpathSync(BIN));
 
-  const pids = (["service", "node"] as const).map(
-    async (noun) => (JSON.parse(await ok(noun, "status", "--json")) as { pid: number }).pid,
-  );
+  const pids = (["service", "node"] as const).map(async (noun) => (JSON.parse(await ok(noun, "status", "--json")) as { pid: number }).pid);
   const { workerdPid } = machine.state();
   assert(workerdPid !== undefined);
   for (const pid of [...(await Promise.all(pids)), workerdPid]) process.kill(pid, "SIGKILL");

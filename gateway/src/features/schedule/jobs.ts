@@ -183,7 +183,8 @@ export class Jobs {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode === "systemEvent") return own;
     const wrong = spec.mode === "remind" || spec.model === undefined ? undefined : this.#ports.modelProblem(spec.model);
-    if (wrong !== undefined) return fail("protocol.invalid_params", wrong, "Name the model as provider/id. `gsv model list PROVIDER` lists them.");
+    if (wrong !== undefined)
+      return fail("protocol.invalid_params", wrong, "Name the model as provider/id. `gsv model list PROVIDER` lists them.");
     if (spec.to === undefined || parseTarget(spec.to) !== undefined) return undefined;
     return fail(
       "channel.unknown",
