@@ -249,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c79e6e1b30c3d1c4";
+export const PROTOCOL_FINGERPRINT = "f80372713c296703";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -2759,6 +2759,7 @@ export type MemoryListResult = {
   memories: Memory[];
   more: boolean;
   embeddings?: WaitingEmbeddings;
+  vectorIndex?: VectorIndexBehind;
 };
 
 /** Parameters of `memory.promote`. */
@@ -4785,6 +4786,15 @@ export type UsageRow = {
   /** From 0. */
   costUsd: number;
   unpricedTokens: number;
+};
+
+/** The vector index does not follow the memories, of all agents. */
+export type VectorIndexBehind = {
+  waiting: number;
+  /** At most 1024 characters. */
+  problem: string;
+  /** Epoch ms. */
+  nextAt: number;
 };
 
 /** Memories that wait for their vectors of an embedding service, of all agents. */

@@ -122,6 +122,13 @@ const WaitingEmbeddings = struct("WaitingEmbeddings", "Memories that wait for th
   /** The next attempt. Absent with a problem: attempts have ended until a memory is added or the settings change. */
   nextAt: o(t.time()),
 });
+const VectorIndexBehind = struct("VectorIndexBehind", "The vector index does not follow the memories, of all agents.", {
+  /** Memories that it does not find yet; of more than 100,000 this number. */
+  waiting: t.int(),
+  /** Why, as a sentence. */
+  problem: t.string(1024),
+  nextAt: t.time(),
+});
 method("memory.list", {
   doc: "Lists an agent's long-term memories, the newest first.",
   params: {
@@ -137,6 +144,8 @@ method("memory.list", {
     more: t.bool(),
     /** Only with an embedding service, and while some memories have no vector of it. */
     embeddings: o(WaitingEmbeddings),
+    /** Only with a vector index, and after an attempt that failed. */
+    vectorIndex: o(VectorIndexBehind),
   },
   callers: ["client"],
   scope: "operate",

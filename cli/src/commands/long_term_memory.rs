@@ -7,7 +7,7 @@ use std::path::Path;
 use gsv_protocol::methods::{MemoryAdd, MemoryForget, MemoryList, MemorySearch};
 use gsv_protocol::types::{
     AgentId, Memory, MemoryAddParams, MemoryEmbedding, MemoryForgetParams, MemoryListParams, MemorySearchParams,
-    WaitingEmbeddings,
+    VectorIndexBehind, WaitingEmbeddings,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -50,6 +50,9 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
             for line in without_vectors(embeddings, now_ms()) {
                 out.warn(&line);
             }
+        }
+        if let Some(index) = &page.vector_index {
+            out.warn(&index_behind(index, now_ms()));
         }
     });
     show.await
@@ -210,6 +213,20 @@ fn without_vectors(embeddings: &WaitingEmbeddings, now: u64) -> Vec<String> {
     lines
 }
 
+/// That the vector index does not follow, and why.
+fn index_behind(index: &VectorIndexBehind, now: u64) -> String {
+    let found = match index.waiting {
+        0 => String::new(),
+        1 => " 1 memory is found without it.".to_owned(),
+        many => format!(" {} are found without it, which takes longer.", memories(many)),
+    };
+    let next = until(index.next_at, now);
+    format!(
+        "The vector index does not follow: {}{found} Next attempt {next}.",
+        visible(&index.problem)
+    )
+}
+
 /// For a command that a person can paste.
 fn flag(agent: Option<&AgentId>) -> String {
     agent.map_or_else(String::new, |agent| format!(" --agent {agent}"))
@@ -278,6 +295,31 @@ mod tests {
             "{lines}"
         );
         assert!(lines.ends_with("\n    now") && !lines.contains('\u{1b}'), "{lines}");
+    }
+
+    #[test]
+    fn lm22_the_list_tells_that_the_vector_index_is_behind_and_why() {
+        let line = |waiting| {
+            let problem = "It\u{1b}[2J did not answer.".to_owned();
+            let index = VectorIndexBehind {
+                waiting,
+                problem,
+                next_at: 60_000,
+            };
+            index_behind(&index, 0)
+        };
+        assert!(
+            line(0).ends_with("did not answer. Next attempt in 1 min."),
+            "{}",
+            line(0)
+        );
+        assert!(
+            line(1).contains("answer. 1 memory is found without it. Next"),
+            "{}",
+            line(1)
+        );
+        assert!(line(2).contains("answer. 2 memories are found without it, which takes longer. Next"));
+        assert!(line(2).starts_with("The vector index does not follow: It") && !line(2).contains('\u{1b}'));
     }
 
     #[test]

@@ -4258,6 +4258,8 @@ pub struct MemoryListResult {
     pub more: bool,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<WaitingEmbeddings>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub vector_index: Option<VectorIndexBehind>,
 }
 
 /// Parameters of `memory.promote`.
@@ -7403,6 +7405,17 @@ pub struct UsageRow {
     /// From 0.
     pub cost_usd: f64,
     pub unpriced_tokens: u64,
+}
+
+/// The vector index does not follow the memories, of all agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VectorIndexBehind {
+    pub waiting: u64,
+    /// At most 1024 characters.
+    pub problem: String,
+    /// Epoch ms.
+    pub next_at: u64,
 }
 
 /// Memories that wait for their vectors of an embedding service, of all agents.

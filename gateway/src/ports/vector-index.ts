@@ -49,6 +49,8 @@ export interface VectorIndexRows {
   resend(tenantId: string, which: { readonly batch: string } | "not found" | "all"): Promise<Result<void>>;
   /** The oldest and the newest row that was found with a vector of this model. */
   samples(tenantId: string, of: EmbeddingModel): Promise<Result<readonly VectorRow[]>>;
+  /** How many rows with a vector of this model are not found yet; of very many a part. */
+  behind(tenantId: string, of: EmbeddingModel): Promise<Result<number>>;
   /** Vectors that must be removed, those that are due first. */
   removals(tenantId: string, limit: number): Promise<Result<readonly VectorRemoval[]>>;
   /** The index has accepted their removal. `again`: when they are removed once more (epoch ms), because a vector that was under way may arrive later. */

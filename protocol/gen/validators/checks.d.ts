@@ -489,6 +489,7 @@ import type {
   UsageGetParams,
   UsageGetResult,
   UsageRow,
+  VectorIndexBehind,
   WaitingEmbeddings,
   WhileBusy,
   WorkspaceDeleteParams,
@@ -995,6 +996,7 @@ export function checkUsageCap(value: unknown): value is UsageCap;
 export function checkUsageGetParams(value: unknown): value is UsageGetParams;
 export function checkUsageGetResult(value: unknown): value is UsageGetResult;
 export function checkUsageRow(value: unknown): value is UsageRow;
+export function checkVectorIndexBehind(value: unknown): value is VectorIndexBehind;
 export function checkWaitingEmbeddings(value: unknown): value is WaitingEmbeddings;
 export function checkWhileBusy(value: unknown): value is WhileBusy;
 export function checkWorkspaceDeleteParams(value: unknown): value is WorkspaceDeleteParams;

@@ -18,6 +18,7 @@ export const OUTDATED = `vector_state = CASE vector_state WHEN '${NONE}' THEN '$
 const OF_MODEL =
   "embedding_state = 'done' AND superseded_by IS NULL AND embedding_provider = ? AND embedding_model = ? AND embedding_dimensions = ?";
 const AMONG = "id IN (SELECT value FROM json_each(?))";
+const MOST_COUNTED = 100_000;
 type Row = { id: string; agent_id: string; embedding_vector: string | null };
 type Guard = <T>(what: string, work: () => Promise<Result<T>>) => Promise<Result<T>>;
 
@@ -105,6 +106,17 @@ export class D1VectorIndexRows implements VectorIndexRows {
     return this.#reading("read the vectors", async () => {
       const one = (order: string) => this.#rows(of, `tenant_id = ? AND vector_state = '${INDEXED}'`, [tenantId], order, 1);
       return succeed([...(await one("id")), ...(await one("id DESC"))]);
+    });
+  }
+  behind(tenantId: string, of: EmbeddingModel): Promise<Result<number>> {
+    return this.#reading("count the vectors", async () => {
+      const row = await this.#db
+        .prepare(
+          `SELECT count(*) AS n FROM (SELECT 1 FROM long_term_memory WHERE tenant_id = ? AND vector_state IN ('${NONE}', '${STALE}', '${SENT}') AND ${OF_MODEL} LIMIT ${MOST_COUNTED})`,
+        )
+        .bind(tenantId, of.provider, of.model, of.dimensions)
+        .first<{ n: number }>();
+      return succeed(row?.n ?? 0);
     });
   }
   removals(tenantId: string, limit: number): Promise<Result<readonly VectorRemoval[]>> {

@@ -198,10 +198,12 @@ function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load:
       const isKnown = config.hasAgent(of(agentId)) || page.value.memories.length > 0;
       if (!isKnown) return unknownAgent(config, of(agentId));
       const embeddings = await memory.value.pass.waiting();
+      const vectorIndex = await memory.value.indexPass?.behind();
       return succeed({
         memories: page.value.memories.map((row) => keeper.shown(row)),
         more: page.value.more,
         ...(embeddings === undefined ? {} : { embeddings }),
+        ...(vectorIndex === undefined ? {} : { vectorIndex }),
       });
     },
     "memory.search": async (_caller, { query, agentId, limit = DEFAULT_FOUND }) => {

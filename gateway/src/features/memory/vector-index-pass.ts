@@ -2,6 +2,7 @@
  * Lets the vector index follow the memories, a bounded step each time (rules LM21 to LM23): removes vectors of what is gone, sends new ones,
  * and looks for what was sent. What waits is in the rows, so that a step can be cut anywhere. Must not decide what recall finds.
  */
+import type { VectorIndexBehind } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type EmbeddingModel, modelKey } from "../../ports/embeddings.ts";
@@ -63,6 +64,15 @@ export class VectorIndexPass {
     const problem = tries >= SLOW_TRIES ? NOT_FOUND : undefined;
     if (problem !== undefined) log.warn("vector_index_behind", { tries, problem });
     return state.ended(Math.min(pauseUntil, removalAt), tries, problem, seen.serial);
+  }
+
+  /** What the owner should know. Undefined: it follows. */
+  async behind(): Promise<VectorIndexBehind | undefined> {
+    const { problem, dueAt: nextAt } = this.#ports.state.read();
+    const of = this.#ports.model();
+    if (problem === undefined || of === undefined) return undefined;
+    const counted = await this.#ports.rows.behind(TENANT_ID, of);
+    return counted.ok ? { waiting: counted.value, problem, nextAt } : undefined;
   }
 
   async #step(): Promise<Result<Step>> {

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { MemoryAddResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
+import type { MemoryAddResult, MemoryListResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
 import { answerFor } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
@@ -34,6 +34,7 @@ const add = async (text: string): Promise<string> => {
   const { memory } = await owner.ok<MemoryAddResult>("memory.add", { text, agentId: "main", requestId: `r${++calls}` });
   return memory.id;
 };
+const list = () => owner.ok<MemoryListResult>("memory.list", { agentId: "main" });
 const search = (query: string) => owner.ok<MemorySearchResult>("memory.search", { query, agentId: "main" });
 const found = async (query: string): Promise<string[]> => (await search(query)).memories.map(({ memory }) => memory.text);
 const states = async (): Promise<string[]> => {
@@ -82,12 +83,20 @@ describe("with a vector index", () => {
   test("[LM22] an index that does not answer costs a note, and no memory", async () => {
     await add("My vehicle wartburg zq.");
     await indexed(1);
+    await idle();
     fake.fault = () => "refuse";
     const { memories, notes } = await search("automobile parked");
     expect([memories[0]?.memory.text, notes]).toEqual([
       "My vehicle wartburg zq.",
       ["The vector index did not answer. Every memory was compared instead, which takes longer."],
     ]);
+    expect((await list()).vectorIndex).toBeUndefined();
+    await add("The cake bakes slowly.");
+    await until(async () => expect((await list()).vectorIndex).toMatchObject({ waiting: 1, problem: "The vector index did not answer." }));
+    fake.fault = () => undefined;
+    await indexed(2);
+    await idle();
+    expect((await list()).vectorIndex).toBeUndefined();
   });
   test("[LM23] forgetting removes the vector, also when the gateway stops before the index has answered", async () => {
     const gone = await add("My vehicle wartburg zq.");
