@@ -50,32 +50,40 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
       MESSAGE_ROW_BYTES,
     );
     const swallowed = isSwallowed(run, textOf(message.content));
-    const row = append(d, {
-      kind: "assistant",
-      runId: run.runId,
-      step: run.step,
-      attempt: run.attempt,
+    const seq = appendAnswer(d, run, event, {
       message,
       calls: [],
-      ...callsOf(run, event),
       runUsage: spent,
       ...(run.files ? { files: run.files } : {}),
       ...(swallowed ? { swallowed } : {}),
     });
-    knowContext(d, event, row.seq);
     // The provider has counted what the history has no more.
     if (swallowed) delete d.state.context;
-    endWithAnswer(d, run, row.seq);
+    endWithAnswer(d, run, seq);
     return;
   }
   act(d, went, event);
 }
 
-/** What the answer's call was sent, and the calls before it (rule AU8). */
-const callsOf = ({ failed: tried }: Thinking, { sent }: EventOf<"ModelReplied">): Pick<AssistantRow, "sent" | "failed"> => ({
-  ...(sent ? { sent } : {}),
-  ...(tried ? { failed: tried } : {}),
-});
+/** With what its call was sent, and the calls before it (rule AU8). Returns its place in the log. */
+function appendAnswer(
+  d: Draft,
+  { runId, step, attempt, failed }: Thinking,
+  event: EventOf<"ModelReplied">,
+  said: Pick<AssistantRow, "message" | "calls" | "runUsage" | "files" | "swallowed">,
+): number {
+  const { seq } = append(d, {
+    kind: "assistant",
+    runId,
+    step,
+    attempt,
+    ...said,
+    ...(event.sent ? { sent: event.sent } : {}),
+    ...(failed ? { failed } : {}),
+  });
+  knowContext(d, event, seq);
+  return seq;
+}
 
 /** A heartbeat with nothing to say (rule HB5). */
 const isSwallowed = ({ origin, files }: Thinking, text: string): boolean =>
@@ -111,16 +119,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     providerId: call.providerId,
     name: call.name,
   }));
-  const row = append(d, {
-    kind: "assistant",
-    runId: run.runId,
-    step: run.step,
-    attempt: run.attempt,
-    message,
-    calls: refs,
-    ...callsOf(run, event),
-  });
-  knowContext(d, event, row.seq);
+  const seq = appendAnswer(d, run, event, { message, calls: refs });
   if (Math.max(...counts) >= MOST_REPEATS) return stopRepeating(d, run, calls, counts);
   if (calls.filter(needsAnswer).length > LIMITS.approvalsOpen) return tooManyQuestions(d, run, calls);
   const repeated: Record<number, number> = {};
@@ -149,7 +148,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
     }
     const planned = planCall(plan, d.at.now);
     openCalls.push(planned);
-    effects.push(dispatchOf(run, row.seq, planned, resolved));
+    effects.push(dispatchOf(run, seq, planned, resolved));
   }
   if (openCalls.length === 0) {
     nextStep(d, "allCallsRefused", run);
@@ -161,7 +160,7 @@ function act(d: Draft, before: Thinking, event: EventOf<"ModelReplied">): void {
   const acting: Acting = {
     ...runBase(run),
     phase: "acting",
-    assistantSeq: row.seq,
+    assistantSeq: seq,
     calls: openCalls,
     ...(Object.keys(repeated).length === 0 ? {} : { repeated }),
     deadline: callsDeadline(openCalls),
