@@ -71,6 +71,16 @@ fn up_to_the_model(connection: &mut Connection) {
     let request = connection.expect("config.get");
     connection.answer(&request, &json!({ "config": config }));
 }
+/// What the doctor asks before it looks at hooks, with the demo model.
+fn before_the_hooks(connection: &mut Connection) {
+    before_the_model(connection);
+    let request = connection.expect("config.get");
+    connection.answer(
+        &request,
+        &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
+    );
+    overview(connection);
+}
 
 fn before_the_model(connection: &mut Connection) {
     let serve = |connection: &mut Connection, method: &str, answer: &Value| {
@@ -240,13 +250,7 @@ fn hk10_the_doctor_names_a_hook_that_refuses_its_deliveries() {
     let mut broken = hook("pay");
     broken["problem"] = json!("Its job was removed.");
     let report = played(&["doctor", "--json"], |connection| {
-        before_the_model(connection);
-        let request = connection.expect("config.get");
-        connection.answer(
-            &request,
-            &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
-        );
-        overview(connection);
+        before_the_hooks(connection);
         serve(
             connection,
             "hook.list",
@@ -271,13 +275,7 @@ fn hk10_the_doctor_names_a_hook_that_refuses_its_deliveries() {
 fn ot8_the_doctor_tells_why_no_traces_are_exported_and_what_to_do() {
     let doctor = |status: Value| {
         let run = played(&["doctor", "--json"], |connection| {
-            before_the_model(connection);
-            let request = connection.expect("config.get");
-            connection.answer(
-                &request,
-                &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
-            );
-            overview(connection);
+            before_the_hooks(connection);
             serve(connection, "hook.list", &json!({}), &json!({"hooks": []}));
             for method in ["notifications.list", "heartbeat.status"] {
                 let request = connection.expect(method);
@@ -315,22 +313,9 @@ fn ot8_the_doctor_tells_why_no_traces_are_exported_and_what_to_do() {
 
 #[test]
 fn p9_the_doctor_reports_problems_of_channels() {
-    let run = played_all(
-        &["doctor", "--json"],
-        vec![Box::new(|connection| {
-            let request = connection.expect("sessions.list");
-            connection.answer(&request, &json!({"sessions": [], "count": 0}));
-            serve(connection, "nodes.list", &json!({}), &json!({"nodes": [], "count": 0}));
-            let request = connection.expect("config.get");
-            connection.answer(
-                &request,
-                &json!({"config": {"model": {"provider": "demo", "id": "demo"}}}),
-            );
-            overview(connection);
-        })],
-    )
-    .failed(1)
-    .json();
+    let run = played_all(&["doctor", "--json"], vec![Box::new(before_the_hooks)])
+        .failed(1)
+        .json();
     let checks: Vec<(&str, &str)> = run["checks"]
         .as_array()
         .unwrap()

@@ -45,6 +45,12 @@ impl World {
         command
     }
 
+    fn installing(&self) -> Command {
+        let mut command = self.command(&["node", "install", "--id", "laptop", "--workspace"]);
+        command.arg(self.home.root().join("work"));
+        command
+    }
+
     fn begin(&self, args: &[&str]) -> Child {
         start(&mut self.command(args))
     }
@@ -64,16 +70,7 @@ impl World {
     }
 
     fn install_with(&self, options: &[&str]) -> (Run, Connection) {
-        let work = self.home.root().join("work");
-        let args = [
-            "node",
-            "install",
-            "--id",
-            "laptop",
-            "--workspace",
-            work.to_str().unwrap(),
-        ];
-        let child = self.begin_as_admin(&[&args, options].concat());
+        let child = start(self.installing().args(options).env("GSV_TOKEN", TOKEN));
         let mut minting = self.gateway.accept();
         let request = minting.expect("tokens.create");
         let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": "laptop", "last4": "beef", "createdAt": 1});
@@ -194,16 +191,7 @@ fn sv4_a_node_in_a_terminal_is_not_ended_by_an_installation() {
 #[test]
 fn sv7_a_service_gets_no_token_of_a_shell_and_a_refused_node_ends_it() {
     let world = World::new();
-    let work = world.home.root().join("work");
-    let install = [
-        "node",
-        "install",
-        "--id",
-        "laptop",
-        "--workspace",
-        work.to_str().unwrap(),
-    ];
-    let run = finish(start(world.command(&install).env("GSV_TOKEN", "gsv_node_n2_cafe"))).failed(2);
+    let run = finish(start(world.installing().env("GSV_TOKEN", "gsv_node_n2_cafe"))).failed(2);
     assert!(run.stderr.contains("local-config set node.token -"), "{}", run.stderr);
     assert!(world.services.units().is_empty());
     // The token of the node is revoked later: the service does not try forever, and says so.
