@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "The gateway works on meanwhile. The file is encrypted with a passphrase of at least 8 characters: asked for on a terminal, else --passphrase-stdin or GSV_BACKUP_PASSPHRASE. Without the passphrase, no one can read the backup."
+    after_help = "The gateway keeps running. The file is encrypted with a passphrase of at least 8 characters, which is asked for on a terminal, or read with --passphrase-stdin or from GSV_BACKUP_PASSPHRASE. Without the passphrase, no one can read the backup."
 )]
 pub struct Backup {
     /// File to write
@@ -30,7 +30,7 @@ pub struct Backup {
 pub enum BackupCommand {
     /// Read a whole backup and check it: every byte, every hash, every database
     #[command(
-        after_help = "Exit status: 0 sound, 1 damaged, incomplete or of a newer version, 2 no backup, 3 wrong passphrase."
+        after_help = "Exit status: 0 sound, 1 damaged, incomplete or of a newer version, 2 not a backup, 3 wrong passphrase."
     )]
     Verify(BackupVerify),
 }
@@ -46,7 +46,7 @@ pub struct BackupVerify {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "All of the backup is checked before anything is replaced. The gateway must not run with that state: `gsv down`. Exit status: as of `gsv backup verify`."
+    after_help = "The whole backup is checked before anything is replaced. The gateway must not be running with that state: stop it with `gsv down`. Exit status: as for `gsv backup verify`."
 )]
 pub struct Restore {
     /// Backup to restore
@@ -55,7 +55,7 @@ pub struct Restore {
     /// State folder to restore into [default: GSV_HOME, else ~/.gsv]
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,
-    /// Replace a state that is there, and keep it beside the new one with a date in its name
+    /// Replace the state that is there; it is kept beside the new one, with a date in its name
     #[arg(long)]
     pub replace: bool,
     #[command(flatten)]

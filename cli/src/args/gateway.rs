@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use gsv_node::sandbox::Profile;
 use gsv_protocol::types::{TokenKind, ToolName};
 
-use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService};
+use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, STATUS_HELP};
 use super::values::{lifetime, one_of};
 use crate::units::parse_duration;
 
@@ -62,7 +62,7 @@ pub enum NodeCommand {
     Sandbox(NodeSandbox),
     /// Install the node as a service that starts with this machine, or bring an installed one up to date
     #[command(
-        after_help = "A user service of systemd (Linux) or launchd (macOS); other systems, Windows too, are not supported yet. Commands that run go on while the service restarts."
+        after_help = "A user service of systemd (Linux) or launchd (macOS); Windows and other systems are not supported yet. Running commands continue while the service restarts."
     )]
     Install(NodeInstall),
     /// Stop and remove the service; the machine stays known, and its token valid
@@ -72,7 +72,7 @@ pub enum NodeCommand {
     /// Stop the service until the machine starts again
     Stop(NodeService),
     /// Show whether the service is installed, runs and is up to date
-    #[command(after_help = "Exit status: 0 it runs, 1 it is not installed or failed, 4 it is stopped.")]
+    #[command(after_help = STATUS_HELP)]
     Status(NodeService),
     /// Show the node's log
     Logs(NodeLogs),

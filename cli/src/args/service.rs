@@ -6,11 +6,13 @@ use clap::{Args, Subcommand};
 
 use crate::service::MOST_LINES;
 
+pub const STATUS_HELP: &str = "Exit status: 0 it runs, 1 it is not installed or failed, 4 it is stopped.";
+
 #[derive(Debug, Subcommand)]
 pub enum ServiceCommand {
     /// Install the gateway as a service that starts with this machine, or bring an installed one up to date
     #[command(
-        after_help = "A user service of systemd (Linux) or launchd (macOS); other systems, Windows too, are not supported yet. It runs this program with the folders of now (GSV_HOME, GSV_CONFIG_DIR). A gateway that `gsv up` started is stopped, and the service goes on with it."
+        after_help = "A user service of systemd (Linux) or launchd (macOS); Windows and other systems are not supported yet. It runs this program with the folders that are set now (GSV_HOME, GSV_CONFIG_DIR). A gateway that `gsv up` started is stopped, and the service takes over."
     )]
     Install,
     /// Stop and remove the service; files, settings and conversations stay
@@ -20,7 +22,7 @@ pub enum ServiceCommand {
     /// Stop the service until the machine starts again
     Stop,
     /// Show whether the service is installed, runs and is up to date
-    #[command(after_help = "Exit status: 0 it runs, 1 it is not installed or failed, 4 it is stopped.")]
+    #[command(after_help = STATUS_HELP)]
     Status,
     /// Show the gateway's log
     Logs(ServiceLogs),
@@ -31,7 +33,7 @@ pub struct ServiceLogs {
     /// Number of lines, the newest last
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = lines)]
     pub lines: usize,
-    /// Show what is added, until Ctrl-C
+    /// Follow the log until Ctrl-C
     #[arg(short, long)]
     pub follow: bool,
 }

@@ -107,11 +107,12 @@ impl Manager for Launchd {
         self.launchctl(&["enable", &self.target(name)], "enable the agent")
     }
 
+    /// One that is loaded and has ended is loaded again: launchd keeps what the file said when it was loaded.
     fn start(&self, name: &str) -> Outcome {
         let state = self.state(name)?;
         match (state.loaded, state.pid) {
             (false, _) => self.load(name),
-            (true, None) => self.launchctl(&["kickstart", &self.target(name)], "start the agent"),
+            (true, None) => self.restart(name),
             (true, Some(_)) => Ok(()),
         }
     }
@@ -176,8 +177,9 @@ case $1 in
     [ "$2" = gui/7 ] && exit 0
     [ -f "$here/ending" ] && { mv "$here/ending" "$here/ended"; exit 0; }
     [ -f "$here/loaded" ] || { echo "Could not find service" >&2; exit 113; }
+    [ -f "$here/idle" ] && { printf '%s = {\n\tstate = not running\n\tlast exit code = 0\n}\n' "$2"; exit 0; }
     printf '%s = {\n\tstate = running\n\tpid = 42\n\tlast exit code = (never exited)\n}\n' "$2";;
-  bootstrap) [ -f "$here/loaded" ] && { echo "Bootstrap failed: 5" >&2; exit 5; }; cp "$3" "$here/loaded";;
+  bootstrap) [ -f "$here/loaded" ] && { echo "Bootstrap failed: 5" >&2; exit 5; }; rm -f "$here/idle"; cp "$3" "$here/loaded";;
   bootout) mv "$here/loaded" "$here/ending"; exit 36;;
   enable|kickstart) ;;
   *) exit 64;;
@@ -234,6 +236,22 @@ esac
             (2, 2),
             "{calls}"
         );
+    }
+
+    #[test]
+    fn sv2_an_agent_that_has_ended_starts_with_what_its_file_says_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let launchd = launchd(folder.path());
+        let file = launchd.file("gsv-gateway");
+        fs::create_dir(folder.path().join("agents")).unwrap();
+        fs::write(&file, "before").unwrap();
+        launchd.start("gsv-gateway").unwrap();
+        fs::write(folder.path().join("idle"), "").unwrap();
+        assert_eq!(launchd.state("gsv-gateway").unwrap().phase, Phase::Stopped);
+        fs::write(&file, "now").unwrap();
+        launchd.start("gsv-gateway").unwrap();
+        assert_eq!(launchd.state("gsv-gateway").unwrap().phase, Phase::Running);
+        assert_eq!(fs::read_to_string(folder.path().join("loaded")).unwrap(), "now");
     }
 
     #[test]
