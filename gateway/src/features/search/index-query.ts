@@ -1,7 +1,7 @@
 /** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
 import type { Database } from "../../platform/sql.ts";
 import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { MOST_COUNTED, narrowed } from "./narrowing.ts";
+import { MOST_COUNTED, narrowed, needsAll } from "./narrowing.ts";
 import type { Near } from "./nearest-texts.ts";
 import { AFTER, apart, BEFORE, type Candidate, type Place, ranked, scaled } from "./ranking.ts";
 import type { Vector } from "../../ports/embeddings.ts";
@@ -107,7 +107,7 @@ export class IndexQuery {
     const counts = exact === undefined && words.length > 1 ? words.map((word) => this.#count(word)) : [];
     for (const together of TOGETHER) {
       const some = narrowed(words, counts, together);
-      const pool = some === undefined ? [] : this.#best(request, ENOUGH, some);
+      const pool = some === undefined ? [] : this.#best(request, ENOUGH, { some, isAlone: needsAll(words, counts, together) });
       if (pool.length === ENOUGH) return { pool, isAll: false };
     }
     const pool = this.#best(request, POOL);
@@ -180,8 +180,8 @@ export class IndexQuery {
       ...(without === undefined ? [] : [without]),
     );
   }
-  /** Texts that match, the best by their own words first. `some`: only texts that match this, too. */
-  #best(request: Find, limit: number, some?: string): Scored[] {
+  /** Texts that match, the best by their own words first. `some`: only texts that match this, too; `isAlone`: this has all words, so that it is asked alone. */
+  #best(request: Find, limit: number, { some, isAlone = false }: { readonly some?: string; readonly isAlone?: boolean } = {}): Scored[] {
     const { match } = request;
     const isExact = match.exact !== undefined;
     const ofSources = sourceConditions(request);
@@ -191,7 +191,7 @@ export class IndexQuery {
       where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
       params.push(match.without);
     }
-    if (some !== undefined) {
+    if (some !== undefined && !isAlone) {
       where.unshift("+stems.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ?)");
       params.unshift(some);
     }
@@ -202,7 +202,7 @@ export class IndexQuery {
     // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
     return this.#scored(
       `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
-      match.exact ?? match.words.join(" OR "),
+      isAlone && some !== undefined ? some : (match.exact ?? match.words.join(" OR ")),
       ...params,
       limit,
     );

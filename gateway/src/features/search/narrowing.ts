@@ -34,6 +34,10 @@ export function narrowed(words: readonly string[], counts: readonly number[], to
   if (some === undefined) return undefined;
   return [...rare, some].join(" OR ");
 }
+/** Whether `narrowed` gives the texts with all of the words and no others: then it can be asked itself, with the same scores. */
+export const needsAll = (words: readonly string[], counts: readonly number[], together: number): boolean =>
+  words.length === together && counts.every((count) => count > RARE_TEXTS);
+
 /** Texts with so many of the words; undefined: there are fewer words. */
 function someOf(words: readonly string[], together: number): string | undefined {
   if (words.length < together) return undefined;

@@ -5,7 +5,7 @@ import { database } from "../../../test/features/search/recall-measure.ts";
 import { seeded } from "../../../../test/seeded.ts";
 import type { Find } from "./index-query.ts";
 import { IndexStore } from "./index-store.ts";
-import { narrowed } from "./narrowing.ts";
+import { narrowed, needsAll } from "./narrowing.ts";
 import { parseQuery } from "./query.ts";
 
 describe("[SE3] which texts are scored", () => {
@@ -21,6 +21,13 @@ describe("[SE3] which texts are scored", () => {
       narrowed(["a", "b", "c", "d"], [4_000, 4_000, 4_000, 4_000], 3),
       "((a AND ((b AND (c OR d)) OR (c AND d))) OR (b AND (c AND d)))",
     );
+  });
+  test("texts with all words are asked for alone, unless a word is rare", () => {
+    assert.equal(narrowed(["a", "b", "c"], [4_000, 4_000, 4_000], 3), "(a AND (b AND c))");
+    assert.equal(needsAll(["a", "b", "c"], [4_000, 4_000, 4_000], 3), true);
+    assert.equal(needsAll(["a", "b", "c"], [4_000, 4_000, 4_000], 2), false);
+    assert.equal(narrowed(["a", "b", "c"], [4_000, 4_000, 300], 2), "c OR (a AND b)");
+    assert.equal(needsAll(["a", "b", "c"], [4_000, 4_000, 300], 3), false);
   });
 });
 
