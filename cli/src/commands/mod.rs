@@ -57,6 +57,7 @@ mod service;
 pub mod service_gateway;
 pub mod session;
 mod session_export;
+mod session_view;
 pub mod setup;
 pub mod skills;
 pub mod status;

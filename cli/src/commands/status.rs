@@ -20,7 +20,7 @@ use super::local::Local;
 use super::machine_view::machines;
 use super::node::start_command;
 use super::notifications;
-use super::session::{run_state, waits_for};
+use super::session_view::{run_state, waits_for};
 use super::stop;
 use super::{service, service_gateway};
 use crate::clean::{one_line, visible};

@@ -59,9 +59,10 @@ async fn store_name(client: &Client, dialogue: &Dialogue, name: &str) -> Outcome
         ));
     }
     let Some(file) = read_or_absent(client, FILE, None).await? else {
-        return Ok(dialogue.out.warn(&format!(
+        dialogue.out.warn(&format!(
             "there is no {FILE}, so the agent does not know your name yet; tell it."
-        )));
+        ));
+        return Ok(());
     };
     let Some(content) = with_name(&file.content, name) else {
         return Ok(());
