@@ -179,7 +179,7 @@ fn report_made(out: Output, file: &Path, made: &Made) -> Outcome {
         ));
     }
     out.note(&format!(
-        "The backup is made: {}, {} encrypted. The gateway was held for at most {}.",
+        "The backup is complete: {}, {} encrypted. The gateway was paused for at most {}.",
         counted(&made.manifest),
         bytes(made.bytes),
         duration(millis(made.held))
@@ -192,7 +192,7 @@ fn report_made(out: Output, file: &Path, made: &Made) -> Outcome {
     }
     for name in &made.manifest.channels_without_variables {
         out.note(&format!(
-            "Not in it either: the variables of the channel {}.",
+            "The backup does not have the variables of the channel {} either.",
             clean(name)
         ));
     }

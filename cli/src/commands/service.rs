@@ -162,9 +162,12 @@ impl Service {
 
     pub fn report_install(&self, out: Output, installed: &Installed) {
         let words = if installed.changed {
-            format!("The service of {} is installed and runs.", self.what)
+            format!("The service of {} is installed and running.", self.what)
         } else {
-            format!("The service of {} is installed like this already, and runs.", self.what)
+            format!(
+                "The service of {} is already installed this way and is running.",
+                self.what
+            )
         };
         let lingers = installed.lingers.as_ref().map(Result::is_ok);
         out.show(
