@@ -18,9 +18,9 @@ export function tellingBucket(bucket: Bucket, written: () => Promise<void> | voi
     }
   };
   return {
-    get: bucket.get.bind(bucket),
-    head: bucket.head.bind(bucket),
-    list: bucket.list.bind(bucket),
+    get: (key, options) => bucket.get(key, options),
+    head: (key) => bucket.head(key),
+    list: (options) => bucket.list(options),
     put: (key: string, value: Parameters<Bucket["put"]>[1], options?: R2PutOptions) => told([key], () => bucket.put(key, value, options)),
     delete: (keys) => told(typeof keys === "string" ? [keys] : keys, () => bucket.delete(keys)),
   };
