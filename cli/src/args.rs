@@ -44,7 +44,7 @@ pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};
 pub use self::job::{JobCommand, JobSubmit};
 pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, MemoryList, MemoryReview, MemorySearch};
-pub use self::model::{ModelCommand, ProviderCommand, Setup};
+pub use self::model::{ModelCommand, ProviderCommand, Setup, person, time_zone};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;

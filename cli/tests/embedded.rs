@@ -15,8 +15,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use common::runtime::{Embedded, is_alive, kill};
-use common::{finish, mode, wait_for};
+use common::runtime::{Embedded, free_port, is_alive, kill};
+use common::{finish, mode, start, wait_for};
 
 #[test]
 fn up_starts_the_gateway_and_down_stops_it() {
@@ -180,6 +180,44 @@ fn a_config_of_another_gateway_is_not_changed() {
     let run = gateway.up().ok();
     assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
     assert!(run.stderr.contains("GSV_TOKEN=gsv_admin_"), "{}", run.stderr);
+}
+
+#[test]
+fn a_gateway_takes_back_the_local_config_that_another_state_folder_has_taken() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let login = || {
+        let text = fs::read_to_string(gateway.home.config_file()).unwrap();
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("url") || line.starts_with("token"))
+            .collect();
+        lines.join("\n")
+    };
+    let first = login();
+    let other = |args: &[&str]| {
+        let mut command = gateway.command();
+        command.args(args).env("GSV_HOME", gateway.home.root().join("other"));
+        finish(start(&mut command)).ok()
+    };
+    let port = free_port().to_string();
+    let taken = other(&["up", "--port", &port]);
+    assert_ne!(login(), first);
+    // While both run.
+    let back = gateway.gsv(&["up"]).ok();
+    assert!(back.stderr.contains("its former content is in"), "{back:?}");
+    assert_eq!(login(), first);
+    other(&["up"]);
+    assert_eq!(login().lines().count(), 2);
+    assert!(
+        taken.stderr.contains("its former content is in") && login().contains(&port),
+        "{taken:?}"
+    );
+    other(&["down"]);
+    // At its next start.
+    gateway.gsv(&["down"]).ok();
+    gateway.up().ok();
+    assert_eq!(login(), first);
 }
 
 #[test]

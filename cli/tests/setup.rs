@@ -65,6 +65,18 @@ fn set(connection: &mut Connection, path: &str, value: &Value) {
         &json!({"ok": true, "path": path}),
     );
 }
+/// One has a model of its own.
+fn agents(connection: &mut Connection) {
+    let agent = |id: &str| json!({"agentId": id, "isDefault": id == "main", "commissioned": true, "sessions": 0});
+    let mut work = agent("work");
+    work["model"] = model("groq", "x");
+    serve(
+        connection,
+        "agents.list",
+        &json!({}),
+        &json!({"agents": [agent("main"), work]}),
+    );
+}
 /// The time zone stands, and no name is given.
 fn owner(connection: &mut Connection) {
     serve(
@@ -87,6 +99,7 @@ fn su1_su2_a_person_is_asked_and_a_refused_key_can_be_typed_again() {
                 &json!({"provider": "demo", "id": "demo", "fallbacks": []}),
             );
             serve(&mut connection, "models.list", &json!({}), &providers());
+            present(&mut connection, &model("demo", "demo"));
             serve(
                 &mut connection,
                 "models.list",
@@ -155,6 +168,7 @@ fn su1_without_a_person_what_no_option_says_stays() {
         Box::new(|connection| {
             present(connection, &model("google", "gemini-2.5-pro"));
             serve(connection, "models.list", &json!({}), &providers());
+            present(connection, &model("google", "gemini-2.5-pro"));
             serve(
                 connection,
                 "models.list",
@@ -177,12 +191,44 @@ fn su1_without_a_person_what_no_option_says_stays() {
 }
 
 #[test]
+fn su1_a_server_of_ones_own_needs_no_key_and_a_call_without_an_answer_changes_nothing() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let own = json!({"provider": "mybox", "id": "m1", "baseUrl": "http://127.0.0.1:1/v1"});
+    let play: Play<'_> = Box::new(|connection| {
+        present(connection, &own);
+        serve(connection, "models.list", &json!({}), &providers());
+        present(connection, &own);
+        serve(
+            connection,
+            "models.list",
+            &json!({"provider": "mybox"}),
+            &json!({"models": []}),
+        );
+        let request = connection.expect("model.test");
+        assert_eq!(request.params, json!({"model": model("mybox", "m1")}));
+        connection.error(&request, 503, "model.unreachable", "The server can't be reached.");
+    });
+    let args = ["setup", "--no-services", "--no-path", "--no-message", "--yes"];
+    let run = fed(&home, &gateway, &args, "", vec![play]).failed(4);
+    assert!(run.stderr.contains("can't be reached"), "{run:?}");
+}
+
+#[test]
+fn su3_a_name_and_a_time_zone_are_checked_before_anything_is_done() {
+    for args in [["setup", "--timezone", "Mars/Base"], ["setup", "--name", " "]] {
+        Home::new().gsv(args).failed(2);
+    }
+}
+
+#[test]
 fn su2_a_provider_without_a_key_and_a_misspelt_one_change_nothing() {
     for (provider, words) in [("openai", "--key-stdin"), ("openay", "Did you mean openai?")] {
         let run = played(&["setup", "--provider", provider, "--yes"], |connection| {
             present(connection, &model("demo", "demo"));
             serve(connection, "models.list", &json!({}), &providers());
             if provider == "openai" {
+                present(connection, &model("demo", "demo"));
                 serve(connection, "models.list", &json!({"provider": "openai"}), &models());
             }
         });
@@ -202,6 +248,7 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
         );
         let kept = json!({"provider": "anthropic", "id": "claude-sonnet-5", "baseUrl": "http://127.0.0.1:1"});
         set(connection, "model", &kept);
+        agents(connection);
     });
     assert!(
         run.ok()
@@ -219,8 +266,10 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
     let run = played(&["model", "use", "openrouter/meta/llama", "--untested"], |connection| {
         present(connection, &found);
         set(connection, "model", &model("openrouter", "meta/llama"));
+        agents(connection);
     });
-    run.ok();
+    let warned = run.ok().stderr;
+    assert!(warned.contains("work (groq/x) keep their own model"), "{warned}");
     let wrong = Home::new().gsv(["model", "use", "/x"]).failed(2);
     assert!(wrong.stderr.contains("names no model"), "{wrong:?}");
 }

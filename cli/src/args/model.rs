@@ -1,10 +1,29 @@
 //! `gsv setup`, `gsv model` and `gsv provider`.
 
 use clap::{Args, Subcommand};
+use jiff::tz::TimeZone;
+
+const NAME_CHARS: usize = 80;
+
+/// A person's name: one line of a file.
+pub fn person(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().any(char::is_control) || name.chars().count() > NAME_CHARS {
+        return Err(format!("a name has 1 to {NAME_CHARS} characters, in one line"));
+    }
+    Ok(name.to_owned())
+}
+
+/// The name of a time zone that this machine knows.
+pub fn time_zone(text: &str) -> Result<String, String> {
+    let zone = TimeZone::get(text.trim()).ok();
+    let name = zone.as_ref().and_then(TimeZone::iana_name).map(str::to_owned);
+    name.ok_or_else(|| "it is no time zone such as Europe/Berlin".to_owned())
+}
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It can be run again: what is set stays, unless you say something else. Without a terminal, or with --yes, it asks nothing, and what no option says has its default."
+    after_help = "You can run this command again: settings stay unless an option or an answer changes them. Without a terminal, or with --yes, it asks nothing and uses the defaults."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Setup {
@@ -18,12 +37,12 @@ pub struct Setup {
     #[arg(long, value_name = "ID", requires = "provider")]
     pub model: Option<String>,
     /// Your name, for the agent [default: the agent asks when you meet]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = person)]
     pub name: Option<String>,
     /// Your time zone, such as Europe/Berlin [default: the current one, else this machine's]
-    #[arg(long, value_name = "ZONE")]
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub timezone: Option<String>,
-    /// Install the gateway and this machine's node as services
+    /// Install the gateway and this machine's node as services [default, where the machine has a service manager]
     #[arg(long)]
     pub services: bool,
     /// Install no services
@@ -32,7 +51,7 @@ pub struct Setup {
     /// Do not link gsv into ~/.local/bin
     #[arg(long)]
     pub no_path: bool,
-    /// First message to the agent
+    /// First message to the agent; with --json none is sent
     #[arg(long, value_name = "TEXT", default_value = "hello")]
     pub message: String,
     /// Send no first message

@@ -123,7 +123,7 @@ async fn delete(context: &Context, args: AgentDelete) -> Outcome {
             1 => " Its conversation is being deleted.".to_owned(),
             many => format!(" Its {} conversations are being deleted.", grouped(many)),
         };
-        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}, its memories, too: `gsv memory list --agent {id}`.")
+        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}, and its memories stay: `gsv memory list --agent {id}`.")
     });
     deleted.await
 }

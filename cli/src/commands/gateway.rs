@@ -160,8 +160,9 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     let version = clean(&started.version);
     if started.already_running {
         out.note(&format!("The gateway is already running (version {version})."));
-        if started.login == Login::TokenLost {
-            out.warn(TOKEN_LOST);
+        match &started.login {
+            Login::TokenLost => out.warn(TOKEN_LOST),
+            login => report_login(out, &url, login),
         }
         return;
     }

@@ -1,6 +1,7 @@
 //! `gsv model` and `gsv provider`: the model that answers, and what there is to choose from.
 
-use gsv_protocol::methods::{ConfigGet, ConfigSet, ModelTest, ModelsList};
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::{AgentsList, ConfigGet, ConfigSet, ModelTest, ModelsList};
 use gsv_protocol::types::{
     ConfigGetParams, ConfigSetParams, ModelEntry, ModelPrice, ModelRef, ModelTestParams, ModelTestResult,
     ModelsListParams, ProviderEntry,
@@ -48,9 +49,13 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
                 test(&client, model, None).await?.model
             };
             choose(&client, &model).await?;
+            let others = others(&client).await?;
             client.close().await;
             let words = format!("{} answers from now on.", name(&model));
             out.done(&json!({ "model": model }), &words);
+            if let Some(others) = others {
+                out.warn(&others);
+            }
             Ok(())
         }
         ModelCommand::Test { model } => {
@@ -114,6 +119,28 @@ async fn settings(client: &Client) -> Outcome<Value> {
         .await?
         .value
         .unwrap_or_default())
+}
+
+/// Whether the owner gave the address of this provider's server, which may need no key.
+pub async fn has_own_address(client: &Client, provider: &str) -> Outcome<bool> {
+    let setting = settings(client).await?;
+    let is_present = setting.get("provider").and_then(Value::as_str) == Some(provider);
+    Ok(is_present && setting.get("baseUrl").is_some_and(Value::is_string))
+}
+
+/// What agents with a model of their own go on using.
+pub async fn others(client: &Client) -> Outcome<Option<String>> {
+    let agents = client.call::<AgentsList>(NoParams {}).await?.agents;
+    let own: Vec<String> = agents
+        .iter()
+        .filter_map(|agent| Some(format!("{} ({})", agent.agent_id, name(agent.model.as_ref()?))))
+        .collect();
+    Ok((!own.is_empty()).then(|| {
+        format!(
+            "{} keep their own model: `gsv config get agents.list` shows it.",
+            own.join(", ")
+        )
+    }))
 }
 
 /// In one change: no call sees one provider with another's model. An own address was that of the provider before.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gsv_link::Target;
 
-use super::bootstrap::{Bootstrap, NewToken};
+use super::bootstrap::{Bootstrap, NewToken, sha256_hex};
 use super::layout::Layout;
 use super::url;
 use crate::config::{Config, Key};
@@ -40,6 +40,9 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
         if config.get(Key::Token).is_none() {
             return Ok((bootstrap, Login::TokenLost));
         }
+        if let Some(login) = return_login(&mut config, &bootstrap, &here)? {
+            return Ok((bootstrap, login));
+        }
         if config.get(Key::Url) == Some(here.as_str()) {
             return Ok((bootstrap, Login::Kept));
         }
@@ -63,9 +66,36 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
     Ok((bootstrap, login))
 }
 
-/// What the local config has for a gateway that runs already.
-pub fn present() -> Outcome<Login> {
-    let config = Config::load()?;
+/// The gateway of another state folder of this machine has put its login into the local config, and this gateway's is in the backup: the
+/// two change places. Another token of this gateway, which the owner chose, stays.
+fn return_login(config: &mut Config, bootstrap: &Bootstrap, here: &str) -> Outcome<Option<Login>> {
+    if config.get(Key::Url) == Some(here) {
+        return Ok(None);
+    }
+    let former = config.former_login();
+    let is_ours = |(url, token): &(String, String)| url == here && sha256_hex(token.as_bytes()) == bootstrap.sha256;
+    let Some((url, token)) = former.filter(is_ours) else {
+        return Ok(None);
+    };
+    let backup = Some(config.back_up()?);
+    config.set(Key::Url, &url)?;
+    config.set(Key::Token, &token)?;
+    config.save()?;
+    Ok(Some(Login::Stored {
+        backup,
+        replaced: false,
+    }))
+}
+
+/// What the local config has for a gateway that runs already, on this port.
+pub fn present(layout: &Layout, port: u16) -> Outcome<Login> {
+    let mut config = Config::load()?;
+    if config.get(Key::Url).is_some_and(is_loopback)
+        && let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())?
+        && let Some(login) = return_login(&mut config, &bootstrap, &url(port))?
+    {
+        return Ok(login);
+    }
     let is_ours = config.get(Key::Url).is_none_or(is_loopback);
     let has_token = config.get(Key::Token).is_some();
     Ok(if is_ours && !has_token {

@@ -208,7 +208,7 @@ fn running(layout: &Layout, request: Request) -> Outcome<Started> {
         version: state.version,
         already_running: true,
         took: began.elapsed(),
-        login: login::present()?,
+        login: login::present(layout, state.port)?,
         warnings: Vec::new(),
     })
 }

@@ -29,7 +29,9 @@ pub fn install_services(context: &Context, dialogue: &Dialogue, args: &Setup) ->
         out.aside(&format!("No services are installed: {why}. {}", failure.next));
         return Ok(false);
     }
-    if !args.services && !dialogue.yes("Shall gateway and node start with this machine, and again after a crash?") {
+    if !args.services
+        && !dialogue.yes("Start the gateway and the node with this machine, and restart them after a crash?")
+    {
         return Ok(false);
     }
     let quiet = Context {
@@ -81,8 +83,8 @@ pub fn link_program(out: Output) -> Outcome<Option<PathBuf>> {
     }
     if !folders.contains(&folder) {
         out.warn(&format!(
-            "the shell does not look there yet. Add to its profile: export PATH=\"{}:$PATH\"",
-            folder.display()
+            "the shell does not look there yet. Add to its profile: export PATH={}:$PATH",
+            paths::shell(&folder)
         ));
     }
     Ok(Some(link))

@@ -39,8 +39,8 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     }
     if out.json {
         out.json_document(&done);
+        return Ok(());
     }
-    let out = out.for_people();
     out.aside("WhatsApp, Discord and others: `gsv channel list`. Run `gsv setup` again to change something.");
     if args.no_message {
         return Ok(());

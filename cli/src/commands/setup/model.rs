@@ -5,7 +5,7 @@ use gsv_protocol::methods::{ConfigSet, ModelsList};
 use gsv_protocol::types::{ConfigSetParams, ModelEntry, ModelRef, ModelsListParams, ProviderEntry};
 use serde_json::Value;
 
-use super::dialogue::Dialogue;
+use super::dialogue::{Dialogue, TRIES};
 use crate::args::Setup;
 use crate::ask;
 use crate::clean::one_line;
@@ -16,7 +16,6 @@ use crate::exit::{Failure, Outcome};
 use crate::suggest::nearest;
 use crate::units::duration;
 
-const TRIES: usize = 5;
 /// Longer lists are searched.
 const LISTED: usize = 12;
 const USUAL_PROVIDER: &str = "anthropic";
@@ -40,7 +39,8 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
         );
         demo
     } else {
-        let is_ready = providers.iter().any(|entry| entry.provider == provider && entry.ready);
+        let is_ready = model::has_own_address(&client, &provider).await?
+            || providers.iter().any(|entry| entry.provider == provider && entry.ready);
         let setup = Choice {
             client: &client,
             dialogue,
@@ -59,7 +59,9 @@ fn choose_provider(
     providers: &[ProviderEntry],
     present: &ModelRef,
 ) -> Outcome<String> {
-    let known = || providers.iter().map(|entry| entry.provider.as_str()).chain([DEMO]);
+    // The provider of `model.baseUrl` is in no list.
+    let listed = || providers.iter().map(|entry| entry.provider.as_str());
+    let known = || listed().chain([DEMO, present.provider.as_str()]);
     if let Some(named) = &args.provider {
         if known().any(|name| name == named) {
             return Ok(named.clone());
@@ -67,7 +69,7 @@ fn choose_provider(
         let meant = nearest(named, known()).map_or_else(String::new, |name| format!(" Did you mean {name}?"));
         return Err(Failure::usage(
             format!("There is no provider {}.{meant}", one_line(named, 100)),
-            "`gsv provider list` lists them. For a server of your own, see the settings `providers` in the README.",
+            "`gsv provider list` lists them. A server of your own: `gsv config set providers.NAME '{\"baseUrl\": \"http://127.0.0.1:8080/v1\", \"wire\": \"openai-completions\"}'`.",
         ));
     }
     if !dialogue.asks {
@@ -106,7 +108,7 @@ fn choose_provider(
             [only] => return Ok((*only).to_owned()),
             [] => {
                 dialogue.out.note("No provider has that in its name. All of them:");
-                shown = known().collect();
+                shown = listed().chain([DEMO]).collect();
             }
             _ => {}
         }
@@ -165,7 +167,7 @@ impl Choice<'_> {
         let typed = self.dialogue.line(&format!("Model of {}", self.provider));
         typed
             .map(|id| self.of(id))
-            .ok_or_else(|| unanswered("model", "--model"))
+            .ok_or_else(|| unanswered("model", &format!("--provider {} --model", self.provider)))
     }
 
     async fn test(&self, model: ModelRef, key: Option<&str>) -> Outcome<ModelRef> {
@@ -185,6 +187,9 @@ impl Choice<'_> {
         let out = self.dialogue.out;
         let mut key = if args.key_stdin || !self.is_ready {
             Some(self.key(args)?)
+        } else if self.dialogue.asks {
+            let what = format!("Another key of {}", self.provider);
+            Some(ask::secret(out, &what, "the stored one, if any")?).filter(|key| !key.is_empty())
         } else {
             None
         };
@@ -194,6 +199,13 @@ impl Choice<'_> {
                 Err(failure) if self.dialogue.asks && !args.key_stdin && failure.is(&errors::MODEL_AUTH) => {
                     out.failure(&failure);
                     key = Some(self.key(args)?);
+                }
+                Err(failure) if self.dialogue.asks => {
+                    out.failure(&failure);
+                    if self.dialogue.no("Store it without a call that was answered?") {
+                        return Err(unanswered("model", &format!("--provider {} --model", self.provider)));
+                    }
+                    return Ok((key, model));
                 }
                 Err(failure) => return Err(failure),
             }
@@ -258,7 +270,7 @@ impl Choice<'_> {
                 _ => {}
             }
         }
-        Err(unanswered("model", "--model"))
+        Err(unanswered("model", &format!("--provider {} --model", self.provider)))
     }
 }
 

@@ -5,8 +5,8 @@ use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, WorkspaceWriteParams
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::dialogue::Dialogue;
-use crate::args::Setup;
+use super::dialogue::{Dialogue, TRIES};
+use crate::args::{Setup, person, time_zone};
 use crate::client::Client;
 use crate::commands::context::Context;
 use crate::commands::workspace_file::read_or_absent;
@@ -15,7 +15,6 @@ use crate::exit::{Failure, Outcome};
 const ZONE: &str = "userTimezone";
 const UTC: &str = "UTC";
 const FILE: &str = "USER.md";
-const NAME_CHARS: usize = 80;
 
 /// Returns the time zone.
 pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> Outcome<String> {
@@ -33,7 +32,7 @@ pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> 
     };
     let zone = match &args.timezone {
         Some(zone) => zone.clone(),
-        None => dialogue.line(&format!("Your time zone [{usual}]")).unwrap_or(usual),
+        None => ask_again(dialogue, &format!("Your time zone [{usual}]"), time_zone)?.unwrap_or(usual),
     };
     if zone != present {
         let params = ConfigSetParams {
@@ -42,22 +41,39 @@ pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> 
         };
         client.call::<ConfigSet>(params).await?;
     }
-    let typed = || dialogue.line("Your name, for the agent [it asks when you meet]");
-    if let Some(name) = args.name.clone().or_else(typed) {
+    let name = match &args.name {
+        Some(name) => Some(name.clone()),
+        None => ask_again(dialogue, "Your name, for the agent [it asks when you meet]", person)?,
+    };
+    if let Some(name) = name {
         store_name(&client, dialogue, &name).await?;
     }
     client.close().await;
     Ok(zone)
 }
 
-async fn store_name(client: &Client, dialogue: &Dialogue, name: &str) -> Outcome {
-    let name = name.trim();
-    if name.is_empty() || name.chars().any(char::is_control) || name.chars().count() > NAME_CHARS {
-        return Err(Failure::usage(
-            format!("A name has 1 to {NAME_CHARS} characters, in one line."),
-            "Run it again with another --name.",
-        ));
+/// Until the answer is a right one. None: the default.
+fn ask_again(
+    dialogue: &Dialogue,
+    question: &str,
+    check: impl Fn(&str) -> Result<String, String>,
+) -> Outcome<Option<String>> {
+    for _ in 0..TRIES {
+        let Some(typed) = dialogue.line(question) else {
+            return Ok(None);
+        };
+        match check(&typed) {
+            Ok(right) => return Ok(Some(right)),
+            Err(problem) => dialogue.out.note(&format!("That can't be used: {problem}.")),
+        }
     }
+    Err(Failure::usage(
+        "No right answer was given. The model is stored already.",
+        "Run `gsv setup` again.",
+    ))
+}
+
+async fn store_name(client: &Client, dialogue: &Dialogue, name: &str) -> Outcome {
     let Some(file) = read_or_absent(client, FILE, None).await? else {
         dialogue.out.warn(&format!(
             "there is no {FILE}, so the agent does not know your name yet; tell it."
@@ -76,17 +92,24 @@ async fn store_name(client: &Client, dialogue: &Dialogue, name: &str) -> Outcome
     client.call::<WorkspaceWrite>(params).await.map(drop)
 }
 
-/// The text with this name in its line. None: it stands there, or there is no such line.
+/// The text with this name in its line, which is added where there is none. None: it stands there.
 fn with_name(text: &str, name: &str) -> Option<String> {
-    let at = text.lines().position(|line| line.starts_with("- Name:"))?;
-    let line = format!("- Name: {name}");
-    let lines: Vec<&str> = text
-        .lines()
-        .enumerate()
-        .map(|(index, old)| if index == at { line.as_str() } else { old })
-        .collect();
-    let new = format!("{}\n", lines.join("\n"));
-    (new != text).then_some(new)
+    const START: &str = "- Name:";
+    let line = format!("{START} {name}");
+    let Some(at) = text
+        .starts_with(START)
+        .then_some(0)
+        .or_else(|| text.find(&format!("\n{START}")).map(|at| at + 1))
+    else {
+        let gap = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        return Some(format!("{text}{gap}{line}\n"));
+    };
+    let old = text[at..].lines().next().unwrap_or_default();
+    (old != line).then(|| format!("{}{line}{}", &text[..at], &text[at + old.len()..]))
 }
 
 #[cfg(test)]
@@ -103,6 +126,11 @@ mod tests {
             with_name(named, "Ann").as_deref(),
             Some("# Your human\n\n- Name: Ann\n- Languages: de\n")
         );
-        assert_eq!(with_name("something else\n", "Sam"), None);
+        let windows = "- Name: Ann\r\n- Languages: de\r\n";
+        assert_eq!(with_name(windows, "Sam"), Some(windows.replace("Ann", "Sam")));
+        assert_eq!(
+            with_name("something else", "Sam").as_deref(),
+            Some("something else\n- Name: Sam\n")
+        );
     }
 }

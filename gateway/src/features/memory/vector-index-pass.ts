@@ -60,7 +60,9 @@ export class VectorIndexPass {
     const { work, looking, removalAt = Number.POSITIVE_INFINITY } = step.value;
     if (work) return state.ended(now(), looking ? seen.tries : 0, undefined, seen.serial);
     if (!looking) return state.ended(Math.min(now() + DAY_MS, removalAt), 0, undefined, seen.serial);
-    if (tries % LOST_TRIES === 0) await rows.resend(TENANT_ID, "not found");
+    const resent = tries % LOST_TRIES === 0 ? await rows.resend(TENANT_ID, "not found") : succeed(undefined);
+    // The same look again, which sends them then.
+    if (!resent.ok) return state.ended(Math.min(pauseUntil, removalAt), seen.tries, resent.error.message, seen.serial);
     const problem = tries >= SLOW_TRIES ? NOT_FOUND : undefined;
     if (problem !== undefined) log.warn("vector_index_behind", { tries, problem });
     return state.ended(Math.min(pauseUntil, removalAt), tries, problem, seen.serial);
