@@ -8,6 +8,14 @@ use crate::output::Output;
 /// A question is asked so often; then the person means something that setup does not understand.
 pub const TRIES: usize = 5;
 
+enum Typed {
+    /// There is no one to ask.
+    NotAsked,
+    /// The input has ended.
+    End,
+    Line(String),
+}
+
 pub struct Dialogue {
     pub out: Output,
     pub asks: bool,
@@ -25,18 +33,23 @@ impl Dialogue {
 
     /// What was typed. None: nothing, or there is no one to ask.
     pub fn line(&self, question: &str) -> Option<String> {
-        self.typed(question)?.filter(|line| !line.is_empty())
+        match self.typed(question) {
+            Typed::Line(line) if !line.is_empty() => Some(line),
+            _ => None,
+        }
     }
 
-    /// The outer None: there is no one to ask. The inner None: the input has ended.
-    fn typed(&self, question: &str) -> Option<Option<String>> {
+    fn typed(&self, question: &str) -> Typed {
         if !self.asks {
-            return None;
+            return Typed::NotAsked;
         }
         self.out.prompt(&format!("{question}: "));
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line).unwrap_or(0);
-        Some((read > 0).then(|| line.trim().to_owned()))
+        if read == 0 {
+            return Typed::End;
+        }
+        Typed::Line(line.trim().to_owned())
     }
 
     /// Without a person to ask: yes. The end of the input is no yes.
@@ -51,14 +64,16 @@ impl Dialogue {
 
     fn agrees(&self, question: &str, default: bool) -> bool {
         for _ in 0..TRIES {
-            let Some(answer) = self.typed(question) else {
-                return default;
+            let answer = match self.typed(question) {
+                Typed::NotAsked => return default,
+                Typed::End => return false,
+                Typed::Line(line) => line.to_lowercase(),
             };
-            match answer.as_deref().map(str::to_lowercase).as_deref() {
-                Some("") => return default,
-                Some("y" | "yes") => return true,
-                None | Some("n" | "no") => return false,
-                Some(_) => self.out.note("Type y or n."),
+            match answer.as_str() {
+                "" => return default,
+                "y" | "yes" => return true,
+                "n" | "no" => return false,
+                _ => self.out.note("Type y or n."),
             }
         }
         false
