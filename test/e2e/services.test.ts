@@ -1,11 +1,11 @@
 /** Gateway and node as services: after everything was killed, the commands of the units alone bring the agent back. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { withServices } from "./services.ts";
+import { startUnit, withServices } from "./services.ts";
 import { Machine } from "./support.ts";
 import { until } from "./waiting.ts";
 
@@ -28,14 +28,6 @@ const ok = async (...args: string[]): Promise<string> => {
   return stdout;
 };
 
-/** Runs the command of a unit as its manager does: with nothing but the environment of the unit. */
-function startUnit(file: string): void {
-  const unit = readFileSync(file, "utf8");
-  const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=:?(.*)$`, "gm"))].map(([, value]) => value).join(" ");
-  const script = `exec env -i HOME="${machine.folder}" PATH=/usr/bin:/bin SHELL=/bin/sh ${values("Environment")} ${values("ExecStart")}`;
-  started.push(spawn("/bin/sh", ["-c", script], { stdio: "ignore", cwd: "/" }));
-}
-
 it("[SV3] after everything was killed, the commands of the units bring back an agent that answers, remembers and has its machine", async () => {
   await machine.usePort();
   await ok("service", "install");
@@ -53,7 +45,7 @@ it("[SV3] after everything was killed, the commands of the units bring back an a
   await until("the gateway is gone", async () => (await machine.gsv(["status"], { env })).code !== 0);
 
   const folder = join(machine.folder, ".config", "systemd", "user");
-  for (const name of readdirSync(folder)) startUnit(join(folder, name));
+  for (const name of readdirSync(folder)) started.push(startUnit(machine, join(folder, name)));
   await until("the gateway is back", async () => (await machine.gsv(["status"], { env })).code === 0);
   await machine.online("laptop");
   assert.match(await ok("session", "show"), /the first word/);

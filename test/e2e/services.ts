@@ -1,5 +1,6 @@
 /** A machine with the service manager that tests play (test/fakes/services). */
-import { copyFileSync, mkdirSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Machine, ROOT } from "./support.ts";
 
@@ -13,4 +14,12 @@ export function withServices(machine: Machine): ServiceEnvironment {
   mkdirSync(folder);
   for (const name of ["systemctl", "loginctl", "lib"]) copyFileSync(join(ROOT, "test", "fakes", "services", name), join(folder, name));
   return { HOME: machine.folder, FAKE: folder, PATH: `${folder}${delimiter}${process.env["PATH"] ?? ""}` };
+}
+
+/** Runs the command of a unit as its manager does: with nothing but the environment of the unit. */
+export function startUnit(machine: Machine, file: string): ChildProcess {
+  const unit = readFileSync(file, "utf8");
+  const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=:?(.*)$`, "gm"))].map(([, value]) => value).join(" ");
+  const script = `exec env -i HOME="${machine.folder}" PATH=/usr/bin:/bin SHELL=/bin/sh ${values("Environment")} ${values("ExecStart")}`;
+  return spawn("/bin/sh", ["-c", script], { stdio: "ignore", cwd: "/" });
 }

@@ -1,12 +1,12 @@
 /** `gsv setup` by options: from nothing to services with a tested model, and the agent answers and remembers after everything was killed. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
-import { withServices } from "./services.ts";
+import { startUnit, withServices } from "./services.ts";
 import { BIN, Machine } from "./support.ts";
 import { until } from "./waiting.ts";
 
@@ -36,14 +36,6 @@ const ok = async (...args: string[]): Promise<string> => {
   return stdout;
 };
 const settings = async (path: string): Promise<unknown> => JSON.parse(await ok("config", "get", path, "--json"));
-/** Runs the command of a unit as its manager does. */
-function startUnit(file: string): void {
-  const unit = readFileSync(file, "utf8");
-  const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=:?(.*)$`, "gm"))].map(([, value]) => value).join(" ");
-  const script = `exec env -i HOME="${machine.folder}" PATH=/usr/bin:/bin SHELL=/bin/sh ${values("Environment")} ${values("ExecStart")}`;
-  started.push(spawn("/bin/sh", ["-c", script], { stdio: "ignore", cwd: "/" }));
-}
-
 it("[SU1] [SU2] a key that the provider refuses, and a model that does not answer, change nothing", async () => {
   await machine.usePort();
   await ok("setup", "--yes", "--no-services", "--no-path", "--no-message");
@@ -79,7 +71,7 @@ it("[SU1] [SU3] [SU4] setup by options, then a restart of everything: the agent 
   for (const pid of [...(await Promise.all(pids)), workerdPid]) process.kill(pid, "SIGKILL");
   await until("the gateway is gone", async () => (await run(["status"])).code !== 0);
   const folder = join(machine.folder, ".config", "systemd", "user");
-  for (const name of readdirSync(folder).filter((file) => file.endsWith(".service"))) startUnit(join(folder, name));
+  for (const name of readdirSync(folder).filter((file) => file.endsWith(".service"))) started.push(startUnit(machine, join(folder, name)));
   await until("the gateway is back", async () => (await run(["status"])).code === 0);
   assert.match(await ok("chat", "say the second word"), /the second word/);
   assert.match(await ok("session", "show"), /the first word/);

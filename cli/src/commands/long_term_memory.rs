@@ -213,7 +213,7 @@ fn without_vectors(embeddings: &WaitingEmbeddings, now: u64) -> Vec<String> {
     lines
 }
 
-/// That the vector index does not follow, and why.
+/// That the vector index is behind, and why.
 fn index_behind(index: &VectorIndexBehind, now: u64) -> String {
     let found = match index.waiting {
         0 => String::new(),
@@ -222,7 +222,7 @@ fn index_behind(index: &VectorIndexBehind, now: u64) -> String {
     };
     let next = until(index.next_at, now);
     format!(
-        "The vector index does not follow: {}{found} Next attempt {next}.",
+        "The vector index is behind: {}{found} Next attempt {next}.",
         visible(&index.problem)
     )
 }
@@ -319,7 +319,7 @@ mod tests {
             line(1)
         );
         assert!(line(2).contains("answer. 2 memories are found without it, which takes longer. Next"));
-        assert!(line(2).starts_with("The vector index does not follow: It") && !line(2).contains('\u{1b}'));
+        assert!(line(2).starts_with("The vector index is behind: It") && !line(2).contains('\u{1b}'));
     }
 
     #[test]

@@ -17,8 +17,10 @@ use crate::output::Output;
 use crate::table::Table;
 use crate::units::{dollars, duration, grouped};
 
-/// As a model's id: the usual one of its provider. As a provider: the built-in demo model.
+/// The provider of the built-in demo model, and its model.
 pub const DEMO: &str = "demo";
+/// As the model of another provider: the one that GSV uses when none is named.
+pub const USUAL: &str = "demo";
 
 pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
     let out = context.out;
@@ -89,7 +91,7 @@ pub fn name(model: &ModelRef) -> String {
 
 /// `PROVIDER/MODEL`, whose model may have more slashes, or `PROVIDER`.
 fn parse(text: &str) -> Outcome<ModelRef> {
-    let (provider, id) = text.split_once('/').unwrap_or((text, DEMO));
+    let (provider, id) = text.split_once('/').unwrap_or((text, USUAL));
     if provider.is_empty() || id.is_empty() {
         return Err(Failure::usage(
             format!("`{}` names no model.", one_line(text, 100)),

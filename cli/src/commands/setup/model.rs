@@ -11,7 +11,7 @@ use crate::ask;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::commands::context::Context;
-use crate::commands::model::{self, DEMO};
+use crate::commands::model::{self, DEMO, USUAL};
 use crate::exit::{Failure, Outcome};
 use crate::suggest::nearest;
 use crate::units::duration;
@@ -129,14 +129,14 @@ impl Choice<'_> {
         let usual = match &args.model {
             Some(id) => id.clone(),
             None if present.provider == self.provider => present.id.clone(),
-            None => DEMO.to_owned(),
+            None => USUAL.to_owned(),
         };
         let list = ModelsListParams {
             provider: Some(self.provider.clone()),
         };
         let models = self.client.call::<ModelsList>(list).await?.models.unwrap_or_default();
         // A provider without a list, such as a server on this machine, has no usual model.
-        let first = if models.is_empty() && usual == DEMO {
+        let first = if models.is_empty() && usual == USUAL {
             self.ask_for_id()?
         } else {
             self.of(usual)
