@@ -264,7 +264,11 @@ export class EventKeeper {
     // Approved, it would only become a dead letter.
     const { topic } = found.value.envelope;
     if (decision === "approve" && found.value.status === "waiting_approval" && !this.#ports.topics.has(topic))
-      return fail("event.wrong_state", `The event can't be handled: ${await this.#noTopic(topic)}`, "Turn the pack on, then approve the event again. It waits until then.");
+      return fail(
+        "event.wrong_state",
+        `The event can't be handled: ${await this.#noTopic(topic)}`,
+        "Turn the pack on, then approve the event again. It waits until then.",
+      );
     const dueAt = this.#expect(id);
     const written = await this.#ports.events.decide(id, decided);
     if (!written.ok) return written;
