@@ -69,6 +69,23 @@ fn a_node_creates_its_token_and_stores_only_that() {
 }
 
 #[test]
+fn bk12_a_node_that_starts_during_a_restore_is_refused() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!("url = \"{}\"\ntoken = \"{TOKEN}\"\n", gateway.url()));
+    home.write_state("port", "1");
+    let workspace = home.root().join("work");
+    fs::create_dir(&workspace).unwrap();
+    let lock = fs::File::create(home.state().join("node.lock")).unwrap();
+    lock.try_lock().unwrap();
+    let run = home
+        .gsv(["node", "--id", "laptop", "--workspace", workspace.to_str().unwrap()])
+        .failed(4);
+    assert!(run.stderr.contains("`gsv restore` is replacing the state"), "{run:?}");
+    assert!(!home.state().join("node").exists());
+}
+
+#[test]
 fn f19_a_workspace_around_gsvs_own_folders_is_refused_before_a_token_is_made() {
     let gateway = FakeGateway::new();
     let home = Home::new();

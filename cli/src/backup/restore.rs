@@ -14,7 +14,7 @@ use super::{content, databases, go_on};
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::{self, Lock};
 use crate::embedded::state::{Found, PATIENCE, State};
-use crate::embedded::{record, sealing_key};
+use crate::embedded::{home_lock, record, sealing_key};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths::shell;
 use crate::units::bytes;
@@ -45,6 +45,11 @@ pub struct Restored {
 }
 
 pub fn restore(request: &Request) -> Outcome<Restored> {
+    restore_and(request, || {})
+}
+
+/// `built`: called when the new state is built and not yet in place.
+fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     // A link to the folder stays.
     let target = fs::canonicalize(request.target).unwrap_or_else(|_| request.target.to_owned());
     let old = Layout { home: target.clone() };
@@ -54,11 +59,9 @@ pub fn restore(request: &Request) -> Outcome<Restored> {
     if has_files && !request.replace {
         return Err(place::occupied(&target));
     }
-    // No `gsv up` starts on the old state meanwhile.
-    let turn = old
-        .exists()
-        .then(|| Lock::take(&old.turn_lock(), PATIENCE))
-        .transpose()?;
+    // Neither a node nor `gsv up` starts on the old state meanwhile.
+    let nodes = has_files.then(|| home_lock::hold(&target)).transpose()?;
+    let mut turn = take_turn(&old)?;
     refuse_running(&old)?;
     let archive = Archive::open(request.file, request.passphrase)?;
     let place = Place::make(&target)?;
@@ -76,8 +79,15 @@ pub fn restore(request: &Request) -> Outcome<Restored> {
     let layout = Layout { home: new };
     layout.ensure()?;
     let opens_secrets = sealing_key::opens(&layout)?;
+    built();
+    // A gateway's folder may have been made meanwhile, and a node of an earlier version does not take the lock of the nodes.
+    if turn.is_none() {
+        turn = take_turn(&old)?;
+    }
+    refuse_running(&old)?;
+    let supervisor = hold_supervisor(&old)?;
     let before = place.switch(has_files)?;
-    drop(turn);
+    drop((supervisor, turn, nodes));
     Ok(Restored {
         manifest,
         target,
@@ -88,28 +98,51 @@ pub fn restore(request: &Request) -> Outcome<Restored> {
     })
 }
 
+fn take_turn(layout: &Layout) -> Outcome<Option<Lock>> {
+    layout
+        .exists()
+        .then(|| Lock::take(&layout.turn_lock(), PATIENCE))
+        .transpose()
+}
+
+/// A supervisor that is started by hand does not wait for its turn.
+fn hold_supervisor(layout: &Layout) -> Outcome<Option<Lock>> {
+    if !layout.exists() {
+        return Ok(None);
+    }
+    let lock = Lock::try_take(&layout.supervisor_lock())?;
+    lock.map(Some).ok_or_else(|| gateway_runs(layout))
+}
+
+fn gateway_runs(layout: &Layout) -> Failure {
+    Failure::failed(
+        format!(
+            "A gateway runs with the state in {}, so nothing was restored.",
+            layout.home.display()
+        ),
+        format!(
+            "Stop it with `GSV_HOME={} gsv down`, then run the command again.",
+            shell(&layout.home)
+        ),
+    )
+}
+
 fn refuse_running(layout: &Layout) -> Outcome {
-    let home = layout.home.display();
     let is_held = lock::is_held(&layout.supervisor_lock());
     let workerd = match State::read(&layout.state()) {
         Found::State(state) => state.workerd(),
         Found::Absent | Found::Damaged => None,
     };
     if is_held || workerd.is_some_and(|process| process.is_alive()) || record::running(layout).is_some() {
-        return Err(Failure::failed(
-            format!("A gateway runs with the state in {home}, so nothing was restored."),
-            format!(
-                "Stop it with `GSV_HOME={} gsv down`, then run the command again.",
-                shell(&layout.home)
-            ),
-        ));
+        return Err(gateway_runs(layout));
     }
     for node in fs::read_dir(layout.home.join("node")).into_iter().flatten().flatten() {
         if holds_lock(&node.path(), 3) {
             return Err(Failure::failed(
                 format!(
-                    "The node `{}` runs with its files in {home}, so nothing was restored.",
-                    node.file_name().display()
+                    "The node `{}` runs with its files in {}, so nothing was restored.",
+                    node.file_name().display(),
+                    layout.home.display()
                 ),
                 "Stop `gsv node`, then run the command again.",
             ));
@@ -207,4 +240,72 @@ fn copy_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::make;
+
+    const PASSPHRASE: &str = "five words of a passphrase";
+
+    /// A state folder, and a backup of it.
+    fn backed_up(dir: &Path) -> (PathBuf, PathBuf) {
+        let (home, file) = (dir.join("home"), dir.join("backup"));
+        let layout = Layout { home: home.clone() };
+        layout.ensure().unwrap();
+        fs::write(layout.workspace().join("a"), "of the backup").unwrap();
+        let request = make::Request {
+            file: &file,
+            passphrase: PASSPHRASE,
+            with_secrets: false,
+            force: false,
+        };
+        make::make(&layout, &request).unwrap();
+        fs::write(layout.workspace().join("a"), "old").unwrap();
+        (home, file)
+    }
+
+    fn replace(home: &Path, file: &Path, built: impl FnOnce()) -> Outcome<Restored> {
+        let request = Request {
+            file,
+            passphrase: PASSPHRASE,
+            target: home,
+            replace: true,
+        };
+        restore_and(&request, built)
+    }
+
+    fn text(home: &Path) -> String {
+        fs::read_to_string(home.join("workspace/a")).unwrap()
+    }
+
+    #[test]
+    fn bk12_what_starts_while_the_new_state_is_built_keeps_the_old_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, file) = backed_up(dir.path());
+        let ledger = home.join("node/laptop/ledger");
+        fs::create_dir_all(&ledger).unwrap();
+        for (lock, what) in [
+            (ledger.join("lock"), "The node `laptop` runs"),
+            (home.join("gateway/supervisor.lock"), "A gateway runs"),
+        ] {
+            let mut held = None;
+            let failure = replace(&home, &file, || held = Lock::try_take(&lock).unwrap()).unwrap_err();
+            assert!(held.is_some() && failure.message.contains(what), "{failure:?}");
+            assert_eq!(text(&home), "old");
+        }
+        replace(&home, &file, || {}).unwrap();
+        assert_eq!(text(&home), "of the backup");
+    }
+
+    #[test]
+    fn bk12_a_node_is_refused_until_the_restore_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, file) = backed_up(dir.path());
+        let mut refused = false;
+        replace(&home, &file, || refused = home_lock::share(&home).is_err()).unwrap();
+        assert!(refused);
+        home_lock::share(&home).unwrap();
+    }
 }

@@ -23,7 +23,7 @@ use crate::clean::clean;
 use crate::client::{find_url, present_url};
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::layout::Layout;
-use crate::embedded::log;
+use crate::embedded::{home_lock, log};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::node_policy::NodePolicy;
 use crate::output::{Output, Style};
@@ -86,7 +86,10 @@ async fn serve(context: &Context, args: Node) -> Outcome {
     check_workspace(&workspace, &private).map_err(|error| fatal(&error))?;
     let url = find_url(&context.global, &config)?;
     let state_dir = home.join("node").join(&id);
-    for dir in [&home, &home.join("node"), &state_dir] {
+    paths::ensure_private_dir(&home)?;
+    // Until the node ends: no restore replaces its ledger.
+    let _home = home_lock::share(&home)?;
+    for dir in [&home.join("node"), &state_dir] {
         paths::ensure_private_dir(dir)?;
     }
     private_file::write(&state_dir.join(WORKSPACE), workspace.as_os_str().as_encoded_bytes())?;

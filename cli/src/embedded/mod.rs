@@ -15,6 +15,7 @@ pub mod configure;
 pub mod down;
 pub mod health;
 pub mod hold;
+pub mod home_lock;
 pub mod layout;
 pub mod lock;
 pub mod log;
