@@ -12,6 +12,7 @@ import { isForeign } from "../../ports/taint.ts";
 import { definitionSections } from "../../prompt/definition.ts";
 import { KeyedLock } from "../../storage/keyed-lock.ts";
 import { parsePath } from "../../storage/keys.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
 import type { WorkspaceStore } from "../../storage/workspace/store.ts";
 import type { DefinitionStore, StoredDefinition } from "./definition-store.ts";
@@ -24,6 +25,9 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly topics: Topics;
   /** The agent comes with a pack. */
   readonly isBundled: (agentId: string) => boolean;
+  /** The agent stands in the owner's configuration. */
+  readonly isOwners: (agentId: string) => boolean;
+  readonly packWithAgent: PacksPort["packs"]["packWithAgent"];
   /** All agents, also those without a definition. */
   readonly agentIds: () => readonly string[];
   /** Makes the agent when there is none with this id. True: it was made. */
@@ -48,6 +52,10 @@ export const OF_PACK = fail(
   "The agent comes with a pack, so it was not changed.",
   "Turn the pack off to remove its agents: `gsv config set packs.enabled '[]'`.",
 );
+
+/** An id also of a pack that is off: conversations and jobs under the id are its agent's. */
+export const takenText = ({ pack, taken }: { readonly pack: string; readonly taken: string }): string =>
+  `The pack ${pack} has the agent ${taken}. Choose another id and another name.`;
 
 export class Definitions {
   readonly #ports: DefinitionPorts;
@@ -164,7 +172,18 @@ export class Definitions {
     const read = readDefinition(text, known);
     const problems = [...(read.ok ? [] : read.problems), ...notOwners.map(foreign)];
     if (!read.ok || problems.length > 0) return succeed({ problems });
+    const taken = await this.#takenByPack(read.definition);
+    if (taken !== undefined) return succeed({ problems: [taken] });
     return succeed({ definition: read.definition, files: texts });
+  }
+  /** What the owner's agent has from before the pack brought it stays theirs. */
+  async #takenByPack({ metadata: { id, name } }: AgentDefinition): Promise<DefinitionProblem | undefined> {
+    const { isBundled, isOwners, packWithAgent, store } = this.#ports;
+    if (isBundled(id)) return undefined;
+    const had = isOwners(id) ? [id, store.find(id)?.definition.metadata.name] : [];
+    const found = await packWithAgent([id, name].filter((one) => !had.includes(one)));
+    if (found === undefined) return undefined;
+    return { path: found.taken === id ? "metadata.id" : "metadata.name", problem: takenText(found) };
   }
 }
 

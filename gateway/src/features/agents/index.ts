@@ -45,6 +45,8 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
       workspace: createWorkspaceStore(bucket),
       nativeTools: () => new Set(native.entries.map(({ definition }) => definition.name)),
       isBundled: (agentId) => config.isBundled(agentId),
+      isOwners: (agentId) => config.effective().agents?.list?.some(({ id }) => id === agentId) === true,
+      packWithAgent: (names) => ports.packs.packWithAgent(names),
       agentIds: () => config.agents().map(({ id }) => id),
       ensureAgent: (definition) => createAgent({ config, files }, entryOf(definition), { kind: "defined", mayExist: true }),
     });

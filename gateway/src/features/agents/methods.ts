@@ -94,6 +94,8 @@ export function agentMethods({
     },
     "agents.create": async (_caller, params) => {
       const { agentId, bootstrap = true } = params;
+      const taken = config.hasAgent(agentId) ? undefined : await packs.packWithAgent([agentId]);
+      if (taken !== undefined) return fail("agent.exists", `The pack ${taken.pack} has the agent ${agentId}.`, "Choose another id.");
       const agent: AgentConfig = {
         id: agentId,
         ...(params.default === true ? { default: true } : {}),

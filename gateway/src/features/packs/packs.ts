@@ -135,6 +135,7 @@ export class Packs {
         this.#offPackOf(({ definitions }) =>
           definitions.some(({ agentId, definition }) => agentId === agent || definition.metadata.name === agent),
         ),
+      packWithAgent: (names) => this.#packWithAgent(names),
       prepare: () => this.#load(this.#ports.list),
       problem: (next, before) => this.#problem(next, before),
       useNames: (names) => {
@@ -155,6 +156,16 @@ export class Packs {
     return off === undefined
       ? undefined
       : `The pack ${off} is off. Turn it on: \`gsv config set packs.enabled '${JSON.stringify([...enabled, off])}'\`.`;
+  }
+  async #packWithAgent(names: readonly string[]): Promise<{ readonly pack: string; readonly taken: string } | undefined> {
+    await this.#load(this.#ports.list.filter(({ name }) => !this.#loaded.has(name)));
+    const on = this.#enabled();
+    for (const { pack, definitions } of this.#loaded.values()) {
+      const has = definitions.flatMap(({ agentId, definition }) => [agentId, ...(on.includes(pack) ? [definition.metadata.name] : [])]);
+      const taken = names.find((name) => has.includes(name));
+      if (taken !== undefined) return { pack: pack.name, taken };
+    }
+    return undefined;
   }
   #handlerOf(topic: string): EventHandler | undefined {
     for (const { pack, handlers } of this.#now().packs) {

@@ -25,7 +25,8 @@ function problems({ packs = {}, agents }: Config, { list, loaded, ownNames }: Kn
   const ids = new Set<string>((agents?.list ?? []).map(({ id }) => id));
   const taken = enabled.flatMap((pack) =>
     (loaded.get(pack) ?? []).flatMap(({ agentId, definition: { metadata } }) => {
-      const owner = ownNames.get(metadata.name);
+      // A task calls an agent without a definition by its id.
+      const owner = ownNames.get(metadata.name) ?? (ids.has(metadata.name) ? metadata.name : undefined);
       if (ids.has(agentId))
         return [`The pack ${pack} has an agent ${agentId}, and so have you. Delete yours first: gsv agent delete ${agentId}`];
       return owner === undefined

@@ -105,6 +105,15 @@ async function slow(context: PackContext): Promise<void> {
       ),
     );
 }
+const hill: PackDefinition = {
+  ...farm,
+  name: "hill",
+  load: async () => ({
+    agents: [{ ...agent("fold"), name: "sheep", text: agent("fold").text.replace("name: fold", "name: sheep") }],
+    tools: [],
+    topics: [],
+  }),
+};
 const broken: PackDefinition = { ...farm, name: "broken", load: () => Promise.reject(new Error("no such module")) };
 
 let owner: Peer;
@@ -126,6 +135,11 @@ beforeEach(async () => {
 afterEach(() => {
   vi.restoreAllMocks();
 });
+async function restart(packs: readonly PackDefinition[]): Promise<void> {
+  vi.mocked(parts.packs).mockReturnValue(packList(packs));
+  await evictDurableObject(gateway());
+  owner = await client();
+}
 const set = (path: string, value: unknown) => owner.ok("config.set", { path, value });
 const refusal = async (path: string, value: unknown) => (await owner.refused("config.set", { path, value })).message;
 const names = async (): Promise<string[]> =>
@@ -231,10 +245,16 @@ describe("a pack", () => {
   });
   test("[PK6] an agent of a pack is not changed, undefined or deleted, gets no heartbeat, and takes no name of the owner's", async () => {
     const own = (id: string, name: string) => ({ text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });
+    // From before the program had the pack.
+    await restart([]);
     await owner.ok("agents.define", own("mine", "farmer"));
+    await restart([farm]);
     expect(await refusal("packs.enabled", ["farm"])).toMatch(/agent with the name farmer, which your agent mine has/);
+    await owner.ok("agents.define", own("mine", "farmer"));
     await owner.ok("agents.delete", { agentId: "mine" });
+    await restart([]);
     await owner.ok("agents.create", { agentId: "farmer" });
+    await restart([farm]);
     expect(await refusal("packs.enabled", ["farm"])).toMatch(/has an agent farmer, and so have you/);
     await owner.ok("agents.delete", { agentId: "farmer" });
     await set("packs.enabled", ["farm"]);
@@ -247,6 +267,35 @@ describe("a pack", () => {
       expect((await owner.refused(method, params)).reason, method).toBe("agent.kept");
     expect((await owner.refused("agents.create", { agentId: "farmer" })).reason).toBe("agent.exists");
     expect(await refusal("agents.list", [{ id: "farmer" }])).toMatch(/and so have you/);
+  });
+  test("[PK6] the owner makes no agent with the id of a pack's agent, also while the pack is off, and none with its name while it is on", async () => {
+    const own = (id: string, name: string) => ({ text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });
+    await restart([hill]);
+    const isRefused = async (agentId: string) => {
+      expect(await owner.refused("agents.create", { agentId })).toMatchObject({
+        reason: "agent.exists",
+        message: `The pack hill has the agent ${agentId}.`,
+      });
+      for (const [id, name, path] of [
+        [agentId, "wool", "id"],
+        ["wool", agentId, "name"],
+      ] as const) {
+        const { reason: why, message } = await owner.refused("agents.define", own(id, name));
+        expect([why, message]).toEqual([
+          "agent.definition_invalid",
+          expect.stringContaining(`metadata.${path}: The pack hill has the agent ${agentId}.`),
+        ]);
+      }
+    };
+    await isRefused("fold");
+    await owner.ok("agents.create", { agentId: "sheep" });
+    expect(await refusal("packs.enabled", ["hill"])).toMatch(/agent with the name sheep, which your agent sheep has/);
+    await owner.ok("agents.delete", { agentId: "sheep" });
+    await set("packs.enabled", ["hill"]);
+    expect((await owner.refused("agents.create", { agentId: "sheep" })).message).toBe("The pack hill has the agent sheep.");
+    expect((await owner.refused("agents.define", own("sheep", "wool"))).message).toMatch(/metadata\.id: The pack hill has the agent sheep/);
+    expect((await owner.refused("agents.define", own("wool", "sheep"))).reason).toBe("agent.definition_invalid");
+    expect(await agents()).toEqual(["main", "fold"]);
   });
   test("[PK7] its tools are for the owner's conversations, and check their arguments", async () => {
     await set("packs.enabled", ["farm"]);
