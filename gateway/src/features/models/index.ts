@@ -3,6 +3,7 @@ import type { GsvConfig, ModelEntry, ModelRef, ProviderEntry } from "../../../..
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { knownProviders, modelEndpoint, modelInfo, modelsOf, providerInfo } from "../../models/catalog.ts";
+import { keyCharacterProblem } from "../../models/key-characters.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { resolveModelId } from "../../models/resolve.ts";
 import type { ModelClient } from "../../ports/model.ts";
@@ -53,6 +54,8 @@ const modelMethods = ({ config, now, model: client }: ModelPorts): Handlers => (
     return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
   },
   "model.test": async (_caller, { model: asked, apiKey }) => {
+    const problem = apiKey === undefined ? undefined : keyCharacterProblem(apiKey);
+    if (problem !== undefined) return failure("model.auth", `The model was not called: ${problem}`);
     const inForce = config.effective();
     const { provider, id } = asked ?? config.agent(config.defaultAgentId()).model ?? inForce.model;
     const model: ModelRef = { provider, id };

@@ -10,6 +10,7 @@ import { otlpProblem } from "../../telemetry/endpoint.ts";
 import { notificationProblems } from "../../notify/places.ts";
 import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
+import { keyCharacterProblem } from "../../models/key-characters.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError } from "../../ports/result.ts";
@@ -226,6 +227,8 @@ function badProvider(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): st
     const path = formatPath(["apiKeys", name]);
     if (before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) && before.apiKeys[name] === key) continue;
     if (key.trim() === "") return `${path}: the key is empty. Give the key itself, or remove it: gsv config unset ${path}`;
+    const characters = keyCharacterProblem(key);
+    if (characters !== undefined) return `${path}: ${characters}`;
     const problem = before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) ? undefined : providerProblem(name, next);
     if (problem !== undefined) return `${path}: ${problem}`;
   }

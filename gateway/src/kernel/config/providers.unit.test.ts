@@ -45,6 +45,21 @@ describe("[F6] providers and keys", () => {
       assert.match(refusal({}, "apiKeys.openai", empty), /apiKeys\.openai: the key is empty\..* gsv config unset apiKeys\.openai$/);
   });
 
+  test("a key with characters that no HTTP header takes is refused by their kind, without the key; a stored one blocks nothing", () => {
+    for (const [key, kind] of [
+      ["\u201csk-secret\u201d", "a typographic quotation mark"],
+      ["sk\u2013secret", "a typographic dash"],
+      ["sk-secret\u200b", "an invisible character"],
+      ["sk-secret\u0007", "an invisible character"],
+      ["sk-secr\u00e9t", "a character outside ASCII"],
+    ] as const) {
+      const said = `the key contains ${kind}, which no key has. Copy the key again from the provider's page.`;
+      assert.equal(refusal({}, "apiKeys.openai", key), `config.invalid: apiKeys.openai: ${said}`);
+      assert.equal(refusal({ apiKeys: { openai: key } }, "userTimezone", "Europe/Berlin"), "accepted");
+    }
+    assert.equal(refusal({}, "apiKeys.google-vertex", '{\n\t"type": "service_account"\r\n}'), "accepted");
+  });
+
   test("wrong types are refused with a clear text", () => {
     assert.match(refusal({}, "model.provider", ["openai"]), /model\.provider: expected a string of 1 to 64 characters, got a list of 1\.$/);
     assert.match(

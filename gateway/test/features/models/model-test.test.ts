@@ -110,3 +110,10 @@ test("[F6] providers and their models are listed with what is known of them, and
     message: expect.stringContaining("Did you mean openai?"),
   });
 });
+
+test("a key with a character that no key has is refused before the model is called, without the key", async () => {
+  const said = await admin.refused("model.test", { apiKey: "\u201csk-ant-new-0123456789\u201d" });
+  expect(said).toMatchObject({ reason: "model.auth", message: expect.stringContaining("a typographic quotation mark") });
+  expect(JSON.stringify(said)).not.toContain("0123456789");
+  expect(requests).toEqual([]);
+});
