@@ -129,7 +129,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
   if (advice !== undefined) return failure("model.unknown", `The provider "${ref.provider}" is not built in. ${advice}`);
   return failure(
     "model.unknown",
-    `Unknown provider "${ref.provider}". Set \`providers.${ref.provider}.baseUrl\` and \`providers.${ref.provider}.wire\`, or \`model.baseUrl\` for your own server; OpenRouter (\`model.provider openrouter\`) has most models.`,
+    `Unknown provider "${ref.provider}". For your own server: \`gsv config set providers.${ref.provider} '{"baseUrl":"https://host/v1","wire":"openai-completions"}'\`; OpenRouter (\`model.provider openrouter\`) has most models.`,
   );
 }
 

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
+import { resolveTarget } from "../../models/resolve.ts";
 import { setPath } from "./change.ts";
+import { effective } from "./effective.ts";
 
 const refusal = (config: GsvConfig, path: string, value: unknown): string => {
   const outcome = setPath(config, path, value);
@@ -37,6 +39,12 @@ describe("[F6] providers and keys", () => {
     assert.match(refusal({ providers: { lab } }, "model.provider", "lap"), /Did you mean lab\?/);
     assert.equal(refusal({ model: { baseUrl: lab.baseUrl } }, "model.provider", "mine"), "accepted");
     assert.equal(refusal({ model: { baseUrl: lab.baseUrl, provider: "mine" } }, "apiKeys.mine", "key"), "accepted");
+  });
+
+  test("the command that the model's error names for one's own server is accepted", () => {
+    const resolved = resolveTarget({ provider: "lab", id: "m" }, effective({}), { apiKeys: {}, headers: {} });
+    const [, value = ""] = /`gsv config set providers\.lab '(.+?)'`/.exec(resolved.ok ? "" : resolved.error.message) ?? [];
+    assert.equal(refusal({}, "providers.lab", JSON.parse(value)), "accepted");
   });
 
   test("a misspelt or empty key is refused", () => {
