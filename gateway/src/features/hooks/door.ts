@@ -16,7 +16,7 @@ import { type Claim, claimOf, hasBearer, type HeaderMap, keyOf, signedDigest, us
 import type { StoredHook } from "./store.ts";
 import { type Brought, fits, render } from "./template.ts";
 
-export interface DoorPorts extends QueuePorts, Pick<KernelPorts, "audit" | "background" | "ids" | "log"> {
+export interface DoorPorts extends QueuePorts, Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "log"> {
   readonly secrets: HookSecrets;
 }
 const JOB_TEMPLATE = "{{body}}";
@@ -98,15 +98,19 @@ export class Door {
   }
 
   #accept(hook: StoredHook, brought: Brought, digest: string | undefined): Result<HookTakenAs> {
-    const { store, now, wokenJobs } = this.#ports;
+    const { config, store, now, wokenJobs } = this.#ports;
     const { name, body } = hook;
     if (store.isKnown(name, brought.id, digest)) return succeed("repeated");
     if (!fits(body.only, brought)) {
       store.countIgnored(name, now());
       return succeed("ignored");
     }
-    const state = wokenJobs.stateOf(jobOf(hook, this.#ports));
+    const jobId = jobOf(hook, this.#ports);
+    const state = wokenJobs.stateOf(jobId);
     if (state === "none" || state === "paused") return fail("hook.no_target");
+    // Such as an agent of a pack that is off. The sender keeps the delivery and sends it again.
+    const agentId = wokenJobs.agentOf(jobId);
+    if (agentId === undefined || !config.hasAgent(agentId)) return fail("hook.no_target");
     if (store.lastMinute(name, now()) >= LIMITS.hookPerMinute)
       return fail("limit.rate", `A hook takes ${LIMITS.hookPerMinute} deliveries a minute.`, "Send it again in a minute.");
     if (store.waitingCount(name) >= LIMITS.hookQueue) return fail("hook.full");

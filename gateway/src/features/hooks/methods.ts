@@ -150,12 +150,17 @@ export class Hooks {
     };
   }
   #problemOf(stored: StoredHook): string | undefined {
-    const { secrets, wokenJobs } = this.#ports;
+    const { config, secrets, wokenJobs } = this.#ports;
     if (secrets.open(stored) === undefined) return UNREADABLE;
-    const state = wokenJobs.stateOf(jobOf(stored, this.#ports));
+    const jobId = jobOf(stored, this.#ports);
+    const state = wokenJobs.stateOf(jobId);
     const isJob = stored.body.target.kind === "job";
     if (state === "none") return isJob ? "Its job was removed." : `The agent ${stored.body.agentId} was removed.`;
-    return state === "paused" ? "Its job is paused." : undefined;
+    if (state === "paused") return "Its job is paused.";
+    const agentId = wokenJobs.agentOf(jobId);
+    return agentId === undefined || config.hasAgent(agentId)
+      ? undefined
+      : `There is no agent ${agentId} now. It may be one of a pack that is off.`;
   }
   #shownDelivery({ key, at, text, run, error }: StoredDelivery): HookDelivery {
     const known = run === undefined ? undefined : this.#ports.wokenJobs.runOf(run);

@@ -476,6 +476,11 @@ describe("[HK9] [HK11] [S9] [TH1] what a run of a hook may do", () => {
       reason: "agent.in_use",
       hint: expect.stringContaining("gsv hook remove NAME"),
     });
+    // As while the pack of an agent is off: nothing is accepted that no agent would get.
+    await stage.peer.ok("config.set", { path: "agents.list", value: [] });
+    expect(await deliver(secret, "d0", {}, "standard", "w")).toBe("503 hook.no_target");
+    expect((await show("w")).hook.problem).toMatch(/^There is no agent work now\./);
+    await stage.peer.ok("config.set", { path: "agents.list", value: [{ id: "work" }] });
     await stage.peer.ok("agents.delete", { agentId: "work", sessions: true });
     expect(await deliver(secret, "d1", {}, "standard", "w")).toBe("503 hook.no_target");
     expect((await show("w")).hook.problem).toBe("The agent work was removed.");
