@@ -16,6 +16,8 @@ use super::seal::{Fault, Opener, Sealer};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 
 const BUFFER: usize = 64 * 1024;
+/// Deflate can't make more bytes of one.
+const MOST_INFLATED: u64 = 1_032;
 const DAMAGED_NEXT: &str = "Use another copy of this backup, or another backup. A transfer may have damaged the file: copy it again and run `gsv backup verify` on it.";
 
 /// Writes the archive of the files below `from`. Returns the file behind it, whole.
@@ -95,6 +97,9 @@ impl<'a> Archive<'a> {
         let mut list = Vec::new();
         (&mut content).take(length.into()).read_to_end(&mut list)?;
         let manifest = Manifest::parse(&list).map_err(Fault::error)?;
+        if manifest.bytes() > bytes.saturating_mul(MOST_INFLATED) {
+            return Err(Fault::Malformed("its sizes are too large").error());
+        }
         Ok(Self {
             path,
             manifest,
@@ -234,4 +239,32 @@ pub fn files_below(root: &Path) -> io::Result<Vec<String>> {
     walk(root, "", &mut found)?;
     found.sort_unstable();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bk9_sizes_that_no_file_of_its_length_can_hold_are_refused_before_anything_is_written() {
+        let list = |size: u64| {
+            format!(
+                r#"{{"madeAt":1,"host":"h","home":"/h","program":"1","hasSecrets":false,"files":[{{"path":"gateway/do/a.sqlite","size":{size},"sha256":"","modifiedNs":0}}]}}"#
+            )
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("backup");
+        for (size, is_possible) in [(100_000, true), (1 << 60, false)] {
+            let list = list(size);
+            let sealer = Sealer::new(File::create(&path).unwrap(), "a passphrase").unwrap();
+            let mut deflate = DeflateEncoder::new(sealer, Compression::new(4));
+            deflate
+                .write_all(&u32::try_from(list.len()).unwrap().to_le_bytes())
+                .unwrap();
+            deflate.write_all(list.as_bytes()).unwrap();
+            deflate.finish().unwrap().finish().unwrap();
+            let opened = Archive::open(&path, "a passphrase").map(|_| ());
+            assert_eq!(opened.is_ok(), is_possible, "{size}: {opened:?}");
+        }
+    }
 }

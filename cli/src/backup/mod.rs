@@ -11,6 +11,7 @@ pub mod make;
 pub mod manifest;
 pub mod place;
 pub mod restore;
+pub mod scratch;
 pub mod seal;
 pub mod secrets;
 pub mod snapshot;

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::archive::{Archive, damaged};
 use super::manifest::{Entry, Manifest};
 use super::place::{self, Place};
+use super::scratch::free;
 use super::secrets::{self, Installed};
 use super::{content, databases, go_on};
 use crate::embedded::layout::Layout;
@@ -174,7 +175,7 @@ fn has_files(target: &Path) -> Outcome<bool> {
 }
 
 fn check_space(dir: &Path, needed: u64) -> Outcome {
-    let free = rustix::fs::statvfs(dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let free = free(dir);
     if needed > free {
         return Err(Failure::failed(
             format!(

@@ -1,11 +1,13 @@
 //! Reads a whole backup: every chunk, every hash, and every database as `SQLite` sees it. Changes nothing.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 use super::archive::{Archive, damaged};
 use super::manifest::Manifest;
+use super::scratch::Scratch;
 use super::{content, databases};
 use crate::exit::{OrFail, Outcome};
 
@@ -13,14 +15,14 @@ use crate::exit::{OrFail, Outcome};
 enum To {
     Nowhere,
     /// A database is a file for `SQLite`, until it is checked.
-    Database(tempfile::NamedTempFile),
+    Database(PathBuf, File),
 }
 
 impl Write for To {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Nowhere => Ok(bytes.len()),
-            Self::Database(file) => file.write(bytes),
+            Self::Database(_, file) => file.write(bytes),
         }
     }
 
@@ -30,21 +32,29 @@ impl Write for To {
 }
 
 pub fn verify(path: &Path, passphrase: &str) -> Outcome<Manifest> {
-    Archive::open(path, passphrase)?.each(
+    let archive = Archive::open(path, passphrase)?;
+    let scratch = Scratch::make()?;
+    archive.each(
         |entry| {
             if !content::is_database(&entry.path) {
                 return Ok(To::Nowhere);
             }
-            let file = tempfile::Builder::new().prefix(".gsv-").suffix(".sqlite").tempfile();
-            file.map(To::Database).or_fail(
+            scratch.check_space(entry.size)?;
+            let copy = scratch.path("database.sqlite");
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy);
+            let file = file.or_fail(
                 "make a temporary file",
                 "Check the folder of temporary files, or set TMPDIR.",
-            )
+            )?;
+            Ok(To::Database(copy, file))
         },
         |entry, to| match to {
             To::Nowhere => Ok(()),
-            To::Database(file) => databases::check(file.path())
-                .map_err(|why| damaged(path, &format!("the database {} is not sound: {why}", entry.path))),
+            To::Database(copy, _) => {
+                databases::check(&copy)
+                    .map_err(|why| damaged(path, &format!("the database {} is not sound: {why}", entry.path)))?;
+                fs::remove_file(&copy).or_fail("remove a temporary file", "Check the folder of temporary files.")
+            }
         },
     )
 }
