@@ -28,8 +28,19 @@ pub fn is_shared_memory(path: &str) -> bool {
     path.starts_with(DATABASES) && path.ends_with(SHARED_MEMORY)
 }
 
-/// Whether a path of an archive may be restored: plain, relative, and one that a backup writes.
+/// What `SQLite` reads together with a database. In a copy it is merged into the database.
+pub fn is_log(path: &str) -> bool {
+    let logs = [SHARED_MEMORY, ".sqlite-wal", ".sqlite-journal"];
+    path.starts_with(DATABASES) && logs.iter().any(|end| path.ends_with(end))
+}
+
+/// Whether a path of an archive may be restored. A log would change its database after the check of it.
 pub fn is_allowed(path: &str) -> bool {
+    is_copied(path) && !is_log(path)
+}
+
+/// Whether a path is plain, relative, and one that a backup is made of.
+pub fn is_copied(path: &str) -> bool {
     let is_plain = path.len() <= MAX_PATH_BYTES
         && !path.contains('\0')
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
@@ -48,6 +59,7 @@ mod tests {
             "gateway/do/R2/a.sqlite",
             "gateway/port",
             "secrets/token",
+            "workspace/a.sqlite-wal",
         ] {
             assert!(is_allowed(path), "{path}");
         }
@@ -68,6 +80,9 @@ mod tests {
             "workspace-2/a",
             "secrets/other",
             "workspace/a\0b",
+            "gateway/do/R2/a.sqlite-wal",
+            "gateway/do/R2/a.sqlite-shm",
+            "gateway/do/R2/a.sqlite-journal",
             &long,
         ] {
             assert!(!is_allowed(path), "{path:?}");

@@ -129,6 +129,10 @@ fn merge_databases(copy: &Path) -> Outcome {
             })?;
         }
     }
+    // A log without its database is left over, and no archive may have one.
+    for path in list(copy)?.iter().filter(|path| content::is_log(path)) {
+        fs::remove_file(copy.join(path)).or_fail(format_args!("remove the copy of {path}"), new_file::NEXT)?;
+    }
     Ok(())
 }
 

@@ -147,7 +147,7 @@ impl<'a> Snapshot<'a> {
             let Some(meta) = look(&entry.path())? else { continue };
             if meta.is_dir() {
                 self.walk(&entry.path(), &path, seen)?;
-            } else if !meta.is_file() || !content::is_allowed(&path) {
+            } else if !meta.is_file() || !content::is_copied(&path) {
                 self.left_out.push(entry.path().display().to_string());
             } else if !content::is_shared_memory(&path) {
                 seen.insert(path, Stamp::of(&meta));
