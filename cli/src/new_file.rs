@@ -11,7 +11,12 @@ pub const NEXT: &str = "Check that the folder exists and is writable.";
 
 /// Fails when the file exists and may not be replaced.
 pub fn check(path: &Path, force: bool) -> Outcome {
-    if force || !path.exists() {
+    if path.is_dir() {
+        Err(Failure::usage(
+            format!("{} is a folder.", path.display()),
+            "Name the file to write, for example a new file in this folder.",
+        ))
+    } else if force || !path.exists() {
         Ok(())
     } else {
         Err(exists(path))

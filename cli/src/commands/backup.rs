@@ -17,6 +17,7 @@ use crate::clean::clean;
 use crate::embedded::layout::Layout;
 use crate::embedded::sealing_key;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::new_file;
 use crate::output::Output;
 use crate::paths::{shell, state_dir};
 use crate::units::{bytes, duration, millis, time};
@@ -36,6 +37,8 @@ pub async fn run(context: &Context, args: Backup) -> Outcome {
             ));
         }
     };
+    // Before the passphrase is asked for.
+    new_file::check(&file, args.force)?;
     let layout = Layout::find()?;
     let passphrase = new_passphrase(context.out, &args.passphrase)?;
     let (with_secrets, force) = (args.with_secrets, args.force);
