@@ -1,4 +1,4 @@
-//! A private folder for the decrypted databases of `gsv backup verify`. Nobody else may list it or write into it, where `SQLite` looks for
+//! A private folder for the decrypted databases of `gsv backup verify`. No one else may list it or write into it, where `SQLite` looks for
 //! the log and the journal of a database by their names. What a killed verify left is removed by the next one.
 
 use std::env;
@@ -84,7 +84,7 @@ fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        // A link is no folder here. In a private folder of this user nobody else has put anything.
+        // A link is no folder here. In a private folder of this user no one else has put anything.
         let is_ours = || {
             fs::symlink_metadata(&path)
                 .is_ok_and(|meta| meta.is_dir() && meta.uid() == me && meta.mode().trailing_zeros() >= 6)
