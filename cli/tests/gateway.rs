@@ -206,7 +206,7 @@ fn f6_providers_and_their_models_are_listed_with_prices() {
         {"provider": "openai", "name": "OpenAI", "models": 41, "ready": true},
         {"provider": "amazon-bedrock", "name": "Amazon Bedrock", "models": 165, "ready": false},
     ]});
-    let run = asked(&["models"], "models.list", &json!({}), &providers).ok();
+    let run = asked(&["provider", "list"], "models.list", &json!({}), &providers).ok();
     assert!(
         run.stdout.contains("amazon-bedrock  Amazon Bedrock  165     no key"),
         "{}",
@@ -217,7 +217,7 @@ fn f6_providers_and_their_models_are_listed_with_prices() {
         {"id": "m-2", "contextWindow": 1000, "maxTokens": 100, "images": false, "thinking": false},
     ]});
     let run = asked(
-        &["models", "openai"],
+        &["model", "list", "openai"],
         "models.list",
         &json!({"provider": "openai"}),
         &models,
@@ -230,7 +230,7 @@ fn f6_providers_and_their_models_are_listed_with_prices() {
         assert!(run.stdout.contains(row), "{row} is not in\n{}", run.stdout);
     }
     let none = asked(
-        &["models", "ollama"],
+        &["model", "list", "ollama"],
         "models.list",
         &json!({"provider": "ollama"}),
         &json!({"models": []}),

@@ -102,7 +102,7 @@ async fn ask(port: u16) -> Result<Health, Unhealthy> {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     /// Checks a server that gives this one answer and hangs up.
     async fn answered(answer: &[u8]) -> Result<Health, Unhealthy> {
@@ -152,7 +152,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         assert_eq!(check(port, Duration::from_millis(1)).await, Err(Unhealthy::Silent));
-        drop(listener);
+        // Bound and not listening, so that no other program gets the port.
+        let closed = TcpSocket::new_v4().unwrap();
+        closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = closed.local_addr().unwrap().port();
         assert_eq!(check(port, Duration::from_secs(10)).await, Err(Unhealthy::Closed));
     }
 }

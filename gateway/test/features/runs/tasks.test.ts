@@ -192,13 +192,13 @@ describe("[RT5] what another program sends", () => {
   });
   test("of a definition's name is for that agent", async () => {
     await stage.peer.ok("agents.define", {
-      text: 'metadata: { id: agent-triage, name: triage }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
+      text: 'metadata: { id: agent-sorting, name: triage }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
     });
     const got = await report({ ...TASK, agent_name: "triage" });
-    expect(got.metadata.agent_id).toBe("agent-triage");
+    expect(got.metadata.agent_id).toBe("agent-sorting");
     expect(stage.calls.at(-1)).toMatchObject({ tools: [], systemPrompt: expect.stringContaining("You sort orders.") });
-    const byId = await report({ ...TASK, agent_name: "agent-triage" });
-    expect(byId.metadata.agent_id, "its id is for it, too").toBe("agent-triage");
+    const byId = await report({ ...TASK, agent_name: "agent-sorting" });
+    expect(byId.metadata.agent_id, "its id is for it, too").toBe("agent-sorting");
     // A name goes before an id.
     for (const [id, name] of [
       ["first", "own"],
