@@ -3,6 +3,10 @@ import type { Bucket } from "./bucket.ts";
 
 const REMEMBERED = /^agents\/[^/]+\/(?:MEMORY\.md$|memory\/|sessions\/)/;
 
+const origins = new WeakMap<Bucket, Bucket>();
+/** The bucket below one that tells: what is known of its content is the same for all who use it. */
+export const originOf = (bucket: Bucket): Bucket => origins.get(bucket) ?? bucket;
+
 /** `written` is called after each write of a memory file or a transcript, also after one whose answer was lost. Its failure is not one of the write. */
 export function tellingBucket(bucket: Bucket, written: () => Promise<void> | void): Bucket {
   const told = async <T>(keys: readonly string[], write: () => Promise<T>): Promise<T> => {
@@ -17,13 +21,15 @@ export function tellingBucket(bucket: Bucket, written: () => Promise<void> | voi
         }
     }
   };
-  return {
+  const telling: Bucket = {
     get: (key, options) => bucket.get(key, options),
     head: (key) => bucket.head(key),
     list: (options) => bucket.list(options),
     put: (key: string, value: Parameters<Bucket["put"]>[1], options?: R2PutOptions) => told([key], () => bucket.put(key, value, options)),
     delete: (keys) => told(typeof keys === "string" ? [keys] : keys, () => bucket.delete(keys)),
   };
+  origins.set(telling, originOf(bucket));
+  return telling;
 }
 
 /** What the gateway's program has written so far, as a text that changes with each write. After a restart it is another one. */

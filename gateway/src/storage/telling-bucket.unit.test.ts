@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Bucket } from "./bucket.ts";
 import { tellingBucket, WrittenFiles } from "./telling-bucket.ts";
+import { cacheOf } from "./workspace/cache.ts";
 
 describe("[SE8] a bucket that tells of its writes", () => {
   test("tells of memory files and transcripts when they are written or deleted, also when the answer is lost, and of nothing else", async () => {
@@ -43,5 +44,12 @@ describe("[SE8] a bucket that tells of its writes", () => {
     await telling.delete(["media/b", "agents/main/memory/lost.md"]);
     assert.deepEqual([files.state(), order.length], ["x 4", 4]);
     assert.equal((await telling.list()).objects.length, 6);
+  });
+  test("shares with all others of its bucket what is known of the files, so that each sees what another wrote", () => {
+    const bucket = {} as Bucket;
+    const first = tellingBucket(bucket, () => undefined);
+    assert.equal(cacheOf(first), cacheOf(bucket));
+    assert.equal(cacheOf(tellingBucket(first, () => undefined)), cacheOf(bucket));
+    assert.notEqual(cacheOf(tellingBucket({} as Bucket, () => undefined)), cacheOf(bucket));
   });
 });

@@ -5,6 +5,7 @@
  */
 import { failure, type Result } from "../../ports/result.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
+import { originOf } from "../../storage/telling-bucket.ts";
 import { cacheOf } from "../../storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "./default-files.ts";
 import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";
@@ -22,8 +23,9 @@ async function putAbsent(bucket: Bucket, agentId: string, name: string, text: st
 /** Agents whose default files exist, as far as this isolate knows. */
 const known = new WeakMap<Bucket, Set<string>>();
 function knownOf(bucket: Bucket): Set<string> {
-  const set = known.get(bucket) ?? new Set();
-  known.set(bucket, set);
+  const origin = originOf(bucket);
+  const set = known.get(origin) ?? new Set();
+  known.set(origin, set);
   return set;
 }
 

@@ -8,6 +8,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../../prompt/dates.ts";
 import { failure, type Result } from "../../ports/result.ts";
 import { SkillFolders } from "../skills/load.ts";
+import { originOf } from "../telling-bucket.ts";
 import { type Bucket, decodeStart, hasBody, readStart } from "../bucket.ts";
 import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../keys.ts";
 
@@ -181,10 +182,11 @@ class WorkspaceCache {
 /** One cache per bucket and isolate, so that every object sees the writes of the others. */
 const caches = new WeakMap<Bucket, WorkspaceCache>();
 export function cacheOf(bucket: Bucket): WorkspaceCache {
-  const known = caches.get(bucket);
+  const origin = originOf(bucket);
+  const known = caches.get(origin);
   if (known) return known;
-  const cache = new WorkspaceCache(bucket);
-  caches.set(bucket, cache);
+  const cache = new WorkspaceCache(origin);
+  caches.set(origin, cache);
   return cache;
 }
 /** Whether a write of this path makes the cache stale. */
