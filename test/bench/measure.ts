@@ -84,11 +84,18 @@ export async function messages(system: System, model: BenchModel, session: strin
   };
 }
 
+const FOLLOWED = 16;
+
 /** The first message of each of `count` conversations: the overhead of a turn whose conversation has to be made. */
 export async function firstMessages(system: System, model: BenchModel, count: number): Promise<number> {
-  const client = await system.open("bench-first");
+  let client = await system.open("bench-first");
   const overheads: number[] = [];
   for (let i = 0; i < count; i++) {
+    // A connection follows a limited number of conversations.
+    if (i > 0 && i % FOLLOWED === 0) {
+      client.close();
+      client = await system.open(`bench-first-${i}`);
+    }
     const session = `agent:main:cli:dm:first${i}`;
     const mark = model.next();
     const final = ended(client, session);
