@@ -4,7 +4,7 @@ import { ModelPrice } from "./config.ts";
 import { method, struct, t } from "./dsl.ts";
 
 method("model.test", {
-  doc: "Calls a model once with a few tokens, and says whether it answers. It stores nothing and belongs to no session.",
+  doc: "Calls a model once with a few tokens, and says whether it answers. It belongs to no session; limits of money count it.",
   params: {
     /** Absent: the model of the default agent. */
     model: t.optional(ModelRef),
@@ -18,8 +18,12 @@ method("model.test", {
   },
   callers: ["client"],
   scope: "operate",
-  audit: "none",
+  audit: "own",
   errors: [
+    "gateway.stopped",
+    "budget.agent",
+    "budget.day",
+    "budget.month",
     "model.not_configured",
     "model.unknown",
     "model.auth",

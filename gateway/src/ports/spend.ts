@@ -139,11 +139,14 @@ function combined(left: SpendSum, right: SpendSum, sign: 1 | -1): SpendSum {
   return { ...left, ...numbers };
 }
 
-/** For work that no one waits for: it is not begun when it could not be paid. */
+/** For calls that no session makes. */
 export interface SpendPort {
   /** The setting of a limit of the day or the month that is used up for the owner's work of this agent. Undefined: there is none. */
   readonly spendFull: (agentId: string) => string | undefined;
-  /** Sets aside what a call of the gateway itself may use, for an agent's work. It counts as used until `settle` says what was. */
+  /**
+   * Sets aside what a call of the gateway itself may use, for an agent's work. It counts as used until `settle` says what was. Refused
+   * when a limit is used up, and while everything is stopped.
+   */
   readonly ownCall: (call: OwnCall) => OwnCallAnswer;
 }
 export interface OwnCall {
@@ -153,8 +156,10 @@ export interface OwnCall {
   /** The most that it can use. */
   readonly need: Amount;
 }
+/** What a call of the gateway itself used. */
+export type OwnUse = Amount & Partial<Pick<SpendSum, "input" | "output" | "cacheRead" | "cacheWrite">>;
 export type OwnCallAnswer =
-  | { readonly ok: true; readonly settle: (used: Amount & { readonly input: number }) => void }
+  | { readonly ok: true; readonly settle: (used: OwnUse) => void }
   | { readonly ok: false; readonly error: GsvError };
 /** What stands for the gateway itself, where usage is shown by conversation. */
 export const OWN_WORK = "gateway";

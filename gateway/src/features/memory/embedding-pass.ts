@@ -99,7 +99,8 @@ export class EmbeddingPass {
       if (!embeddings.ok) return failed(embeddings.error);
       const { agentId, texts } = waiting.value;
       const kept = await this.#embed(agentId, texts, chosen, embeddings.value, rest);
-      if (kept.ok) return { kind: "more" };
+      // While everything is stopped no step is due: the next one is after the resume.
+      if (kept.ok || kept.error.reason === "gateway.stopped") return { kind: "more" };
       if (!kept.error.reason.startsWith("budget.")) return failed(kept.error);
       this.#full = kept.error;
       this.#passedOver.push(agentId);

@@ -10,6 +10,7 @@ import type { AgentDefinitionsPort } from "../../ports/agents.ts";
 import type { MemoryPort } from "../../ports/long-term-memory.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { MemorySearchPort, SearchPort } from "../../ports/search.ts";
+import type { StopPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import type { VectorBinding } from "../../ports/vector-index.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
@@ -29,6 +30,7 @@ export interface LongTermMemoryPorts
   extends MemorySearchPort,
     AgentDefinitionsPort,
     SpendPort,
+    StopPort,
     Pick<KernelPorts, "armFor" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
   readonly searchIndex: (agentId: string) => SearchPort;
   readonly embedding: EmbeddingConnections;
@@ -73,7 +75,7 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     const settings = (): EmbeddingsConfig | undefined => config.effective().memory?.embeddings;
     const announce = (dueAt: number): void => {
       state.announce(dueAt);
-      ports.armFor(state.read().dueAt);
+      ports.armFor(due());
     };
     const indexState = new VectorIndexStateStore(ports.database);
     const indexDue = (): number | undefined =>
@@ -84,7 +86,7 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
       ports.armFor(indexDue());
     };
     const due = (): number | undefined => {
-      if (rowDatabase === undefined) return undefined;
+      if (rowDatabase === undefined || ports.stopped() !== undefined) return undefined;
       const seen = state.read();
       return beginsAgain(seen, targetOf(settings()), config.version()) ? AT_ONCE : seen.dueAt;
     };

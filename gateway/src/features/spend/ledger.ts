@@ -15,13 +15,15 @@ import {
   OWN_WORK,
   type OwnCall,
   type OwnCallAnswer,
+  type OwnUse,
   type SpendAnswer,
   type SpendAsk,
   type SpendState,
   type SpendSum,
 } from "../../ports/spend.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
-import type { DeletedSession, SessionsPort } from "../../ports/sessions.ts";
+import { failure } from "../../ports/result.ts";
+import type { DeletedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
 import { dayOf, daysBefore, nextDay } from "./days.ts";
 import { type Grant, LedgerStore, periodOf, type Spender } from "./ledger-store.ts";
@@ -45,7 +47,8 @@ const LISTED = 50;
 export interface LedgerPorts
   extends Pick<KernelPorts, "arm" | "background" | "config" | "database" | "log" | "now">,
     NotifyPort,
-    Pick<SessionsPort, "ask" | "sessions"> {}
+    Pick<SessionsPort, "ask" | "sessions">,
+    StopPort {}
 
 export class Ledger {
   readonly #ports: LedgerPorts;
@@ -116,6 +119,7 @@ export class Ledger {
    * killed in between has counted too much and never too little.
    */
   ownCall({ agentId, model, need }: OwnCall): OwnCallAnswer {
+    if (this.#ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so no service was called.");
     const at = this.#ports.now();
     const today = dayOf(at, this.#zone);
     const spender: Spender = { session: OWN_WORK, agent: agentId, guest: "" };
@@ -130,8 +134,8 @@ export class Ledger {
     });
     this.#ports.arm();
     if (refused !== undefined) return { ok: false, error: refused };
-    const settle = ({ costUsd, tokens, input }: Amount & { readonly input: number }): void =>
-      record({ costUsd: costUsd - need.costUsd, tokens: tokens - need.tokens, input });
+    const settle = ({ costUsd, tokens, input = 0, output = 0, cacheRead = 0, cacheWrite = 0 }: OwnUse): void =>
+      record({ costUsd: costUsd - need.costUsd, tokens: tokens - need.tokens, input, output, cacheRead, cacheWrite });
     return { ok: true, settle };
   }
 

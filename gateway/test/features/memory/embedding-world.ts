@@ -9,7 +9,7 @@ import { shortened } from "../../../src/embeddings/answer.ts";
 import { type ChosenEmbeddings, targetOf } from "../../../src/embeddings/choose.ts";
 import type { Database } from "../../../src/platform/sql.ts";
 import type { EmbedAnswer } from "../../../src/ports/embeddings.ts";
-import type { OwnCall } from "../../../src/ports/spend.ts";
+import type { OwnCall, OwnUse } from "../../../src/ports/spend.ts";
 import { D1Memory } from "../../../src/features/memory/d1-store.ts";
 import { beginsAgain, EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "../../../src/features/memory/embedding-state-store.ts";
 import { EmbeddingPass } from "../../../src/features/memory/embedding-pass.ts";
@@ -80,7 +80,7 @@ export function world() {
         if (given.full.has(call.agentId)) return { ok: false, error: { reason: "budget.agent", message: "The limit is reached." } };
         const noted: (typeof calls)[number] = { call, settled: undefined };
         calls.push(noted);
-        const settle = ({ input }: { readonly input: number }): void => {
+        const settle = ({ input }: OwnUse): void => {
           noted.settled = input;
         };
         return { ok: true, settle };

@@ -225,6 +225,24 @@ describe("with an embedding service", () => {
     expect([memories[0]?.memory.text, sent.length]).toEqual(["The lion eats meat.", before]);
     expect(notes[0]).toMatch(/Today's limit is reached/);
   });
+  test("[LM18] [ST6] while everything is stopped nothing is sent and no alarm is due; after a resume it goes on", async () => {
+    await useOpenAi();
+    await add("The zebra eats grass.");
+    await settled();
+    await owner.ok("gateway.stop", {});
+    const before = sent.length;
+    await add("The lion eats meat.");
+    await runDurableObjectAlarm(gateway());
+    const { memories, notes } = await search("lion meat");
+    expect([memories[0]?.memory.text, await states(), sent.length]).toEqual(["The lion eats meat.", ["pending", "done"], before]);
+    expect(notes[0]).toMatch(/GSV is stopped/);
+    // Of others, such as the daily copy of the audit.
+    const alarm = await runInDurableObject(gateway(), (_, state) => state.storage.getAlarm());
+    expect((alarm ?? Number.POSITIVE_INFINITY) - Date.now()).toBeGreaterThan(60_000);
+    await owner.ok("gateway.resume", {});
+    await settled();
+    expect(sent.slice(before).map(({ input }) => input)).toEqual([["The lion eats meat."]]);
+  });
   const meaningCount = (): number => sent.reduce((sum, { input }) => sum + input.length, 0);
   test("[LM13] Workers AI is refused where it is not bound, whatever way it is set", async () => {
     const refused = await owner.refused("config.set", { path: "memory.embeddings.provider", value: "workers-ai" });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
 import { providerInfo } from "../../../src/models/catalog.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import type { AuditEntry, UsageGetResult } from "../../../../protocol/gen/types.ts";
 import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
 
 const USAGE = { input: 5, output: 1, total: 6 };
@@ -116,4 +117,81 @@ test("a key with a character that no key has is refused before the model is call
   expect(said).toMatchObject({ reason: "model.auth", message: expect.stringContaining("a typographic quotation mark") });
   expect(JSON.stringify(said)).not.toContain("0123456789");
   expect(requests).toEqual([]);
+});
+
+const CLAUDE = { provider: "anthropic", id: "claude-haiku-4-5" };
+const usage = () => admin.ok<UsageGetResult>("usage.get", { by: "model", days: 1 });
+const replied = (used: object): ModelOutcome => ({
+  kind: "replied",
+  calls: [],
+  usage: { ...USAGE, ...used },
+  message: { role: "assistant", content: [], api: "a", provider: "p", model: "m", usage: USAGE, stopReason: "stop", timestamp: 0 },
+});
+const failed = (reason: "model.auth" | "model.timeout"): ModelOutcome => ({
+  kind: "failed",
+  error: { reason, message: "No." },
+  retryable: false,
+});
+
+test("[SP11] the call is in the usage with what the provider counted; a refused key counts nothing, one without an answer its worst cost", async () => {
+  outcome = replied({ costUsd: 0.25 });
+  await admin.ok("model.test", { model: CLAUDE });
+  const counted = { key: "anthropic/claude-haiku-4-5", calls: 1, input: 5, output: 1, costUsd: expect.closeTo(0.25, 9) };
+  expect((await usage()).rows).toMatchObject([counted]);
+  outcome = failed("model.auth");
+  await admin.refused("model.test", { model: CLAUDE, apiKey: "sk-ant-other-0123456789" });
+  expect((await usage()).rows).toMatchObject([{ ...counted, calls: 2 }]);
+  outcome = failed("model.timeout");
+  await admin.refused("model.test", { model: CLAUDE });
+  const worst = (await usage()).rows[0]?.costUsd ?? 0;
+  expect(worst).toBeGreaterThan(0.251);
+  expect(worst).toBeLessThan(0.26);
+  outcome = replied({});
+  await admin.ok("config.set", { path: "providers.lab", value: { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" } });
+  await admin.ok("model.test", { model: { provider: "lab", id: "small" } });
+  await admin.ok("model.test", { model: { provider: "demo", id: "demo" } });
+  const { rows } = await admin.ok<UsageGetResult>("usage.get", { by: "session", days: 1 });
+  expect(rows).toMatchObject([{ key: "gateway", calls: 4, unpricedTokens: 6 }]);
+});
+
+test("[SP11] the cost is set aside before the call, and one that does not fit a limit is not made", async () => {
+  outcome = replied({ costUsd: 0.001 });
+  await admin.ok("config.set", { path: "limits.dayCostUsd", value: 0.001 });
+  expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({
+    reason: "budget.day",
+    message: expect.stringContaining("limits.dayCostUsd"),
+  });
+  expect([requests, (await usage()).rows]).toEqual([[], []]);
+  await admin.ok("config.set", { path: "limits.dayCostUsd", value: 0.0025 });
+  await admin.ok("model.test", { model: CLAUDE });
+  await admin.ok("model.test", { model: CLAUDE });
+  expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({ reason: "budget.day" });
+  expect(requests).toHaveLength(2);
+});
+
+test("[SP11] [ST6] while everything is stopped no model is called, not even the demo or with another key", async () => {
+  outcome = replied({});
+  await admin.ok("gateway.stop", {});
+  for (const params of [{}, { model: CLAUDE }, { model: CLAUDE, apiKey: "sk-ant-other-0123456789" }])
+    expect(await admin.refused("model.test", params)).toMatchObject({ reason: "gateway.stopped" });
+  expect(requests).toEqual([]);
+  await admin.ok("gateway.resume", {});
+  expect(await admin.ok("model.test", { model: CLAUDE })).toMatchObject({ model: CLAUDE });
+});
+
+test("[SP11] each call is an entry of the audit, without the key", async () => {
+  outcome = replied({});
+  await admin.ok("model.test", { model: CLAUDE });
+  outcome = failed("model.auth");
+  await admin.refused("model.test", { model: CLAUDE, apiKey: "sk-ant-other-0123456789" });
+  const entries = await vi.waitFor(async () => {
+    const page = await admin.ok<{ entries: AuditEntry[] }>("audit.list", { action: "model.test" });
+    expect(page.entries).toHaveLength(2);
+    return page.entries;
+  });
+  expect(entries).toMatchObject([
+    { target: "anthropic/claude-haiku-4-5", decision: "failed", detail: "model.auth" },
+    { target: "anthropic/claude-haiku-4-5", decision: "allowed" },
+  ]);
+  expect(JSON.stringify(entries)).not.toContain("0123456789");
 });
