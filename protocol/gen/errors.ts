@@ -799,6 +799,15 @@ export const ERRORS = {
     text: "The gateway cannot be reached.",
     hint: "Start it with `gsv up`, or set its address: `gsv local-config set url URL`.",
   },
+  "link.wrong_certificate": {
+    code: 609,
+    blame: "peer",
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.",
+    hint: "Another computer may answer in its place. If the gateway has a new certificate, set its new address: `gsv local-config set url URL`.",
+  },
   "media.not_found": {
     code: 590,
     blame: "caller",

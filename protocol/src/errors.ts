@@ -1003,4 +1003,10 @@ row(
   "The request cannot be written as a frame.",
   "Correct the parameters and try again.",
 );
+row(
+  "link.wrong_certificate",
+  { code: 609, blame: "peer", http: 403, exit: 3 },
+  "The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.",
+  "Another computer may answer in its place. If the gateway has a new certificate, set its new address: `gsv local-config set url URL`.",
+);
 row("link.bad_answer", { code: 608, blame: "peer", http: 502, exit: 1 }, "The gateway's answer is not valid.", UPDATE_OLDER_SIDE);

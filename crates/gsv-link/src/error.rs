@@ -12,7 +12,7 @@ pub enum LinkError {
     #[error("{}", sentence(.0))]
     Remote(ErrorShape),
     /// The gateway does not let this program in.
-    #[error("The gateway refused the connection: {}", sentence(.error))]
+    #[error("{}{}", refused_by(.error), sentence(.error))]
     Refused { error: ErrorShape },
     /// A newer connection with the same mode and id took over.
     #[error(
@@ -112,6 +112,15 @@ impl LinkError {
             Self::Timeout { uncertain, .. } => !uncertain,
             _ => self.row().is_some_and(|row| row.retryable),
         }
+    }
+}
+
+/// The program itself refuses a server whose certificate is wrong.
+fn refused_by(error: &ErrorShape) -> &'static str {
+    if error.reason == errors::LINK_WRONG_CERTIFICATE.reason {
+        ""
+    } else {
+        "The gateway refused the connection: "
     }
 }
 

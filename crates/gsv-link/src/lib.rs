@@ -20,6 +20,7 @@ pub use driver::handles::{Events, LinkEvent};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
 pub use link::Link;
+pub use net::pin::Fingerprint;
 pub use net::target::Target;
 pub use options::{AddressProvider, LedgerProvider, Options, ResumeProvider};
 pub use upload::Upload;

@@ -1048,6 +1048,18 @@ pub const LINK_UNREACHABLE: ErrorReason = ErrorReason {
     hint: "Start it with `gsv up`, or set its address: `gsv local-config set url URL`.",
 };
 
+/// The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.
+pub const LINK_WRONG_CERTIFICATE: ErrorReason = ErrorReason {
+    reason: "link.wrong_certificate",
+    code: 609,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.",
+    hint: "Another computer may answer in its place. If the gateway has a new certificate, set its new address: `gsv local-config set url URL`.",
+};
+
 /// There is no such media file.
 pub const MEDIA_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "media.not_found",
@@ -2193,6 +2205,7 @@ pub const ERRORS: &[ErrorReason] = &[
     LINK_REPLACED,
     LINK_TIMEOUT,
     LINK_UNREACHABLE,
+    LINK_WRONG_CERTIFICATE,
     MEDIA_NOT_FOUND,
     MEDIA_UNSUPPORTED,
     MEMORY_FULL,

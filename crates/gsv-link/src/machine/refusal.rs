@@ -20,6 +20,8 @@ pub fn verdict(error: &ErrorShape) -> Verdict {
         _ if error.retryable == Some(true) => Verdict::Temporary,
         // No token exists there yet.
         _ if error.reason == errors::AUTH_NOT_CONFIGURED.reason => Verdict::Repairable,
+        // Another server answers there for now, or the gateway has a new certificate. Nothing was sent to it.
+        _ if error.reason == errors::LINK_WRONG_CERTIFICATE.reason => Verdict::Repairable,
         "auth" => Verdict::Final,
         "protocol" => Verdict::Repairable,
         _ => Verdict::Temporary,

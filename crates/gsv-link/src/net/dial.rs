@@ -8,7 +8,6 @@ use gsv_protocol::codec::RECEIVED_BYTES;
 use gsv_protocol::types::ErrorShape;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::tungstenite;
@@ -16,8 +15,9 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+use crate::net::pin;
 use crate::net::refusal::refusal;
 use crate::net::target::Target;
 
@@ -28,21 +28,22 @@ const BUFFER: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct Failure {
     pub cause: String,
-    /// The server's error, when it answered without opening a socket.
+    /// The server's error, when it answered without opening a socket, or that of a certificate other than the pinned one.
     pub refusal: Option<Box<ErrorShape>>,
+}
+
+impl Failure {
+    fn plain(cause: String) -> Self {
+        Self { cause, refusal: None }
+    }
 }
 
 /// Opens a WebSocket. Bounded by `within`. `token` goes with the upgrade, so that a gateway under a flood of strangers
 /// admits its owner (H9); a gateway that does not know this ignores it.
 pub async fn open_socket(target: &Target, token: Option<&str>, within: Duration) -> Result<Socket, Failure> {
-    let plain = |cause: String| Failure { cause, refusal: None };
+    let plain = Failure::plain;
     let attempt = async {
-        let stream = connect(target).await.map_err(|error| plain(error.to_string()))?;
-        let connector = if target.tls {
-            Connector::Rustls(tls().map_err(plain)?)
-        } else {
-            Connector::Plain
-        };
+        let stream = open_stream(target).await?;
         let mut request = target
             .uri
             .clone()
@@ -56,7 +57,7 @@ pub async fn open_socket(target: &Target, token: Option<&str>, within: Duration)
             .write_buffer_size(BUFFER)
             .max_message_size(Some(RECEIVED_BYTES))
             .max_frame_size(Some(RECEIVED_BYTES));
-        tokio_tungstenite::client_async_tls_with_config(request, stream, Some(config), Some(connector))
+        tokio_tungstenite::client_async_with_config(request, stream, Some(config))
             .await
             .map(|(socket, _)| socket)
             .map_err(explain)
@@ -73,17 +74,23 @@ fn bearer(token: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Opens a plain or encrypted byte stream to the same server, for HTTP.
-pub async fn open_stream(target: &Target) -> Result<Box<dyn Stream>, String> {
-    let stream = connect(target).await.map_err(|error| error.to_string())?;
+/// Opens a plain or encrypted byte stream to the server. Not bounded in time.
+pub async fn open_stream(target: &Target) -> Result<MaybeTlsStream<TcpStream>, Failure> {
+    let plain = Failure::plain;
+    let stream = connect(target).await.map_err(|error| plain(error.to_string()))?;
     if !target.tls {
-        return Ok(Box::new(stream));
+        return Ok(MaybeTlsStream::Plain(stream));
     }
-    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
-    let encrypted = TlsConnector::from(tls()?).connect(name, stream).await;
-    encrypted
-        .map(|stream| Box::new(stream) as Box<dyn Stream>)
-        .map_err(|error| error.to_string())
+    let name = ServerName::try_from(target.host.clone()).map_err(|error| plain(error.to_string()))?;
+    let config = match target.pin {
+        Some(fingerprint) => pin::config(fingerprint),
+        None => tls(),
+    };
+    let encrypted = TlsConnector::from(config.map_err(plain)?).connect(name, stream).await;
+    encrypted.map(MaybeTlsStream::Rustls).map_err(|error| Failure {
+        refusal: pin::wrong_certificate(&error).map(Box::new),
+        cause: error.to_string(),
+    })
 }
 
 async fn connect(target: &Target) -> std::io::Result<TcpStream> {
@@ -91,9 +98,6 @@ async fn connect(target: &Target) -> std::io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     Ok(stream)
 }
-
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// TLS with the root certificates that are compiled into the program; built at the first encrypted connection.
 fn tls() -> Result<Arc<ClientConfig>, String> {

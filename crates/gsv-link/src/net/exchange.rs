@@ -80,7 +80,10 @@ impl Kind {
             url: target.shown.clone(),
             cause,
         };
-        let stream = open_stream(target).await.map_err(unreachable)?;
+        let stream = open_stream(target).await.map_err(|failure| match failure.refusal {
+            Some(error) => LinkError::Refused { error: *error },
+            None => unreachable(failure.cause),
+        })?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| unreachable(error.to_string()))?;

@@ -2,5 +2,6 @@
 
 pub mod dial;
 pub(crate) mod exchange;
+pub mod pin;
 pub mod refusal;
 pub mod target;

@@ -5,6 +5,10 @@ use std::net::IpAddr;
 use tokio_tungstenite::tungstenite::http::Uri;
 
 use crate::error::LinkError;
+use crate::net::pin::Fingerprint;
+
+/// What stands before a certificate's fingerprint, in the fragment of an address.
+const PIN: &str = "sha256=";
 
 /// A gateway to dial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +18,8 @@ pub struct Target {
     pub host: String,
     pub port: u16,
     pub tls: bool,
+    /// The only certificate that the server may have. `None`: one that a public authority has signed.
+    pub pin: Option<Fingerprint>,
     /// Shown in messages: without the query, which may hold a secret.
     pub shown: String,
 }
@@ -28,6 +34,13 @@ impl Target {
         if url.is_empty() {
             return Err(bad("it is empty"));
         }
+        let (url, fragment) = url.split_once('#').map_or((url, None), |(url, rest)| (url, Some(rest)));
+        let pin = match fragment.filter(|fragment| !fragment.is_empty()) {
+            None => None,
+            Some(fragment) => Some(fragment.strip_prefix(PIN).and_then(Fingerprint::parse).ok_or_else(|| {
+                bad("after `#` stands only sha256= and the 64 hex digits of a certificate's fingerprint")
+            })?),
+        };
         let with_scheme = if url.contains("://") {
             url.to_owned()
         } else {
@@ -39,6 +52,9 @@ impl Target {
             Some("wss" | "https") => true,
             _ => return Err(bad("only ws, wss, http and https are known")),
         };
+        if pin.is_some() && !tls {
+            return Err(bad("a certificate's fingerprint needs wss:// or https://"));
+        }
         let authority = uri.authority().ok_or_else(|| bad("it names no host"))?;
         if authority.as_str().contains('@') {
             return Err(bad(
@@ -77,6 +93,7 @@ impl Target {
             host,
             port,
             tls,
+            pin,
             shown,
         })
     }
@@ -85,6 +102,12 @@ impl Target {
     pub fn is_loopback(&self) -> bool {
         let address = self.host.parse::<IpAddr>();
         self.host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The same server and certificate as a `wss://` address that the local config can keep.
+    pub fn pinned(host_and_port: &str, pin: Option<Fingerprint>) -> String {
+        let pin = pin.map_or_else(String::new, |pin| format!("#{PIN}{pin}"));
+        format!("wss://{host_and_port}/ws{pin}")
     }
 
     pub fn authority(&self) -> &str {
@@ -159,6 +182,25 @@ mod tests {
         assert_eq!(hook("https://host/gsv/ws?key=secret"), "https://host/gsv/hooks/gh");
         assert_eq!(Target::parse("http://[::1]:99").unwrap().host, "::1");
         assert_eq!(Target::parse("https://a").unwrap().port, 443);
+    }
+
+    #[test]
+    fn rm4_an_address_carries_the_fingerprint_of_its_certificate() {
+        let pin = Fingerprint::of(b"certificate");
+        let url = Target::pinned("10.0.0.7:8788", Some(pin));
+        let target = Target::parse(&url).unwrap();
+        assert_eq!((target.pin, target.port, target.tls), (Some(pin), 8788, true));
+        assert_eq!(target.shown, "wss://10.0.0.7:8788/ws");
+        assert_eq!(Target::parse("wss://host/ws#").unwrap().pin, None);
+        assert_eq!(Target::parse(&Target::pinned("host", None)).unwrap().pin, None);
+        for (bad, why) in [
+            ("wss://host/ws#sha256=12".to_owned(), "64 hex digits"),
+            ("wss://host/ws#other".to_owned(), "64 hex digits"),
+            (url.replace("wss:", "ws:"), "needs wss://"),
+        ] {
+            let said = shown(&bad);
+            assert!(said.starts_with("link.bad_url") && said.contains(why), "{bad}: {said}");
+        }
     }
 
     #[test]
