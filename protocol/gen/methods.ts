@@ -249,7 +249,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "d05562947729f7b5";
+export const PROTOCOL_FINGERPRINT = "2c59d2b096b23465";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1030,14 +1030,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Calls a model once with a few tokens, and says whether it answers. It stores nothing and belongs to no session. */
+  /** Calls a model once with a few tokens, and says whether it answers. It belongs to no session; limits of money count it. */
   "model.test": {
     params: "ModelTestParams",
     result: "ModelTestResult",
     callers: ["client"],
     scope: "operate",
-    audit: "none",
-    errors: ["model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
+    audit: "own",
+    errors: ["budget.agent", "budget.day", "budget.month", "gateway.stopped", "model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
     deferred: true,
     idempotent: true,
   },

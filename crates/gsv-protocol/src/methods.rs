@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "d05562947729f7b5";
+pub const PROTOCOL_FINGERPRINT: &str = "2c59d2b096b23465";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -1439,7 +1439,7 @@ impl Method for MemorySearch {
     }
 }
 
-/// Calls a model once with a few tokens, and says whether it answers. It stores nothing and belongs to no session.
+/// Calls a model once with a few tokens, and says whether it answers. It belongs to no session; limits of money count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelTest;
 impl Method for ModelTest {
