@@ -14,7 +14,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Inputs } from "./lib/inputs.ts";
 import { ROOT } from "./lib/root.ts";
-import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf } from "./lib/worker-bundle.ts";
+import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf, startSize } from "./lib/worker-bundle.ts";
 import {
   type ChannelFacts,
   channelFacts,
@@ -127,7 +127,7 @@ async function main(): Promise<void> {
     const bundleGateway = async (): Promise<Size> => {
       if (gatewayIsCurrent) {
         for (const name of [GATEWAY.script, ...modules]) copyFileSync(join(TARGET, name), join(fresh, name));
-        return sizeOf(join(fresh, GATEWAY.script));
+        return startSize(fresh, GATEWAY.script);
       }
       const bundle = await bundleSplitWorker(GATEWAY.config, GATEWAY.environment, GATEWAY.script, fresh);
       copyFileSync(join(ROOT, EMBEDDINGS_FOLDER, EMBEDDINGS_FILE), join(fresh, EMBEDDINGS_FILE));

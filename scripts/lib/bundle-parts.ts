@@ -1,10 +1,12 @@
 /**
- * Bundles a Worker into a folder: the main module, and one module for each part that is loaded on first use. A part is a file
- * `*.lazy.ts` that is imported dynamically; it is bundled on its own, so that a cold start neither reads nor compiles it. WebAssembly is
- * a module beside the part that uses it. Never uses the network.
+ * Bundles a Worker into a folder: the main module, one module for each part that is loaded on first use, and modules of what they share.
+ * A part is a file `*.lazy.ts` that is imported dynamically; a cold start neither runs it nor what only parts need. Shared code is there
+ * once, because workerd compiles every module of a Worker at its start. WebAssembly is a module beside the part that uses it. Never
+ * uses the network.
  */
-import { basename, join, parse, resolve } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { readdirSync, renameSync } from "node:fs";
+import { basename, join, resolve, sep } from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import { ROOT } from "./root.ts";
 
 const LAZY = /\.lazy\.ts$/;
@@ -34,33 +36,50 @@ const lazyParts = (parts: Set<string>): Plugin => ({
   },
 });
 
-async function bundle(entry: string, name: string, outdir: string, parts: Set<string>): Promise<void> {
-  const { name: plain, ext } = parse(name);
-  await build({
-    entryPoints: { [plain]: entry },
-    outExtension: { ".js": ext },
-    bundle: true,
-    // Names of functions are not kept: that would define a property for each inner function whenever it is made, on every message.
-    minify: true,
-    format: "esm",
-    target: "es2024",
-    platform: "browser",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    alias: REPLACED,
-    loader: { ".wasm": "copy" },
-    assetNames: "[name]",
-    outdir,
-    plugins: [lazyParts(parts)],
-    logLevel: "warning",
-  });
+/** Parts that also run as the main module of an isolate of their own, which has no other module (gateway/src/app/reader-service.ts). */
+const isAlone = (part: string): boolean => part.includes(`${sep}readers${sep}`);
+
+const options = (outdir: string, parts: Set<string>): BuildOptions => ({
+  bundle: true,
+  // Names of functions are not kept: that would define a property for each inner function whenever it is made, on every message.
+  minify: true,
+  format: "esm",
+  target: "es2024",
+  platform: "browser",
+  conditions: ["workerd", "worker", "browser"],
+  external: ["cloudflare:*", "node:*"],
+  alias: REPLACED,
+  loader: { ".wasm": "copy" },
+  assetNames: "[name]",
+  chunkNames: "shared-[hash]",
+  outExtension: { ".js": ".mjs" },
+  outdir,
+  plugins: [lazyParts(parts)],
+  logLevel: "warning",
+});
+
+/** The parts that a Worker loads, and those that parts load. */
+async function partsOf(entry: string, outdir: string): Promise<readonly string[]> {
+  const parts = new Set<string>();
+  const looked = new Set<string>();
+  for (let files = [entry]; files.length > 0; files = [...parts].filter((part) => !looked.has(part))) {
+    for (const file of files) looked.add(file);
+    await build({ ...options(outdir, parts), entryPoints: files, write: false, minify: false });
+  }
+  return [...parts];
 }
 
-/** The names of the parts' modules, beside `worker.js`. */
+/** The names of the modules beside `worker.js`. `outdir` is empty before. */
 export async function bundleParts(entry: string, outdir: string): Promise<readonly string[]> {
-  const parts = new Set<string>();
-  await bundle(entry, "worker.js", outdir, parts);
-  // A Set that grows while it is walked: a part may load other parts.
-  for (const part of parts) await bundle(part, moduleOf(part), outdir, parts);
-  return [...parts].map(moduleOf);
+  const parts = await partsOf(entry, outdir);
+  const entries = (files: readonly string[]): { in: string; out: string }[] =>
+    files.map((file) => ({ in: file, out: basename(moduleOf(file), ".mjs") }));
+  const common = options(outdir, new Set());
+  const shared = [{ in: entry, out: "worker" }, ...entries(parts.filter((part) => !isAlone(part)))];
+  await build({ ...common, entryPoints: shared, splitting: true });
+  await build({ ...common, entryPoints: entries(parts.filter(isAlone)) });
+  renameSync(join(outdir, "worker.mjs"), join(outdir, "worker.js"));
+  return readdirSync(outdir)
+    .filter((name) => name !== "worker.js")
+    .sort();
 }

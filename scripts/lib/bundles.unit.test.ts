@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { PACKS } from "../../gateway/packs/index.ts";
 import { Inputs } from "./inputs.ts";
 import { ROOT } from "./root.ts";
-import { bundleWorker, overBudget } from "./worker-bundle.ts";
+import { bundleWorker, modulesAtStart, overBudget } from "./worker-bundle.ts";
 import { channelFacts, compatibility, ConfigProblem, queueFacts, withoutComments } from "./wrangler-config.ts";
 
 const good = {
@@ -145,13 +145,24 @@ describe("bundles", () => {
         "telemetry.mjs",
         ...PACKS.map(({ name }) => `${name}.mjs`),
       ].sort();
-      assert.deepEqual(readdirSync(folder).sort(), [...modules, "worker.js"]);
-      const text = (name: string): string => readFileSync(join(folder, name), "utf8");
+      // What parts share is in modules that are named by their content.
+      const found = readdirSync(folder).sort();
+      const isShared = (name: string): boolean => /-[A-Z0-9]{8}\.mjs$/.test(name);
+      assert.deepEqual(
+        found.filter((name) => !isShared(name)),
+        [...modules, "worker.js"],
+      );
+      const textOf = (name: string): string => readFileSync(join(folder, name), "utf8");
+      const text = (name: string): string => modulesAtStart(folder, name).map(textOf).join("\n");
       const start = text("worker.js");
       // What asks pages and machines for heartbeats is loaded by what works on jobs.
       const loaders = new Map([["answers.mjs", text("schedule.mjs")]]);
       for (const name of modules.filter((module) => module.endsWith(".mjs")))
         assert.ok((loaders.get(name) ?? start).includes(`("./${name}")`), name);
+      // Each of them is the only module of an isolate.
+      for (const name of ["documents.mjs", "images.mjs", "pdf.mjs"]) assert.deepEqual(modulesAtStart(folder, name).filter(isShared), []);
+      // The table of errors, which most parts use, is there once.
+      assert.equal(found.filter((name) => name.endsWith("js") && textOf(name).includes("nothing runs until its owner resumes")).length, 1);
       // Words of the clients, PDF.js, fflate, Photon, RE2JS, ts-rest and croner.
       for (const [name, word] of [
         ["anthropic.mjs", "anthropic-version"],

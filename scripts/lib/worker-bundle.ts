@@ -1,9 +1,10 @@
 /** Bundles a Worker as wrangler would deploy it and compares its size with its budget. Never uses the network. */
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { init, parse } from "es-module-lexer";
 import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
 import { run } from "./run.ts";
 
@@ -14,10 +15,26 @@ export interface Size {
 /** A build that failed; the message is for a person. */
 export class BuildFailure extends Error {}
 
-export const sizeOf = (file: string): Size => ({
-  bytes: statSync(file).size,
-  gzipBytes: gzipSync(readFileSync(file), { level: 9 }).length,
-});
+await init;
+
+/** Of files together. */
+export function sizeOf(...files: readonly string[]): Size {
+  const content = Buffer.concat(files.map((file) => readFileSync(file)));
+  return { bytes: content.length, gzipBytes: gzipSync(content, { level: 9 }).length };
+}
+
+/** The main module of a folder, and all that it imports statically: what a cold start runs. */
+export function modulesAtStart(folder: string, main: string): readonly string[] {
+  const names = new Set([main]);
+  // A Set that grows while it is walked.
+  for (const name of names) {
+    if (name.endsWith(".wasm")) continue;
+    for (const { n: imported, d: dynamic } of parse(readFileSync(join(folder, name), "utf8"))[0])
+      if (dynamic === -1 && imported?.startsWith("./")) names.add(imported.slice(2));
+  }
+  return [...names];
+}
+export const startSize = (folder: string, main: string): Size => sizeOf(...modulesAtStart(folder, main).map((name) => join(folder, name)));
 export const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
 
 /** Null when it fits. */
@@ -49,7 +66,7 @@ export const bundleSplitWorker = (config: string, environment: string, main: str
   bundled(config, environment, (out, scripts) => {
     if (!scripts.includes(main)) throw new BuildFailure(`wrangler made no ${main} of ${config}, only: ${scripts.join(", ")}.`);
     for (const script of scripts) copyFileSync(join(out, script), join(folder, script));
-    return { start: sizeOf(join(folder, main)), modules: scripts.filter((name) => name !== main).sort() };
+    return { start: startSize(folder, main), modules: scripts.filter((name) => name !== main).sort() };
   });
 
 async function bundled<T>(config: string, environment: string, take: (folder: string, scripts: readonly string[]) => T): Promise<T> {
