@@ -1,6 +1,7 @@
 /**
  * Open tool calls of clients (`tool.invoke`, `tool.request`, `logs.get`): rows, so that they outlive hibernation. Each row holds the same
  * record of a call that a session keeps (calls/open-call.ts), and who waits for its answer. A session's calls are never here.
+ * A native call that only reads is kept in memory: a restart leaves nothing of it to settle, and a row would cost two commits.
  */
 import { dueAt, nodeOf, type OpenCall } from "../../calls/open-call.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -23,6 +24,8 @@ export interface ClientCall {
   /** The client's own name for the call; its answer carries it. */
   readonly ownName?: string;
   readonly waiter: Waiter;
+  /** A native tool that changes nothing: the record is never written, and the same call may run again. */
+  readonly readsOnly?: true;
 }
 
 const MAX_OPEN_CALLS = 512;
@@ -47,6 +50,8 @@ function recordOf({ id, record }: Row): ClientCall | undefined {
 
 export class CallStore {
   readonly #db: Database;
+  /** The calls that only read, by call id. */
+  readonly #reads = new Map<string, ClientCall>();
 
   constructor(db: Database) {
     this.#db = db;
@@ -60,13 +65,19 @@ export class CallStore {
       "SELECT count(*) AS n, sum(token = ?) AS mine FROM client_calls",
       token,
     );
-    if ((count?.n ?? 0) >= MAX_OPEN_CALLS || (count?.mine ?? 0) >= MAX_OPEN_CALLS_PER_TOKEN) return false;
+    const reads = [...this.#reads.values()];
+    const mine = reads.filter(({ origin }) => tokenOf(origin) === token).length;
+    if ((count?.n ?? 0) + reads.length >= MAX_OPEN_CALLS || (count?.mine ?? 0) + mine >= MAX_OPEN_CALLS_PER_TOKEN) return false;
     this.put(record);
     return true;
   }
 
   put(record: ClientCall): void {
     const { call, origin } = record;
+    if (record.readsOnly) {
+      this.#reads.set(call.callId, record);
+      return;
+    }
     run(
       this.#db.sql,
       "INSERT OR REPLACE INTO client_calls(id, token, node, due_at, record) VALUES(?, ?, ?, ?, ?)",
@@ -79,11 +90,13 @@ export class CallStore {
   }
 
   get(callId: string): ClientCall | undefined {
-    return this.#records("WHERE id = ?", callId)[0];
+    return this.#reads.get(callId) ?? this.#records("WHERE id = ?", callId)[0];
   }
 
   /** Removes a call and answers its record. */
   take(callId: string): ClientCall | undefined {
+    const read = this.#reads.get(callId);
+    if (this.#reads.delete(callId)) return read;
     const row = one<Row>(this.#db.sql, "DELETE FROM client_calls WHERE id = ? RETURNING id, record", callId);
     return row === undefined ? undefined : recordOf(row);
   }
@@ -91,16 +104,20 @@ export class CallStore {
   ofNode(nodeId: string): readonly ClientCall[] {
     return this.#records("WHERE node = ? ORDER BY due_at, id", nodeId);
   }
+  /** Native calls of an instance before this one. */
   native(): readonly ClientCall[] {
     return this.#records("WHERE node IS NULL ORDER BY due_at, id");
   }
 
   /** Calls whose deadline or grace has ended. */
   due(now: number): readonly ClientCall[] {
-    return this.#records("WHERE due_at <= ? ORDER BY due_at, id", now);
+    const reads = [...this.#reads.values()].filter(({ call }) => dueAt(call) <= now);
+    return [...reads, ...this.#records("WHERE due_at <= ? ORDER BY due_at, id", now)];
   }
   nextDeadline(): number | undefined {
-    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM client_calls")?.at ?? undefined;
+    const ofRows = one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM client_calls")?.at ?? undefined;
+    const all = [...[...this.#reads.values()].map(({ call }) => dueAt(call)), ...(ofRows === undefined ? [] : [ofRows])];
+    return all.length === 0 ? undefined : Math.min(...all);
   }
 
   /** A damaged row is removed: no one can be answered by it, and it must stop neither the gateway nor another call (G7). */

@@ -74,7 +74,7 @@ export class ClientCalls {
     return answer;
   }
 
-  #open({ kind, origin, ownName, waiter, timeoutMs: _timeoutMs, ...plan }: AskedCall): Result<OpenedCall> {
+  #open({ kind, origin, ownName, waiter, readsOnly, timeoutMs: _timeoutMs, ...plan }: AskedCall): Result<OpenedCall> {
     const { store, now, freshName, arm } = this.#ports;
     const callId = clientCallId(tokenOf(origin), ownName, freshName(16));
     const open = store.get(callId);
@@ -86,7 +86,8 @@ export class ClientCalls {
       return succeed({ record, isNew: false });
     }
     const call = planCall({ ...plan, callId, index: 0 }, now());
-    const record: ClientCall = { call, kind, origin, waiter, ...(ownName === undefined ? {} : { ownName }) };
+    const more = { ...(ownName === undefined ? {} : { ownName }), ...(readsOnly ? { readsOnly } : {}) };
+    const record: ClientCall = { call, kind, origin, waiter, ...more };
     if (!store.add(record)) return fail("limit.rate", "Too many tool calls are open. Wait until some have ended.");
     arm();
     return succeed({ record, isNew: true });

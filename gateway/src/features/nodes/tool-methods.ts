@@ -83,6 +83,9 @@ const withoutSecrets = ({ result, error, ...report }: ToolResultParams, hide: (t
 });
 /** As much as one event takes. */
 const CHUNK_CHARS = 65_536;
+/** Native tools end with the gateway's instance. One that only reads may simply be called again. */
+const isNativeRead = ({ definition, target, policyClass }: ToolEntry): boolean =>
+  target.kind === "native" && definition.idempotent === true && (policyClass === "read_private" || policyClass === "read_public");
 type Started = Result<{ readonly callId: string }>;
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -132,6 +135,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     const { definition, target, ledger } = entry;
     const { ownName, waiter, wantedMs } = more;
     return {
+      ...(isNativeRead(entry) ? { readsOnly: true } : {}),
       kind: "tool",
       origin: { kind: "client", clientId: principal.id, tokenId: principal.tokenId },
       ownName,

@@ -206,13 +206,31 @@ describe("[P6] tool.invoke by a client", () => {
       const lap = await node("lap");
       const first = admin.ask("tool.invoke", slow);
       const { callId } = (await lap.event("logs.get")).payload as { callId: string };
-      expect(await natives()).toMatchObject([{ name: "gsv__LogsGet", status: "dispatched" }]);
       const second = admin.ask("tool.invoke", slow);
       expect((await admin.answer(first)).error?.reason).toBe("tool.cancelled");
       await lap.ok("logs.result", { callId, lines: ["x"] });
       expect((await admin.answer(second)).payload).toMatchObject({ result: { lines: ["x"] }, callId: "mine" });
       expect(lap.events("logs.get")).toHaveLength(1);
       expect(await openCalls()).toEqual([]);
+    });
+
+    test("one that only reads is never written, and counts for the limits of open calls", async () => {
+      const lap = await node("lap");
+      const ids = Array.from({ length: 32 }, () => admin.ask("tool.invoke", { tool: slow.tool, args: slow.args }));
+      await until("all calls", () => lap.events("logs.get").length === ids.length);
+      expect(await natives()).toEqual([]);
+      for (let at = ids.length; at < 64; at++) admin.ask("tool.invoke", { tool: "lap__Bash" });
+      expect((await admin.refused("tool.invoke", { tool: "lap__Bash" })).reason).toBe("limit.rate");
+      expect((await admin.refused("tool.invoke", { tool: slow.tool, args: slow.args })).reason).toBe("limit.rate");
+      for (const { payload } of lap.events("logs.get"))
+        await lap.ok("logs.result", { callId: (payload as { callId: string }).callId, lines: ["x"] });
+      for (const id of ids) expect((await admin.answer(id)).payload).toMatchObject({ result: { lines: ["x"] } });
+    });
+
+    test("one that changes something is written before it acts", async () => {
+      const put = vi.spyOn(CallStore.prototype, "put");
+      await admin.ok("tool.invoke", { tool: "gsv__WriteFile", args: { path: "a.md", content: "x" } });
+      expect(put.mock.calls.map(([record]) => [record.call.name, record.readsOnly])).toEqual([["gsv__WriteFile", undefined]]);
     });
 
     test("it has a deadline", async () => {
