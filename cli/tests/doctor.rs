@@ -117,6 +117,23 @@ fn f5_the_doctor_calls_the_model_and_reports_a_refused_key() {
 }
 
 #[test]
+fn st6_a_stopped_gateway_calls_no_model_and_that_is_no_fault_of_the_model() {
+    let run = played(&["doctor", "--json"], |connection| {
+        up_to_the_model(connection);
+        let request = connection.expect("model.test");
+        connection.error(&request, 620, "gateway.stopped", "GSV is stopped.");
+    });
+    let report = run.json();
+    assert_eq!(
+        (&model_of(&report)["level"], &model_of(&report)["found"]),
+        (
+            &json!("warn"),
+            &json!("anthropic/claude-x, not called: everything is stopped")
+        )
+    );
+}
+
+#[test]
 fn f5_the_doctor_lets_the_gateway_say_what_a_provider_without_a_key_needs() {
     let run = played(&["doctor", "--json"], |connection| {
         before_the_model(connection);

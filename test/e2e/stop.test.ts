@@ -36,6 +36,7 @@ describe("everything is stopped", () => {
     client.close();
     await machine.killWorkerd();
     assert.match(await machine.ok("status", "--json"), /"since"/);
+    assert.match((await machine.gsv(["doctor"])).stdout, /warn +stop +everything is stopped since .+\n +→ Go on with `gsv resume`\./);
     assert.equal(fake.requests.length, calls, "no model was called");
 
     const again = await machine.client();
@@ -48,7 +49,7 @@ describe("everything is stopped", () => {
     await until("the other conversation is answered", () => fake.requests.some(({ body }) => JSON.stringify(body).includes("three")));
     const own = texts.filter((text) => text.includes("before the stop"));
     assert.ok(own[0]?.includes("one") && !own[0].includes('"two"'), "the first message is answered first");
-    assert.doesNotMatch(await machine.ok("status"), /stopped since/);
+    for (const command of ["status", "doctor"]) assert.doesNotMatch((await machine.gsv([command])).stdout, /stopped since/);
     again.close();
   });
 

@@ -22,6 +22,7 @@ use super::heartbeat;
 use super::local::Local;
 use super::node::start_command;
 use super::notifications;
+use super::stop;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
@@ -74,6 +75,10 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
         check_version(report, &hello);
     }
     check_clock(report, &client).await;
+    if let Some(state) = stop::stopped(&client).await {
+        let found = format!("everything is stopped since {}: messages wait", time(state.since));
+        report.warn("stop", found, "Go on with `gsv resume`.");
+    }
     check_nodes(report, &client).await;
     check_model(report, &client, offline).await;
     check_channels(report, account, &client).await;
@@ -269,6 +274,10 @@ async fn call_model(report: &mut Report, client: &Client, configured: &str) {
         }
         Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::METHOD_NOT_SERVED) => {
             report.ok("model", format!("{configured}, not called: the gateway is older"));
+        }
+        Err(failure) if failure.is(&errors::GATEWAY_STOPPED) => {
+            let found = format!("{configured}, not called: everything is stopped");
+            report.warn("model", found, failure.next);
         }
         Err(failure) => report.fail("model", format!("{configured}: {}", failure.message), failure.next),
     }
