@@ -37,7 +37,7 @@ pub use self::cli::{Cli, Command, Global};
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
 pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{
-    Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, TokenCommand, TokenCreate, ToolCall,
+    Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, Place, TokenCommand, TokenCreate, ToolCall,
     ToolsCommand, Up,
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};

@@ -1,5 +1,6 @@
 //! `gsv up`, `gsv node`, settings, tokens, tools and the audit log.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use gsv_protocol::types::{TokenKind, ToolName};
 
 use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, STATUS_HELP};
 use super::values::{lifetime, one_of};
+use crate::embedded::listen::{parse_address, parse_proxy};
 use crate::units::parse_duration;
 
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -17,6 +19,12 @@ pub struct Up {
     /// Port on 127.0.0.1 [default: the last one, else 8787]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+    /// Listen for other machines too, encrypted with the gateway's own certificate; `none` ends that [default: as at the last start]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = place)]
+    pub listen: Option<Place>,
+    /// Listen without encryption, for a proxy with this public name that encrypts
+    #[arg(long, value_name = "HOST", requires = "listen", value_parser = parse_proxy)]
+    pub behind_proxy: Option<String>,
     /// Stay in the foreground and log to stderr
     #[arg(long)]
     pub foreground: bool,
@@ -24,11 +32,22 @@ pub struct Up {
     #[arg(long)]
     pub new_token: bool,
     /// Run as a service: in the foreground, logging only to the log file; the service manager starts it
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token"])]
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "listen"])]
     pub service: bool,
     /// Run as the supervisor; `gsv up` starts it
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "service"], requires = "port")]
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "service", "listen"], requires = "port")]
     pub supervise: bool,
+}
+
+/// Where the gateway listens for other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Loopback,
+    At(SocketAddr),
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    Ok(parse_address(text)?.map_or(Place::Loopback, Place::At))
 }
 
 #[derive(Debug, Args)]

@@ -7,11 +7,13 @@ pub const FOLDERS: [&str; 3] = ["gateway/do", "gateway/services", "workspace"];
 pub const FILES: [&str; 3] = ["gateway/channels.json", "gateway/port", "gateway/sealed-by"];
 pub const CHANNELS: &str = "gateway/channels.json";
 pub const BOOTSTRAP: &str = "gateway/bootstrap.json";
+/// The certificate for other machines, with its key.
+pub const CERTIFICATE: &str = "gateway/tls.pem";
 /// From the configuration folder.
 pub const SEALING_KEY: &str = "secrets/secrets.key";
 pub const TOKEN: &str = "secrets/token";
 /// Only in a backup with secrets.
-pub const SECRETS: [&str; 3] = [BOOTSTRAP, SEALING_KEY, TOKEN];
+pub const SECRETS: [&str; 4] = [BOOTSTRAP, CERTIFICATE, SEALING_KEY, TOKEN];
 
 const MAX_PATH_BYTES: usize = 4_096;
 const DATABASES: &str = "gateway/do/";
@@ -59,6 +61,7 @@ mod tests {
             "gateway/do/R2/a.sqlite",
             "gateway/port",
             "secrets/token",
+            "gateway/tls.pem",
             "workspace/a.sqlite-wal",
         ] {
             assert!(is_allowed(path), "{path}");
@@ -76,6 +79,7 @@ mod tests {
             "../a",
             "gateway/worker.js",
             "gateway/config.capnp",
+            "gateway/listen.json",
             "node/laptop/token.json",
             "workspace-2/a",
             "secrets/other",

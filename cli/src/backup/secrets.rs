@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::content::{BOOTSTRAP, CHANNELS, SEALING_KEY, TOKEN};
+use super::content::{BOOTSTRAP, CERTIFICATE, CHANNELS, SEALING_KEY, TOKEN};
 use crate::config::{Config, Key};
 use crate::embedded::bootstrap::{Bootstrap, sha256_hex};
 use crate::embedded::layout::Layout;
@@ -19,9 +19,11 @@ const NEXT: &str = "Check that the disk is not full.";
 
 /// Removes from a copy what is secret. Returns the channels whose variables were removed.
 pub fn remove(copy: &Path) -> Outcome<Vec<String>> {
-    let bootstrap = copy.join(BOOTSTRAP);
-    if bootstrap.exists() {
-        fs::remove_file(&bootstrap).or_fail("remove the first token's hash from the copy", NEXT)?;
+    for secret in [BOOTSTRAP, CERTIFICATE] {
+        let file = copy.join(secret);
+        if file.exists() {
+            fs::remove_file(&file).or_fail(format_args!("remove {secret} from the copy"), NEXT)?;
+        }
     }
     let path = copy.join(CHANNELS);
     let Ok(bytes) = fs::read(&path) else {

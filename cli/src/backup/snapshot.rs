@@ -98,7 +98,7 @@ impl<'a> Snapshot<'a> {
         for folder in FOLDERS {
             self.walk(&self.home.join(folder), folder, &mut seen)?;
         }
-        for file in FILES.into_iter().chain([content::BOOTSTRAP]) {
+        for file in FILES.into_iter().chain([content::BOOTSTRAP, content::CERTIFICATE]) {
             if let Some(meta) = look(&self.home.join(file))?.filter(fs::Metadata::is_file) {
                 seen.insert(file.to_owned(), Stamp::of(&meta));
             }

@@ -1,8 +1,11 @@
 //! What `gsv doctor` checks on this machine: the config, the sandbox of its commands and the gateway that runs here.
 
+use std::path::Path;
 use std::time::Duration;
 
 use gsv_node::sandbox::{Profile, Tier, describe, examine};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::doctor_report::Report;
 use super::local::Local;
@@ -11,6 +14,7 @@ use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
 use crate::embedded::layout::Layout;
+use crate::embedded::listen::{Listening, reachable};
 use crate::embedded::runtime::Runtime;
 use crate::embedded::sealing_key::SealingKeys;
 use crate::exit::{OrFail, Outcome};
@@ -104,6 +108,11 @@ pub async fn check_local(report: &mut Report, layout: &Layout) -> bool {
     }
     let log = layout.log();
     let local = Local::look(layout);
+    if let Local::Running(state) = &local
+        && let Some(listening) = &state.listening
+    {
+        check_listening(report, listening, &log).await;
+    }
     match &local {
         Local::Running(state) => match health::check(state.port, HEALTH_PATIENCE).await {
             Ok(_) => report.ok("gateway", format!("running on port {}, healthy", state.port)),
@@ -119,6 +128,23 @@ pub async fn check_local(report: &mut Report, layout: &Layout) -> bool {
         }
     }
     matches!(local, Local::Stopped)
+}
+
+/// Whether other machines find a listener; whether a firewall lets them through is not known here.
+async fn check_listening(report: &mut Report, listening: &Listening, log: &Path) {
+    const NAME: &str = "listening";
+    let connect = TcpStream::connect(reachable(listening.listen.address));
+    match timeout(HEALTH_PATIENCE, connect).await {
+        Ok(Ok(_)) => report.ok(NAME, listening.words()),
+        _ => report.fail(
+            NAME,
+            format!("nothing answers on {}", listening.listen.address),
+            format!(
+                "Does this machine have the address now? The log {} says why. Another one: `gsv down`, then `gsv up --listen ADDR:PORT`.",
+                log.display()
+            ),
+        ),
+    }
 }
 
 /// Writes and removes a small file, which is the only reliable test.

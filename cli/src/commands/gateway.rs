@@ -6,11 +6,12 @@ use serde_json::json;
 
 use super::context::{Context, block_on};
 use super::local::Local;
-use super::login_report::{TOKEN_LOST, report_login};
+use super::login_report::{TOKEN_LOST, report_listening, report_login};
 use super::service_gateway;
-use crate::args::Up;
+use crate::args::{Place, Up};
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
+use crate::embedded::listen::{Listen, Wanted};
 use crate::embedded::log::Log;
 use crate::embedded::supervisor::{self, Mode};
 use crate::embedded::up::{self, Login, Preparation, Prepared, Request, Started};
@@ -29,11 +30,12 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     let request = Request {
         port: args.port,
         new_token: args.new_token,
+        listen: wanted(args),
     };
     if args.service {
-        return serve(layout, request);
+        return serve(layout, &request);
     }
-    let prepared = match up::prepare(&layout, request)? {
+    let prepared = match up::prepare(&layout, &request)? {
         Preparation::Running(started) => {
             report(out, &layout, &started);
             return Ok(());
@@ -63,6 +65,17 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
     Ok(())
 }
 
+fn wanted(args: &Up) -> Wanted {
+    match args.listen {
+        None => Wanted::Same,
+        Some(Place::Loopback) => Wanted::None,
+        Some(Place::At(address)) => Wanted::At(Listen {
+            address,
+            proxy: args.behind_proxy.clone(),
+        }),
+    }
+}
+
 /// In the background, or as its service where it is one. The note is about the service.
 fn begin(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<(Started, Option<&'static str>)> {
     if !is_service() {
@@ -78,7 +91,7 @@ fn begin(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<(Started, 
 
 /// Starts the gateway of this machine if it does not run, and says so only to people.
 pub fn ensure(out: Output, layout: &Layout) -> Outcome {
-    if let Preparation::Ready(prepared) = up::prepare(layout, Request::default())? {
+    if let Preparation::Ready(prepared) = up::prepare(layout, &Request::default())? {
         let (started, _) = begin(out, layout, prepared)?;
         started.warnings.iter().for_each(|warning| out.warn(warning));
         out.note("The gateway is started.");
@@ -115,7 +128,7 @@ fn start_service(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<St
 const SERVICE: &str = "service";
 
 /// As the process of a service. All words go to the log, and the token of a new gateway goes nowhere: `gsv service install` shows it.
-fn serve(layout: Layout, request: Request) -> Outcome {
+fn serve(layout: Layout, request: &Request) -> Outcome {
     let prepared = up::prepare(&layout, request);
     let mut log = Log::open(&layout.log(), false).or_fail("open the log", "Check that the disk is not full.")?;
     let prepared = match prepared {
@@ -155,6 +168,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     let document = json!({
         "url": url, "port": started.port, "pid": started.pid, "version": started.version,
         "alreadyRunning": started.already_running, "readyMs": took_ms, "home": layout.home,
+        "listening": started.listening,
     });
     out.show(document, |_| out.line(&url));
     let version = clean(&started.version);
@@ -164,6 +178,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
             Login::TokenLost => out.warn(TOKEN_LOST),
             login => report_login(out, &url, login),
         }
+        report_listening(out, started.listening.as_ref());
         return;
     }
     started.warnings.iter().for_each(|warning| out.warn(warning));
@@ -173,6 +188,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     };
     out.note(&format!("The gateway is up{after} (version {version})."));
     report_login(out, &url, &started.login);
+    report_listening(out, started.listening.as_ref());
     out.aside(&format!("The agent's files: {}", layout.workspace().display()));
 }
 

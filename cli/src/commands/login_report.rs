@@ -1,9 +1,19 @@
 //! What a start of the gateway did to the local config, in words.
 
+use crate::embedded::listen::Listening;
 use crate::embedded::up::Login;
 use crate::output::Output;
 
 pub const TOKEN_LOST: &str = "the local config has no token for this gateway. Set one, or create a new first one: `gsv down && gsv up --new-token`";
+
+/// Where other machines reach the gateway. `None`: nowhere.
+pub fn report_listening(out: Output, listening: Option<&Listening>) {
+    let Some(listening) = listening else { return };
+    out.note(&format!("Listening for other machines on {}.", listening.words()));
+    if listening.listen.proxy.is_some() {
+        out.warn("this address is not encrypted: make sure that only the proxy can reach it");
+    }
+}
 
 /// What a start did to the local config.
 pub fn report_login(out: Output, url: &str, login: &Login) {

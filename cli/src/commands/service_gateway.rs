@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::local::Local;
-use super::login_report::report_login;
+use super::login_report::{report_listening, report_login};
 use super::service::{Service, logs, wait_ready, with_installer};
 use crate::args::ServiceCommand;
 use crate::embedded::layout::Layout;
@@ -63,10 +63,11 @@ pub fn start(out: Output, layout: Layout) -> Outcome<bool> {
 fn install(out: Output, service: &Service, layout: Layout) -> Outcome {
     with_installer(|installer| installer.manager.check())?;
     // Before anything is changed: the runtime, the port and the first token, whose secret goes to no log.
-    if let Preparation::Ready(prepared) = up::prepare(&layout, Request::default())? {
+    if let Preparation::Ready(prepared) = up::prepare(&layout, &Request::default())? {
         let (started, _turn) = prepared.into_started();
         started.warnings.iter().for_each(|warning| out.warn(warning));
         report_login(out, &url(started.port), &started.login);
+        report_listening(out, started.listening.as_ref());
     }
     let args = vec!["up".to_owned(), "--service".to_owned()];
     let spec = Spec::new(Kind::Gateway, service.name.clone(), "GSV gateway".into(), args)?;

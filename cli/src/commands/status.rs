@@ -205,6 +205,7 @@ impl Report {
                 "pid": state.and_then(|state| state.workerd_pid),
                 "supervisorPid": state.map(|state| state.supervisor_pid),
                 "port": state.map(|state| state.port),
+                "listening": state.and_then(|state| state.listening.as_ref()),
                 "version": state.map(|state| &state.version),
                 "startedAt": state.map(|state| state.started_at),
                 "uptimeMs": state.filter(|_| running).map(|state| now_ms().saturating_sub(state.started_at)),
@@ -260,6 +261,10 @@ impl Report {
             ("gateway", self.here.then(|| self.local.words())),
             ("service", self.service.as_ref().map(service::in_one_line)),
             ("process", process.map(|(pid, by)| format!("{pid}, supervised by {by}"))),
+            (
+                "listens",
+                running.and_then(|state| Some(state.listening.as_ref()?.words())),
+            ),
             ("port", running.map(|state| state.port.to_string())),
             (
                 "uptime",

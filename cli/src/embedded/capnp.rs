@@ -9,6 +9,8 @@ use std::path::Path;
 use super::bundled;
 use super::channel_name::Name;
 use super::channel_run::Channel;
+use super::layout::REMOTE_SOCKET;
+use super::listen::Listen;
 use super::runtime::{Manifest, ModuleName};
 use super::sealing_key;
 use crate::exit::{Failure, Outcome};
@@ -25,6 +27,8 @@ pub struct Settings<'a> {
     /// The folder that has one for each service of workerd with files.
     pub services: &'a Path,
     pub channels: &'a [Channel],
+    /// Where it listens for other machines.
+    pub listen: Option<&'a Listen>,
 }
 
 /// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
@@ -76,6 +80,8 @@ pub fn config(settings: &Settings) -> Outcome<String> {
     let folders = bundled::with_folder()
         .map(|name| Ok((name, path(&settings.services.join(name))?)))
         .collect::<Outcome<Vec<_>>>()?;
+    let (remote, allowed_hosts) = for_other_machines(settings.listen);
+    bound.push_str(&allowed_hosts);
     Ok(format!(
         r#"# Written by `gsv up`; changes are lost at its next start.
 using Workerd = import "/workerd/workerd.capnp";
@@ -91,7 +97,7 @@ const config :Workerd.Config = (
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
     (name = "public-web", network = (allow = ["public"], tlsOptions = (trustBrowserCas = true)))
   ],
-  sockets = [ (name = "http", address = "127.0.0.1:{port}", http = (), service = "gsv") ]
+  sockets = [ (name = "http", address = "127.0.0.1:{port}", http = (), service = "gsv"){remote} ]
 );
 
 const gsv :Workerd.Worker = (
@@ -141,6 +147,25 @@ const r2 :Workerd.Worker = (
         hash = text(settings.bootstrap_hash),
         sealing = text(sealing_key::GATEWAY),
     ))
+}
+
+/// A socket for the connections of other machines, whose TLS the supervisor has ended: the certificate proves the server, so any name is
+/// right in the Host header. Behind a proxy they come to the port of this machine, and the proxy's name is allowed there.
+fn for_other_machines(listen: Option<&Listen>) -> (String, String) {
+    match listen {
+        None => (String::new(), String::new()),
+        Some(Listen { proxy: None, .. }) => (
+            format!(
+                r#",
+    (name = "remote", address = "unix:{REMOTE_SOCKET}", http = (), service = (name = "gsv", entrypoint = "Remote"))"#
+            ),
+            String::new(),
+        ),
+        Some(Listen { proxy: Some(host), .. }) => (
+            String::new(),
+            format!(",\n    (name = \"ALLOWED_HOSTS\", text = {})", text(host)),
+        ),
+    }
 }
 
 /// The readers of documents and images. workerd compiles every module of a Worker at its start, and these are large, so they are files,

@@ -21,6 +21,10 @@ fn manifest() -> Manifest {
 }
 
 fn written(channels: &[Channel]) -> String {
+    listening(channels, None)
+}
+
+fn listening(channels: &[Channel], listen: Option<&Listen>) -> String {
     config(&Settings {
         manifest: &manifest(),
         port: 9,
@@ -30,6 +34,7 @@ fn written(channels: &[Channel]) -> String {
         modules: Path::new("/m"),
         services: Path::new("/s"),
         channels,
+        listen,
     })
     .unwrap()
 }
@@ -41,6 +46,20 @@ fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
     assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
     assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
     assert!(!config.contains("channel"), "no channel is configured");
+}
+
+#[test]
+fn rm1_other_machines_reach_a_socket_of_this_users_only_after_their_tls_has_ended() {
+    let at = |proxy: Option<&str>| Listen {
+        address: "0.0.0.0:8788".parse().unwrap(),
+        proxy: proxy.map(str::to_owned),
+    };
+    let tls = listening(&[], Some(&at(None)));
+    assert!(tls.contains(r#"address = "unix:remote.sock", http = (), service = (name = "gsv", entrypoint = "Remote")"#));
+    assert!(!tls.contains("0.0.0.0") && !tls.contains("ALLOWED_HOSTS"));
+    let proxied = listening(&[], Some(&at(Some("gsv.example.org"))));
+    assert!(proxied.contains(r#"(name = "ALLOWED_HOSTS", text = "gsv.example.org")"#));
+    assert!(!proxied.contains("remote.sock") && !proxied.contains("0.0.0.0"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::bootstrap::Bootstrap;
 use super::capnp::{self, Settings};
 use super::channel_run::{self, Channel};
 use super::layout::Layout;
+use super::listen::Listen;
 use super::runtime::{self, Runtime};
 use crate::exit::Outcome;
 use crate::private_file;
@@ -15,6 +16,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
     for channel in &channels {
         embed(layout, runtime, channel)?;
     }
+    let listen = Listen::read(layout)?;
     let config = capnp::config(&Settings {
         manifest: &runtime.manifest,
         port,
@@ -24,6 +26,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         modules: &layout.modules(),
         services: &layout.services(),
         channels: &channels,
+        listen: listen.as_ref(),
     })?;
     private_file::write(&layout.config(), config)?;
     Ok(warnings)

@@ -6,6 +6,9 @@ use super::bundled;
 use crate::exit::Outcome;
 use crate::paths;
 
+/// Below the gateway's folder, which is workerd's working folder.
+pub const REMOTE_SOCKET: &str = "remote.sock";
+
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub home: PathBuf,
@@ -66,6 +69,21 @@ impl Layout {
     /// The port of the last start.
     pub fn port(&self) -> PathBuf {
         self.gateway().join("port")
+    }
+
+    /// Where the gateway listens for other machines (`listen.rs`).
+    pub fn listen(&self) -> PathBuf {
+        self.gateway().join("listen.json")
+    }
+
+    /// The certificate for other machines, with its key.
+    pub fn certificate(&self) -> PathBuf {
+        self.gateway().join("tls.pem")
+    }
+
+    /// Where workerd takes the connections of other machines, after their TLS has ended.
+    pub fn remote_socket(&self) -> PathBuf {
+        self.gateway().join(REMOTE_SOCKET)
     }
 
     pub fn log(&self) -> PathBuf {

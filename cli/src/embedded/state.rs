@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
+use super::listen::Listening;
 use super::lock;
 use super::poll;
 use super::process::Process;
@@ -61,6 +62,9 @@ pub struct State {
     pub runtime: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Where it listens for other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listening: Option<Listening>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -90,6 +94,7 @@ impl State {
             gives_environment: true,
             runtime: Some(runtime.dir.clone()),
             reason: None,
+            listening: None,
         }
     }
 

@@ -10,9 +10,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use super::layout::Layout;
+use super::listen::{Listen, Listening};
 use super::lock::Lock;
 use super::log::Log;
 use super::process::Process;
+use super::relay::{Destination, Relay};
 use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
 use super::sealing_key::SealingKeys;
@@ -122,12 +124,31 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let echo = matches!(mode, Mode::Foreground(_));
     let _lock = Lock::take(&layout.supervisor_lock(), Duration::from_secs(1))?;
     let log = Log::open(&layout.log(), echo).or_fail("open the log", "Check that the disk is not full.")?;
+    let log = SharedLog::new(log);
+    let mut state = State::starting(port, &runtime);
+    let relay = match Listen::read(&layout)? {
+        None => None,
+        Some(listen) => {
+            let certificate = listen.certificate(&layout)?;
+            state.listening = Some(Listening::of(&listen, certificate.as_ref()));
+            Some(Relay {
+                address: listen.address,
+                to: match certificate {
+                    Some(_) => Destination::Socket(layout.remote_socket()),
+                    None => Destination::Port(port),
+                },
+                tls: certificate.map(|certificate| certificate.server(&layout)).transpose()?,
+            })
+        }
+    };
+    // Its connections end with this function.
+    let _relay = relay.map(|relay| relay.start(log.clone()));
     let mut supervisor = Supervisor {
-        state: State::starting(port, &runtime),
+        state,
         keys: SealingKeys::read()?,
         layout,
         runtime,
-        log: SharedLog::new(log),
+        log,
         mode,
         signals: Signals::listen()?,
         watchdog,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::layout::Layout;
 use super::lock::{self, Lock};
+use super::listen::{self, Listening, Wanted};
 use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
@@ -23,11 +24,23 @@ pub use super::login::{Login, is_loopback};
 const LOG_LINES: usize = 12;
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone)]
 pub struct Request {
     /// Absent: the port of the gateway that runs or ran last, else the default port.
     pub port: Option<u16>,
     pub new_token: bool,
+    pub listen: Wanted,
+}
+
+impl Default for Request {
+    /// As at the last start.
+    fn default() -> Self {
+        Self {
+            port: None,
+            new_token: false,
+            listen: Wanted::Same,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -38,6 +51,8 @@ pub struct Started {
     pub already_running: bool,
     pub took: Duration,
     pub login: Login,
+    /// Where it listens for other machines.
+    pub listening: Option<Listening>,
     /// Faults that did not stop the gateway.
     pub warnings: Vec<String>,
 }
@@ -60,6 +75,7 @@ pub struct Prepared {
     pub port: u16,
     runtime: Runtime,
     login: Login,
+    listening: Option<Listening>,
     warnings: Vec<String>,
     turn: Lock,
 }
@@ -74,6 +90,7 @@ impl Prepared {
             already_running: false,
             took: Duration::ZERO,
             login: self.login,
+            listening: self.listening,
             warnings: self.warnings,
         };
         (started, self.turn)
@@ -85,7 +102,7 @@ pub enum Preparation {
     Ready(Prepared),
 }
 
-pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
+pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     layout.ensure()?;
     let turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
     if lock::is_held(&layout.supervisor_lock()) {
@@ -111,6 +128,7 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
         ));
     }
     ports::ensure_free(port)?;
+    let listening = listen::settle(layout, &request.listen, port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let lost_key = sealing_key::ensure(layout)?;
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
@@ -119,6 +137,7 @@ pub fn prepare(layout: &Layout, request: Request) -> Outcome<Preparation> {
         port,
         runtime,
         login,
+        listening,
         warnings,
         turn,
     }))
@@ -181,7 +200,7 @@ fn first_report(stdout: ChildStdout) -> Option<Report> {
 }
 
 /// A second `up` changes nothing.
-fn running(layout: &Layout, request: Request) -> Outcome<Started> {
+fn running(layout: &Layout, request: &Request) -> Outcome<Started> {
     let began = Instant::now();
     let Some(state) = State::wait(layout, |state| state.phase == Phase::Ready, |_| false) else {
         let log = layout.log();
@@ -194,6 +213,18 @@ fn running(layout: &Layout, request: Request) -> Outcome<Started> {
         return Err(Failure::failed(
             format!("The gateway is already running, on port {}.", state.port),
             format!("To move it: `gsv down` and then `gsv up --port {port}`."),
+        ));
+    }
+    let present = state.listening.as_ref().map(|listening| &listening.listen);
+    let is_other = match &request.listen {
+        Wanted::Same => false,
+        Wanted::None => present.is_some(),
+        Wanted::At(listen) => present != Some(listen),
+    };
+    if is_other {
+        return Err(Failure::failed(
+            "The gateway is running, and takes another address for other machines only when it starts.",
+            "Run `gsv down` and then the same command again.",
         ));
     }
     if request.new_token {
@@ -209,6 +240,7 @@ fn running(layout: &Layout, request: Request) -> Outcome<Started> {
         already_running: true,
         took: began.elapsed(),
         login: login::present(layout, state.port)?,
+        listening: state.listening,
         warnings: Vec::new(),
     })
 }

@@ -45,6 +45,8 @@ pub struct Worker {
 
 impl Worker {
     pub fn start(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>, log: &SharedLog) -> Outcome<Self> {
+        // workerd does not listen on the file that another process left.
+        let _ = std::fs::remove_file(layout.remote_socket());
         let mut child = command(layout, runtime, keys).spawn().or_fail(
             format_args!("start {}", runtime.workerd().display()),
             "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",

@@ -18,6 +18,7 @@ export class Gateway extends DurableObject {
   }
 }
 export class Session extends DurableObject {}
+export const Remote = { fetch: (request) => new Response("for other machines") };
 export default {
   async fetch(request, env) {
     const path = new URL(request.url).pathname;

@@ -38,17 +38,27 @@ const webhooks = new Webhooks(() => systemClock.now());
 /** Once there is a token there always is one: the last admin token can't be revoked. */
 let tokenConfigured = false;
 
+async function answer(request: Request, env: Env, ctx: ExecutionContext, isKnownServer: boolean): Promise<Response> {
+  const log = askingLog("worker", env, ctx);
+  try {
+    return await respond(request, env, ctx, log, isKnownServer);
+  } catch (error) {
+    log.error("request_failed", { error });
+    const { reason, message } = storageFault(error);
+    return problemResponse(reason, message);
+  }
+}
+
+/**
+ * Requests of other machines, over TLS with the gateway's own certificate (gateway rule RM6). A page under a foreign name does not come
+ * here: its browser expects a certificate of that name.
+ */
+export const Remote = {
+  fetch: (request, env, ctx): Promise<Response> => answer(request, env, ctx, true),
+} satisfies ExportedHandler<Env>;
+
 export default {
-  async fetch(request, env, ctx): Promise<Response> {
-    const log = askingLog("worker", env, ctx);
-    try {
-      return await respond(request, env, ctx, log);
-    } catch (error) {
-      log.error("request_failed", { error });
-      const { reason, message } = storageFault(error);
-      return problemResponse(reason, message);
-    }
-  },
+  fetch: (request, env, ctx): Promise<Response> => answer(request, env, ctx, false),
   /** Domain events (gateway rule EV3). The gateway keeps the log; a message that it does not settle comes again. */
   async queue(batch, env, ctx): Promise<void> {
     const log = askingLog("worker", env, ctx);
@@ -71,12 +81,12 @@ export default {
 const route: (...given: Parameters<typeof Route>) => Promise<Response> = async (...given) =>
   (await import("./http/routes.lazy.ts")).route(...given);
 
-async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger): Promise<Response> {
+async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger, isKnownServer: boolean): Promise<Response> {
   const url = addressOf(request);
   if (url === undefined) return problemResponse("auth.origin", "The request's Host header is not valid.", 400);
   // A page under a foreign name (DNS rebinding) cannot sign a delivery, so hooks answer behind a tunnel of any name.
   if (url.pathname.startsWith("/hooks/")) return hook(request, env, url.pathname);
-  if (isEmbedded(env) && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
+  if (isEmbedded(env) && !isKnownServer && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env))) {
     return problemResponse(
       "auth.origin",
       "This gateway answers only under localhost, 127.0.0.1 or [::1], and under the names in ALLOWED_HOSTS.",
