@@ -37,8 +37,8 @@ pub use self::cli::{Cli, Command, Global};
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
 pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{
-    Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, Place, TokenCommand, TokenCreate, ToolCall,
-    ToolsCommand, Up,
+    Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, Place, TokenCommand, TokenCreate,
+    ToolCall, ToolsCommand, Up,
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};

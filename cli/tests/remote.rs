@@ -35,13 +35,24 @@ fn rm1_an_address_for_other_machines_is_encrypted_remembered_and_removed() {
     let port = gateway.port.to_string();
     let address = format!("127.0.0.2:{}", free_port());
     let run = gateway.gsv(&["up", "--port", &port, "--listen", &address]).ok();
-    assert_eq!(run.stdout, format!("ws://127.0.0.1:{port}/ws\n"), "this machine's address stays");
+    assert_eq!(
+        run.stdout,
+        format!("ws://127.0.0.1:{port}/ws\n"),
+        "this machine's address stays"
+    );
     let first = listened(&gateway);
     let fingerprint = first["listening"]["fingerprint"].as_str().unwrap();
     assert_eq!(first["listening"]["address"], address);
-    assert!(run.stderr.contains(&address) && run.stderr.contains(fingerprint), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(&address) && run.stderr.contains(fingerprint),
+        "{}",
+        run.stderr
+    );
     assert_eq!(gateway.get("/health").unwrap()["ok"], true);
-    assert!(!plain(&address, "127.0.0.2").contains("HTTP/1.1 200"), "without TLS there is no answer");
+    assert!(
+        !plain(&address, "127.0.0.2").contains("HTTP/1.1 200"),
+        "without TLS there is no answer"
+    );
     let files = gateway.home.state().join("gateway");
     for file in ["tls.pem", "listen.json"] {
         assert_eq!(mode(&files.join(file)), 0o600, "{file}");
@@ -55,7 +66,11 @@ fn rm1_an_address_for_other_machines_is_encrypted_remembered_and_removed() {
     gateway.gsv(&["down"]).ok();
     assert!(TcpStream::connect(&address).is_err());
     gateway.gsv(&["up"]).ok();
-    assert_eq!(listened(&gateway)["listening"], first["listening"], "also the certificate is the same");
+    assert_eq!(
+        listened(&gateway)["listening"],
+        first["listening"],
+        "also the certificate is the same"
+    );
     gateway.gsv(&["down"]).ok();
     gateway.gsv(&["up", "--listen", "none"]).ok();
     assert_eq!(listened(&gateway)["listening"], serde_json::Value::Null);
@@ -67,12 +82,23 @@ fn rm3_behind_a_proxy_the_address_is_plain_and_the_output_says_so() {
     let gateway = Embedded::new();
     let port = gateway.port.to_string();
     let address = format!("127.0.0.2:{}", free_port());
-    let args = ["up", "--port", &port, "--listen", &address, "--behind-proxy", "gsv.example.org"];
+    let args = [
+        "up",
+        "--port",
+        &port,
+        "--listen",
+        &address,
+        "--behind-proxy",
+        "gsv.example.org",
+    ];
     let run = gateway.gsv(&args).ok();
     assert!(run.stderr.contains("not encrypted"), "{}", run.stderr);
     assert!(plain(&address, "gsv.example.org").contains("HTTP/1.1 200"));
     let config = fs::read_to_string(gateway.home.state().join("gateway/config.capnp")).unwrap();
-    assert!(config.contains(r#"(name = "ALLOWED_HOSTS", text = "gsv.example.org")"#), "{config}");
+    assert!(
+        config.contains(r#"(name = "ALLOWED_HOSTS", text = "gsv.example.org")"#),
+        "{config}"
+    );
 }
 
 #[test]
@@ -84,7 +110,9 @@ fn rm1_an_address_that_can_t_be_used_is_refused_and_not_remembered() {
         ("192.0.2.1:8788".to_owned(), 1, "of this machine"),
         ("8788".to_owned(), 2, "an IP address and a port"),
     ] {
-        let run = gateway.gsv(&["up", "--port", &port, "--listen", &listen]).failed(status);
+        let run = gateway
+            .gsv(&["up", "--port", &port, "--listen", &listen])
+            .failed(status);
         assert!(run.stderr.contains(says), "{listen}: {}", run.stderr);
     }
     let alone = gateway.gsv(&["up", "--behind-proxy", "gsv.example.org"]).failed(2);

@@ -55,7 +55,9 @@ fn rm1_other_machines_reach_a_socket_of_this_users_only_after_their_tls_has_ende
         proxy: proxy.map(str::to_owned),
     };
     let tls = listening(&[], Some(&at(None)));
-    assert!(tls.contains(r#"address = "unix:remote.sock", http = (), service = (name = "gsv", entrypoint = "Remote")"#));
+    assert!(
+        tls.contains(r#"address = "unix:remote.sock", http = (), service = (name = "gsv", entrypoint = "Remote")"#)
+    );
     assert!(!tls.contains("0.0.0.0") && !tls.contains("ALLOWED_HOSTS"));
     let proxied = listening(&[], Some(&at(Some("gsv.example.org"))));
     assert!(proxied.contains(r#"(name = "ALLOWED_HOSTS", text = "gsv.example.org")"#));

@@ -56,7 +56,10 @@ impl Listening {
     /// One line for people.
     pub fn words(&self) -> String {
         match (&self.listen.proxy, &self.fingerprint) {
-            (Some(proxy), _) => format!("{} without encryption, for the proxy of https://{proxy}", self.listen.address),
+            (Some(proxy), _) => format!(
+                "{} without encryption, for the proxy of https://{proxy}",
+                self.listen.address
+            ),
             (None, Some(fingerprint)) => format!("{} (TLS, certificate {fingerprint})", self.listen.address),
             (None, None) => self.listen.address.to_string(),
         }
@@ -114,7 +117,10 @@ pub fn settle(layout: &Layout, wanted: &Wanted, port: u16) -> Outcome<Option<Lis
     }
     if listen.proxy.is_none() && layout.remote_socket().as_os_str().len() > SOCKET_PATH_BYTES {
         return Err(Failure::failed(
-            format!("The path {} is too long for a socket.", layout.remote_socket().display()),
+            format!(
+                "The path {} is too long for a socket.",
+                layout.remote_socket().display()
+            ),
             "Set GSV_HOME to a folder with a shorter path.",
         ));
     }
@@ -147,7 +153,9 @@ pub fn parse_address(text: &str) -> Result<Option<SocketAddr>, String> {
 pub fn parse_proxy(text: &str) -> Result<String, String> {
     let target = Target::parse(&format!("https://{text}")).ok();
     let is_name = |target: &Target| {
-        target.authority() == text && text.len() <= 253 && text.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c))
+        target.authority() == text
+            && text.len() <= 253
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c))
     };
     match target.filter(is_name) {
         Some(_) => Ok(text.to_ascii_lowercase()),
@@ -177,7 +185,15 @@ mod tests {
         for good in ["0.0.0.0:8788", "[::]:8788", "192.168.1.7:1", "none"] {
             assert!(parse_address(good).is_ok(), "{good}");
         }
-        for bad in ["", "8788", ":8788", "0.0.0.0", "0.0.0.0:0", "host:8788", "0.0.0.0:99999"] {
+        for bad in [
+            "",
+            "8788",
+            ":8788",
+            "0.0.0.0",
+            "0.0.0.0:0",
+            "host:8788",
+            "0.0.0.0:99999",
+        ] {
             assert!(parse_address(bad).is_err(), "{bad}");
         }
         assert_eq!(parse_proxy("GSV.example.org").unwrap(), "gsv.example.org");

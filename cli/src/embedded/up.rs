@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::layout::Layout;
-use super::lock::{self, Lock};
 use super::listen::{self, Listening, Wanted};
+use super::lock::{self, Lock};
 use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
