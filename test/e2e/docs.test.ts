@@ -47,15 +47,15 @@ describe("docs/agents.md", () => {
   it("[AD1] its definition and each of its commands do what the guide says, in the order of the guide", async () => {
     const guide = readFileSync(join(ROOT, "docs", "agents.md"), "utf8");
     const definition = /```yaml\n([\s\S]*?)```/.exec(guide)?.[1] ?? assert.fail("no definition");
-    mkdirSync(join(machine.folder, "triage"));
-    writeFileSync(join(machine.folder, "triage", "agent.yaml"), definition);
+    mkdirSync(join(machine.folder, "sorter"));
+    writeFileSync(join(machine.folder, "sorter", "agent.yaml"), definition);
     writeFileSync(join(machine.folder, "order.json"), "{}");
     const { token } = JSON.parse(await machine.ok("token", "create", "--scope", "client", "--json")) as { token: string };
     const commands = commandsOf("agents.md");
     assert.ok(commands.length >= 9, commands.join("\n"));
     for (const command of commands) {
       // What a person reads in the list, and types at the question.
-      const kept = command.includes(" MEMORY ") ? await machine.ok("memory", "list", "--agent", "triage", "--json") : "{}";
+      const kept = command.includes(" MEMORY ") ? await machine.ok("memory", "list", "--agent", "sorter", "--json") : "{}";
       const { memories = [] } = JSON.parse(kept) as { memories?: readonly { id: string }[] };
       const { jobs = [] } = command.includes("ID")
         ? (JSON.parse(await machine.ok("job", "list", "--json")) as { jobs?: readonly { job_id: string }[] })
@@ -68,10 +68,10 @@ describe("docs/agents.md", () => {
           .replaceAll("$GSV_TOKEN", token)
           .replaceAll(/\bID\b/g, jobs[0]?.job_id ?? ""),
       );
-      if (command.includes("sed ")) assert.match(await machine.ok("agent", "show", "triage"), /limits +20 model calls/);
-      if (command.includes("--version 1")) assert.equal(await machine.ok("agent", "show", "triage", "--yaml"), definition);
+      if (command.includes("sed ")) assert.match(await machine.ok("agent", "show", "sorter"), /limits +20 model calls/);
+      if (command.includes("--version 1")) assert.equal(await machine.ok("agent", "show", "sorter", "--yaml"), definition);
     }
-    assert.match(await machine.ok("agent", "show", "triage"), /No definition/);
+    assert.match(await machine.ok("agent", "show", "sorter"), /No definition/);
   });
 });
 

@@ -1,5 +1,5 @@
 /** The pack for web shops on Shopify: order triage with refunds, and a weekly report. Only what must be known before it is on. */
-import { anyText, type PackDefinition } from "../../src/packs/pack.ts";
+import { headerSecret, type PackDefinition } from "../../src/packs/pack.ts";
 
 const SHOP = /^[a-z0-9][a-z0-9-]{0,62}\.myshopify\.com$/;
 /** A test server on this machine. */
@@ -18,6 +18,6 @@ export const commerce: PackDefinition = {
           : `${JSON.stringify(value)} is not a domain such as acme.myshopify.com.`,
     },
   },
-  secrets: { token: anyText("The access token of an app of the shop, with read_orders, read_products and write_orders.") },
+  secrets: { token: headerSecret("The access token of an app of the shop, with read_orders, read_products and write_orders.") },
   load: async () => (await import("./commerce.lazy.ts")).content,
 };

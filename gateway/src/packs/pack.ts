@@ -3,6 +3,7 @@
  * The list of packs is closed before the first request. Runs nothing of a pack.
  */
 import type { EventEnvelope, PolicyClass } from "../../../protocol/gen/types.ts";
+import { headerCharacterProblem } from "../models/key-characters.ts";
 import type { Result } from "../ports/result.ts";
 
 /** A setting or a secret of a pack. Both are texts. */
@@ -97,8 +98,8 @@ export function packList(packs: readonly PackDefinition[]): Packs {
   }
   return Object.freeze([...packs]);
 }
-/** A secret or another text that only must not be empty. */
-export const anyText = (doc: string): PackSetting => ({
+/** A secret that is sent in an HTTP header. */
+export const headerSecret = (doc: string): PackSetting => ({
   doc,
-  problem: (value) => (value.trim() === "" ? "it is empty." : undefined),
+  problem: (value) => (value.trim() === "" ? "it is empty." : headerCharacterProblem(value)),
 });

@@ -32,7 +32,8 @@ const MAX_LISTED = 64;
 /** In the path of every setting of the policy. */
 const POLICY = "toolApproval";
 /** In the path of every setting of packs. */
-const PACKS = "packs";
+/** What is checked against the packs: their own settings, and the ids of agents. */
+const OF_PACKS = /packs|agents/;
 
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
@@ -54,7 +55,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
     },
     "config.set": async (_caller, params) => {
       if (!params.path.includes(POLICY)) {
-        if (params.path.includes(PACKS)) await packs.prepare();
+        if (OF_PACKS.test(params.path)) await packs.prepare();
         const change = config.set(params.path, params.value, bound);
         // Deadlines may follow from settings.
         arm();
@@ -66,7 +67,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
       return set(change.value.path, policy.warnings(change.value.config));
     },
     "config.unset": async (_caller, params) => {
-      if (params.path.includes(PACKS)) await packs.prepare();
+      if (OF_PACKS.test(params.path)) await packs.prepare();
       const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
       const change = config.unset(params.path, policy === undefined ? bound : both(policy.check, bound));
       arm();
@@ -74,7 +75,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
     },
     "config.replace": async (caller, params) => {
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
-      if (JSON.stringify(params.config).includes(PACKS)) await packs.prepare();
+      if (OF_PACKS.test(JSON.stringify(params.config))) await packs.prepare();
       const replaced = config.replace(params.config, params.version, both(policy.check, bound));
       background("audit", audit.append(entryOf(caller, replaced)));
       if (!replaced.ok) return replaced;

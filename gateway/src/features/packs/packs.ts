@@ -159,9 +159,8 @@ export class Packs {
   }
   async #packWithAgent(names: readonly string[]): Promise<{ readonly pack: string; readonly taken: string } | undefined> {
     await this.#load(this.#ports.list.filter(({ name }) => !this.#loaded.has(name)));
-    const on = this.#enabled();
     for (const { pack, definitions } of this.#loaded.values()) {
-      const has = definitions.flatMap(({ agentId, definition }) => [agentId, ...(on.includes(pack) ? [definition.metadata.name] : [])]);
+      const has = definitions.flatMap(({ agentId, definition }) => [agentId, definition.metadata.name]);
       const taken = names.find((name) => has.includes(name));
       if (taken !== undefined) return { pack: pack.name, taken };
     }

@@ -1,4 +1,4 @@
-/** Checks the settings of packs (rules PK2, PK5). PURE. */
+/** Checks the settings of packs (rules PK2, PK5, PK6). PURE. */
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
 import { nearest } from "../../../../protocol/runtime/nearest.ts";
 import type { PackDefinition, Packs, PackSetting } from "../../packs/pack.ts";
@@ -6,7 +6,7 @@ import type { BundledDefinition } from "../../ports/packs.ts";
 
 export interface KnownPacks {
   readonly list: Packs;
-  /** The agents of the packs that are loaded. */
+  /** The agents of the packs that are loaded, on or off. */
   readonly loaded: ReadonlyMap<string, readonly BundledDefinition[]>;
   /** Ids of the owner's agents by the names in their definitions. */
   readonly ownNames: ReadonlyMap<string, string>;
@@ -16,13 +16,24 @@ type Config = Readonly<GsvConfig>;
 /** The first mistake that the change brings. */
 export function packProblem(next: Config, before: Config, known: KnownPacks): string | undefined {
   const was = new Set(problems(before, known));
-  return problems(next, known).find((problem) => !was.has(problem));
+  return reserved(next, before, known) ?? problems(next, known).find((problem) => !was.has(problem));
 }
-function problems({ packs = {}, agents }: Config, { list, loaded, ownNames }: KnownPacks): readonly string[] {
-  const { enabled = [], settings = {}, secrets = {} } = packs;
+const idsOf = ({ agents }: Config): readonly string[] => (agents?.list ?? []).map(({ id }) => id);
+/** An agent that the change adds, and that a pack has, on or off. A task calls an agent by its name or its id, so both are the pack's. */
+function reserved(next: Config, before: Config, { loaded }: KnownPacks): string | undefined {
+  const old = new Set(idsOf(before));
+  const added = new Set(idsOf(next).filter((id) => !old.has(id)));
+  for (const [pack, definitions] of loaded)
+    for (const { agentId, definition } of definitions)
+      for (const taken of [agentId, definition.metadata.name])
+        if (added.has(taken)) return `agents.list: the pack ${pack} has the agent ${taken}. Choose another id.`;
+  return undefined;
+}
+function problems(config: Config, { list, loaded, ownNames }: KnownPacks): readonly string[] {
+  const { enabled = [], settings = {}, secrets = {} } = config.packs ?? {};
   const byName = new Map(list.map((pack) => [pack.name, pack]));
   const named = [...enabled, ...Object.keys(settings), ...Object.keys(secrets)].filter((name) => !byName.has(name));
-  const ids = new Set<string>((agents?.list ?? []).map(({ id }) => id));
+  const ids = new Set(idsOf(config));
   const taken = enabled.flatMap((pack) =>
     (loaded.get(pack) ?? []).flatMap(({ agentId, definition: { metadata } }) => {
       // A task calls an agent without a definition by its id.

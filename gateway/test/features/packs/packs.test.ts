@@ -8,7 +8,7 @@ import { PACKS } from "../../../packs/index.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import worker from "../../../src/app/worker.ts";
-import { anyText, type PackContext, type PackDefinition, packList } from "../../../src/packs/pack.ts";
+import { headerSecret, type PackContext, type PackDefinition, packList } from "../../../src/packs/pack.ts";
 import { packTool, packTopic } from "../../../src/packs/schema.ts";
 import type { NativeOutcome } from "../../../src/ports/native-tools.ts";
 import { succeed } from "../../../src/ports/result.ts";
@@ -28,7 +28,7 @@ const farm: PackDefinition = {
   doc: "Fields.",
   queue: "farm-actions",
   settings: { place: { doc: "Where.", problem: (value) => (/^[a-z]+$/.test(value) ? undefined : "it is no place.") } },
-  secrets: { token: anyText("A token.") },
+  secrets: { token: headerSecret("A token.") },
   load: async () => ({
     agents: [agent("farmer", "tools: { allowed: [farm_fields] }\nevents: { emit: [farm_*] }\n")],
     tools: [
@@ -167,6 +167,8 @@ test("[PK6] each pack of this program can be turned on, all of them together, an
   await evictDurableObject(gateway());
   owner = await client();
   const all = PACKS.map(({ name }) => name);
+  // Their secrets go into HTTP headers (PK5).
+  for (const { secrets } of PACKS) for (const { problem } of Object.values(secrets)) expect(problem("ab\u2013c")).toMatch(/typographic dash/);
   await set("packs.enabled", all);
   const bundled = (await Promise.all(PACKS.map((pack) => pack.load()))).flatMap((pack) => pack.agents.map(({ id }) => id));
   expect(await agents()).toEqual(["main", ...bundled]);
@@ -232,6 +234,15 @@ describe("a pack", () => {
     expect(await refusal("packs.settings.farm.size", "1")).toBe("There is no setting packs.settings.farm.size. The pack has place.");
     expect(await refusal("packs.settings.farm.place", "9")).toBe("packs.settings.farm.place: it is no place.");
     expect(await refusal("packs.secrets.farm.token", " ")).toBe("packs.secrets.farm.token: it is empty.");
+    for (const [token, kind] of [
+      ["\u201cabc\u201d", "a typographic quotation mark"],
+      ["ab\u200bc", "an invisible character"],
+      ["ab\nc", "a line break or a tab"],
+      ["sch\u00fctzen", "a character outside ASCII"],
+    ] as const)
+      expect(await refusal("packs.secrets.farm.token", token)).toBe(
+        `packs.secrets.farm.token: it contains ${kind}, which cannot be sent in an HTTP header. Copy it again from where it was created.`,
+      );
     expect(await refusal("packs.settings.barn.place", "a")).toMatch(/There is no pack barn/);
     await set("packs.settings.farm.place", "hill");
     await set("packs.secrets.farm.token", "a-secret-of-the-farm");
@@ -266,9 +277,9 @@ describe("a pack", () => {
     ] as const)
       expect((await owner.refused(method, params)).reason, method).toBe("agent.kept");
     expect((await owner.refused("agents.create", { agentId: "farmer" })).reason).toBe("agent.exists");
-    expect(await refusal("agents.list", [{ id: "farmer" }])).toMatch(/and so have you/);
+    expect(await refusal("agents.list", [{ id: "farmer" }])).toBe("agents.list: the pack farm has the agent farmer. Choose another id.");
   });
-  test("[PK6] the owner makes no agent with the id of a pack's agent, also while the pack is off, and none with its name while it is on", async () => {
+  test("[PK6] the owner makes no agent with the id of a pack's agent, or with its name, also while the pack is off", async () => {
     const own = (id: string, name: string) => ({ text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });
     await restart([hill]);
     const isRefused = async (agentId: string) => {
@@ -287,8 +298,24 @@ describe("a pack", () => {
         ]);
       }
     };
-    await isRefused("fold");
+    for (const agentId of ["fold", "sheep"]) {
+      await isRefused(agentId);
+      const problem = `agents.list: the pack hill has the agent ${agentId}. Choose another id.`;
+      for (const [path, value] of [
+        ["agents.list", [{ id: agentId }]],
+        ["agents.list[0]", { id: agentId }],
+        ["agents", { list: [{ id: agentId }] }],
+      ] as const)
+        expect(await refusal(path, value), path).toBe(problem);
+      const { config, version } = await owner.ok<{ config: object; version: number }>("config.get", {});
+      const replaced = await owner.refused("config.replace", { config: { ...config, agents: { list: [{ id: agentId }] } }, version });
+      expect(replaced.message).toBe(problem);
+    }
+    // From before the program had the pack: it stays the owner's, can be changed, and must have another name before the pack is turned on.
+    await restart([]);
     await owner.ok("agents.create", { agentId: "sheep" });
+    await restart([hill]);
+    await set("agents.list[0].description", "Woolly.");
     expect(await refusal("packs.enabled", ["hill"])).toMatch(/agent with the name sheep, which your agent sheep has/);
     await owner.ok("agents.delete", { agentId: "sheep" });
     await set("packs.enabled", ["hill"]);
