@@ -11,7 +11,9 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
 
 /** What is wrong with a key's characters, without the key; undefined: nothing. */
 export function keyCharacterProblem(key: string): string | undefined {
-  return USABLE.test(key) ? undefined : `the key contains ${foreignKind(key)}, which no key has. Copy the key again from the provider's page.`;
+  return USABLE.test(key)
+    ? undefined
+    : `the key contains ${foreignKind(key)}, which no key has. Copy the key again from the provider's page.`;
 }
 /** The same of another secret that is sent in an HTTP header as it is: it has no line either. */
 export function headerCharacterProblem(secret: string): string | undefined {

@@ -168,7 +168,8 @@ test("[PK6] each pack of this program can be turned on, all of them together, an
   owner = await client();
   const all = PACKS.map(({ name }) => name);
   // Their secrets go into HTTP headers (PK5).
-  for (const { secrets } of PACKS) for (const { problem } of Object.values(secrets)) expect(problem("ab\u2013c")).toMatch(/typographic dash/);
+  for (const { secrets } of PACKS)
+    for (const { problem } of Object.values(secrets)) expect(problem("ab\u2013c")).toMatch(/typographic dash/);
   await set("packs.enabled", all);
   const bundled = (await Promise.all(PACKS.map((pack) => pack.load()))).flatMap((pack) => pack.agents.map(({ id }) => id));
   expect(await agents()).toEqual(["main", ...bundled]);
