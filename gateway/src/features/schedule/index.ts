@@ -11,6 +11,7 @@ import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
@@ -33,6 +34,7 @@ import { wokenJobs } from "./woken.ts";
 
 export type SchedulePorts = SessionsPort &
   StopPort &
+  PacksPort &
   ChannelsOutPort &
   ApprovalsPort &
   NotifyPort &

@@ -75,6 +75,8 @@ export interface RunBody {
   readonly asking?: boolean;
   /** The machines that the run waits for, as the last look has found. None: it goes on. */
   readonly waiting?: readonly string[];
+  /** Why a run whose agent's pack was off at the last look has not begun, for people. */
+  readonly off?: string;
   /** The owner was told that the run waits. */
   readonly toldWaiting?: true;
 }

@@ -10,6 +10,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import { parseModel } from "../../models/choose.ts";
 import type { Origin } from "../../ports/origin.ts";
+import type { PacksPort } from "../../ports/packs.ts";
 import { sentence } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
@@ -40,11 +41,14 @@ const DEFAULT_TIMEOUT_S = 600;
 const WAITS_MS = 35 * 60_000;
 /** While GSV is stopped, jobs are looked at this often. */
 const STOPPED_MS = 30_000;
+/** While the pack of its agent is off, a job with one time is looked at this often. */
+const PACK_OFF_MS = 300_000;
 /** What an unattended run may use, beside the other limits. */
 const BUDGET = { steps: 12, costUsd: 0.25 } as const;
 
 export interface RunnerPorts
   extends StopPort,
+    PacksPort,
     DeliveryPorts,
     Omit<WakePorts, "store">,
     Pick<MissingPorts, "needs" | "nodes">,
@@ -168,12 +172,12 @@ export class Runner {
     const job = store.find(run.jobId);
     if (job === undefined) return this.#ends.end(run, "skipped", { error: "The job was removed before the run began." });
     if (stopped() !== undefined) {
-      if (job.body.schedule.kind === "at" || run.body.given !== undefined) store.change(run.id, { checkAt: now() + STOPPED_MS });
+      if (comesOnce(job, run)) store.change(run.id, { checkAt: now() + STOPPED_MS });
       else this.#ends.end(run, "skipped", STOPPED);
       return;
     }
     const named = this.#delivery.sessionOf(job);
-    if (named === undefined) return this.#ends.end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    if (named === undefined) return this.#withoutAgent(job, run);
     if (job.body.spec.mode === "remind") {
       const reminded = reminderOf(job, run, now(), this.#ports.config.effective().userTimezone);
       return this.#ends.remind(job, run, reminded);
@@ -231,6 +235,15 @@ export class Runner {
       tries: 0,
     });
     this.#follow(named.key, runId, run.id);
+  }
+  /** An agent whose pack is off comes back with it, so that its job is not to blame and no time of it that comes only once is lost (rule SC17). */
+  async #withoutAgent(job: Job, run: JobRun): Promise<void> {
+    const { store, now, packs } = this.#ports;
+    const off = await packs.offPackOfAgent(job.agentId);
+    if (off === undefined) return this.#ends.end(run, "error", { error: `There is no agent ${job.agentId}.` });
+    const why = `The agent ${job.agentId} is not there. ${off}`;
+    if (comesOnce(job, run)) store.change(run.id, { checkAt: now() + PACK_OFF_MS, body: { off: why } });
+    else this.#ends.end(run, "skipped", { error: why });
   }
   /** The end of the run is noticed at once; without the event, the next look finds it. */
   #follow(sessionKey: string, runId: string, id: number): void {
@@ -290,6 +303,9 @@ export class Runner {
     }
   }
 }
+/** What is not begun now would never come again. */
+const comesOnce = ({ body: { schedule } }: Job, { body: { given, byHand } }: JobRun): boolean =>
+  given !== undefined || (schedule.kind === "at" && byHand !== true);
 function directivesOf({ body: { spec } }: Job): Directives {
   if (spec.mode !== "task") return {};
   const model = spec.model === undefined ? undefined : parseModel(spec.model);

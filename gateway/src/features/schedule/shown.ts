@@ -51,7 +51,8 @@ export function shownJob(job: Job, open: JobRun | undefined, last: JobRun | unde
 }
 export function shownRun(run: JobRun, isStopped: boolean): CronRun {
   const { id, jobId, ts, status, body } = run;
-  const { startedAt, endedAt, error, summary, sessionKey, runId, count } = body;
+  const { startedAt, endedAt, summary, sessionKey, runId, count } = body;
+  const error = body.error ?? (status === "waiting" ? body.off : undefined);
   return {
     id,
     jobId,
@@ -70,6 +71,7 @@ export function shownRun(run: JobRun, isStopped: boolean): CronRun {
 /** A question comes before a machine: without its answer the run does not go on when the machine is back. */
 function waitOf({ status, body, checkAt }: JobRun, isStopped: boolean): Pick<CronRun, "waits" | "machines"> {
   if (checkAt === undefined) return {};
+  if (status === "waiting" && !isStopped && body.off !== undefined) return {};
   if (status === "waiting") return { waits: isStopped ? "resume" : "slot" };
   if (body.asking === true) return { waits: "owner" };
   const machines = body.waiting ?? [];
