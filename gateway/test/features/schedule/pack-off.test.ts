@@ -54,7 +54,10 @@ test("[SC17] the times of a job are skipped while the pack of its agent is off, 
 });
 
 test("[SC17] a job with one time waits for the pack, says so, and runs when the pack is on again", async () => {
-  await add(stage, task({ agentId: "farmer", deleteAfterRun: false, schedule: { kind: "at", at: new Date(stage.now + HOUR).toISOString() } }));
+  await add(
+    stage,
+    task({ agentId: "farmer", deleteAfterRun: false, schedule: { kind: "at", at: new Date(stage.now + HOUR).toISOString() } }),
+  );
   await turn();
   pass(stage, HOUR);
   const waiting = await becomes(stage, "waiting");
