@@ -1,12 +1,14 @@
 /** Jobs of agents whose pack is off. */
 import { evictDurableObject } from "cloudflare:test";
 import { beforeEach, expect, test, vi } from "vitest";
+import { asAgentId } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { type PackDefinition, packList } from "../../../src/packs/pack.ts";
 import { client, gateway } from "../../support/gateway.ts";
 import { add, alarm, becomes, HOUR, jobStage, pass, runs, task } from "./support.ts";
 
 const stage = jobStage();
+const FARMER = asAgentId("farmer");
 const FARM: PackDefinition = {
   name: "farm",
   doc: "Fields.",
@@ -37,7 +39,7 @@ beforeEach(async () => {
 });
 
 test("[SC17] the times of a job are skipped while the pack of its agent is off, count as no failures, and the job goes on with the pack", async () => {
-  await add(stage, task({ agentId: "farmer" }));
+  await add(stage, task({ agentId: FARMER }));
   await turn();
   for (let hour = 1; hour <= 6; hour++) {
     pass(stage, HOUR);
@@ -56,7 +58,7 @@ test("[SC17] the times of a job are skipped while the pack of its agent is off, 
 test("[SC17] a job with one time waits for the pack, says so, and runs when the pack is on again", async () => {
   await add(
     stage,
-    task({ agentId: "farmer", deleteAfterRun: false, schedule: { kind: "at", at: new Date(stage.now + HOUR).toISOString() } }),
+    task({ agentId: FARMER, deleteAfterRun: false, schedule: { kind: "at", at: new Date(stage.now + HOUR).toISOString() } }),
   );
   await turn();
   pass(stage, HOUR);
@@ -74,7 +76,7 @@ test("[SC17] a job with one time waits for the pack, says so, and runs when the 
 });
 
 test("[SC17] a job of an agent that no pack has is an error, as before", async () => {
-  await add(stage, task({ agentId: "farmer" }));
+  await add(stage, task({ agentId: FARMER }));
   vi.mocked(parts.packs).mockReturnValue(packList([]));
   await evictDurableObject(gateway());
   stage.peer = await client();
