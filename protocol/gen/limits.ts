@@ -114,6 +114,10 @@ export const LIMITS = {
   injectedTotalBytes: 262144,
   /** A text attachment is shown to the model up to this size. */
   inlineDocumentBytes: 65536,
+  /** How long an invitation is valid. */
+  inviteMs: 600000,
+  /** Invitations that are open at once. */
+  invites: 20,
   /** Days for which an ended job and its report are kept. */
   jobDays: 7,
   /** How long an Idempotency-Key names the same job. */
@@ -122,6 +126,12 @@ export const LIMITS = {
   jobsAwaiting: 64,
   /** Jobs of agents that wait for their turn; one more is answered 429. */
   jobsWaiting: 4096,
+  /** Bytes of a request to join. */
+  joinBytes: 4096,
+  /** Wrong secrets of one address in a minute; further ones are answered with a rate limit. */
+  joinFailuresPerMinute: 10,
+  /** Requests to join that are read at once. */
+  joinsAtOnce: 8,
   /** Time between TERM and KILL. */
   killGraceMs: 250,
   /** Lease of a run or a delivery; after it expires, another worker may take over. */

@@ -105,6 +105,8 @@ import type {
   HookShowResult,
   HookTestParams,
   HookTestResult,
+  InviteCreateParams,
+  InviteCreateResult,
   JobCancelParams,
   JobGetParams,
   JobListParams,
@@ -249,7 +251,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "2c59d2b096b23465";
+export const PROTOCOL_FINGERPRINT = "fa7b1762a7c04bea";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -884,6 +886,17 @@ export const METHODS = {
     scope: "operate",
     audit: { target: "name" },
     errors: ["hook.bad_body", "hook.no_target", "hook.not_found"],
+    deferred: false,
+    idempotent: false,
+  },
+  /** Creates an invitation. Only this answer contains its secret, which is valid once and for 10 minutes. */
+  "invite.create": {
+    params: "InviteCreateParams",
+    result: "InviteCreateResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "kind" },
+    errors: ["invite.limit", "protocol.invalid_params"],
     deferred: false,
     idempotent: false,
   },
@@ -1736,6 +1749,7 @@ export interface MethodTypes {
   "hook.remove": { params: HookRemoveParams; result: HookRemoveResult };
   "hook.show": { params: HookShowParams; result: HookShowResult };
   "hook.test": { params: HookTestParams; result: HookTestResult };
+  "invite.create": { params: InviteCreateParams; result: InviteCreateResult };
   "job.cancel": { params: JobCancelParams; result: AgentJob };
   "job.get": { params: JobGetParams; result: AgentJob };
   "job.list": { params: JobListParams; result: JobListResult };

@@ -2431,6 +2431,27 @@ export type InboundMessage = {
 export type InboundOutcome = "accepted" | "duplicate" | "answered" | "ignored" | "held" | "refused" | "later";
 export const InboundOutcomeValues = ["accepted", "duplicate", "answered", "ignored", "held", "refused", "later"] as const satisfies readonly InboundOutcome[];
 
+/** Parameters of `invite.create`. */
+export type InviteCreateParams = {
+  kind: InviteKind;
+  /** At most 64 characters. */
+  name?: string;
+};
+
+/** Result of `invite.create`. */
+export type InviteCreateResult = {
+  /** At most 16 characters. */
+  inviteId: string;
+  /** At most 64 characters. */
+  secret: string;
+  /** Epoch ms. */
+  expiresAt: number;
+};
+
+/** What an invitation is for: a machine that the agent uses, or a program of the owner. */
+export type InviteKind = "node" | "client";
+export const InviteKindValues = ["node", "client"] as const satisfies readonly InviteKind[];
+
 /** Parameters of `job.cancel`. */
 export type JobCancelParams = {
   /** At most 64 characters. */
@@ -2506,6 +2527,28 @@ export type JobTaken = {
 export type JobsConfig = {
   /** 1 to 64. */
   maxConcurrent?: number;
+};
+
+/** Exchanges the secret of an invitation for a token. */
+export type JoinRequest = {
+  /** At most 32 characters. */
+  secret: string;
+  /** At most 64 characters. */
+  nonce: string;
+  kind: InviteKind;
+  /** At most 64 characters. */
+  nodeId?: string;
+  /** At most 128 characters. */
+  label?: string;
+};
+
+/** The token of a machine or program that has joined. */
+export type JoinResult = {
+  kind: InviteKind;
+  /** At most 512 characters. */
+  token: string;
+  /** At most 64 characters. */
+  nodeId?: string;
 };
 
 /** A call whose result the gateway has not confirmed. */

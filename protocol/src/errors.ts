@@ -646,6 +646,42 @@ row(
   "Revoke tokens that you do not need: `gsv token revoke ID`.",
 );
 row(
+  "invite.wrong",
+  { code: 523, blame: "caller", http: 403, exit: 3 },
+  "The gateway knows no such invitation.",
+  "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
+);
+row(
+  "invite.used",
+  { code: 524, blame: "caller", http: 409, exit: 1 },
+  "This invitation was used already, and it is valid once.",
+  "Make a new one on the gateway's machine with `gsv invite`. If it was not you who used it, `gsv token list` shows the token to revoke.",
+);
+row(
+  "invite.expired",
+  { code: 525, blame: "caller", http: 410, exit: 1 },
+  "This invitation has expired: it is valid for 10 minutes.",
+  "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
+);
+row(
+  "invite.limit",
+  { code: 526, blame: "policy", http: 429, exit: 4, retryable: true },
+  "There are too many open invitations.",
+  "Wait until one was used or has expired, at most 10 minutes.",
+);
+row(
+  "invite.name_taken",
+  { code: 527, blame: "caller", http: 409, exit: 1 },
+  "Another machine has a token with this name.",
+  "Join with another name: `gsv join CODE --id NAME`. If it is the same machine, invite it by its name: `gsv invite node --name NAME`.",
+);
+row(
+  "invite.bad_code",
+  { code: 528, blame: "caller", http: 400, exit: 2 },
+  "This is not a whole join code.",
+  "Copy the whole line that `gsv invite` printed, and run it again.",
+);
+row(
   "token.last_admin",
   { code: 522, blame: "policy", http: 409, exit: 1 },
   "This is the last admin token.",

@@ -10,6 +10,8 @@ import type {
   HookTaken,
   JobListResult,
   JobTaken,
+  JoinRequest,
+  JoinResult,
   MediaUploaded,
   ProblemDetails,
   RunRequest,
@@ -22,6 +24,8 @@ export interface HttpTypes {
   readonly HookTaken: HookTaken;
   readonly JobListResult: JobListResult;
   readonly JobTaken: JobTaken;
+  readonly JoinRequest: JoinRequest;
+  readonly JoinResult: JoinResult;
   readonly MediaUploaded: MediaUploaded;
   readonly ProblemDetails: ProblemDetails;
   readonly RunRequest: RunRequest;
@@ -82,6 +86,13 @@ export function httpContract(schemaOf: SchemaOf) {
         pathParams: c.type<{ name: string }>(),
         body: c.type<Record<string, unknown>>(),
         responses: { 200: schemaOf("HookTaken"), 202: schemaOf("HookTaken"), 400: problem, 405: problem, 408: problem, 413: problem },
+      },
+      join: {
+        method: "POST",
+        path: "/join",
+        summary: "Exchanges the secret of an invitation for a token. Needs no token. A repeated request with the same nonce gets the same token.",
+        body: schemaOf("JoinRequest"),
+        responses: { 200: schemaOf("JoinResult"), 400: problem, 403: problem, 405: problem, 408: problem, 409: problem, 410: problem, 413: problem },
       },
       run: {
         method: "POST",

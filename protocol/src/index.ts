@@ -22,6 +22,7 @@ import "./job.ts";
 import "./domain-event.ts";
 import "./search.ts";
 import "./token.ts";
+import "./invite.ts";
 import "./audit.ts";
 import "./why.ts";
 import "./telemetry.ts";

@@ -66,7 +66,7 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
         title: "GSV gateway",
         version: VERSION,
         description:
-          "Everything but /health and /hooks needs `Authorization: Bearer <token>`. A hook needs a proof of its own secret. The WebSocket at /ws is described in METHODS.md.",
+          "Everything but /health, /join and /hooks needs `Authorization: Bearer <token>`. A hook needs a proof of its own secret. The WebSocket at /ws is described in METHODS.md.",
       },
       security: [{ bearer: [] }],
       components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" }, ...HOOK_SECURITY } },
@@ -75,7 +75,7 @@ export function openApiDocument(schemas: (name: keyof HttpTypes) => JsonSchema):
       setOperationId: true,
       operationMapper: (operation, route) => {
         const { parameters = [] } = operation;
-        if (route.path === "/health") return { ...operation, security: [] };
+        if (route.path === "/health" || route.path === "/join") return { ...operation, security: [] };
         // ts-rest can't describe a body of plain bytes.
         if (route.method === "POST" && route.path === "/media")
           return { ...operation, parameters: UPLOAD_QUERY, requestBody: { required: true, content: BYTES } };

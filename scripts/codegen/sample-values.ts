@@ -17,6 +17,8 @@ export const BY_TYPE: Readonly<Record<string, string>> = {
 export const BY_PLACE: Readonly<Record<string, string>> = {
   "ChatTool.name": "laptop__Bash",
   "ClientInfo.id": "cli-4f2a",
+  "JoinRequest.nonce": "0123456789abcdef".repeat(4),
+  "JoinRequest.secret": "abcdefgh234567abcdefgh234567abcd",
   "ErrorShape.message": "The machine is not connected. Start `gsv node` on it.",
   "ModelConfig.id": "claude-sonnet-4-5",
   "ModelRef.id": "claude-sonnet-4-5",

@@ -880,6 +880,78 @@ pub const INTERNAL: ErrorReason = ErrorReason {
     hint: "Try again. If the error remains, run `gsv doctor`.",
 };
 
+/// This is not a whole join code.
+pub const INVITE_BAD_CODE: ErrorReason = ErrorReason {
+    reason: "invite.bad_code",
+    code: 528,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This is not a whole join code.",
+    hint: "Copy the whole line that `gsv invite` printed, and run it again.",
+};
+
+/// This invitation has expired: it is valid for 10 minutes.
+pub const INVITE_EXPIRED: ErrorReason = ErrorReason {
+    reason: "invite.expired",
+    code: 525,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 410,
+    exit: 1,
+    text: "This invitation has expired: it is valid for 10 minutes.",
+    hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
+};
+
+/// There are too many open invitations.
+pub const INVITE_LIMIT: ErrorReason = ErrorReason {
+    reason: "invite.limit",
+    code: 526,
+    blame: Blame::Policy,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "There are too many open invitations.",
+    hint: "Wait until one was used or has expired, at most 10 minutes.",
+};
+
+/// Another machine has a token with this name.
+pub const INVITE_NAME_TAKEN: ErrorReason = ErrorReason {
+    reason: "invite.name_taken",
+    code: 527,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Another machine has a token with this name.",
+    hint: "Join with another name: `gsv join CODE --id NAME`. If it is the same machine, invite it by its name: `gsv invite node --name NAME`.",
+};
+
+/// This invitation was used already, and it is valid once.
+pub const INVITE_USED: ErrorReason = ErrorReason {
+    reason: "invite.used",
+    code: 524,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This invitation was used already, and it is valid once.",
+    hint: "Make a new one on the gateway's machine with `gsv invite`. If it was not you who used it, `gsv token list` shows the token to revoke.",
+};
+
+/// The gateway knows no such invitation.
+pub const INVITE_WRONG: ErrorReason = ErrorReason {
+    reason: "invite.wrong",
+    code: 523,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The gateway knows no such invitation.",
+    hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
+};
+
 /// There is no such job.
 pub const JOB_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "job.not_found",
@@ -2191,6 +2263,12 @@ pub const ERRORS: &[ErrorReason] = &[
     HOOK_REFUSED,
     HOOK_TOO_MANY,
     INTERNAL,
+    INVITE_BAD_CODE,
+    INVITE_EXPIRED,
+    INVITE_LIMIT,
+    INVITE_NAME_TAKEN,
+    INVITE_USED,
+    INVITE_WRONG,
     JOB_NOT_FOUND,
     LIMIT_EVENTS,
     LIMIT_JOBS,

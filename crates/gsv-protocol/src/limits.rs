@@ -170,6 +170,12 @@ pub const INJECTED_TOTAL_BYTES: u64 = 262_144;
 /// A text attachment is shown to the model up to this size.
 pub const INLINE_DOCUMENT_BYTES: u64 = 65_536;
 
+/// How long an invitation is valid.
+pub const INVITE_MS: u64 = 600_000;
+
+/// Invitations that are open at once.
+pub const INVITES: u64 = 20;
+
 /// Days for which an ended job and its report are kept.
 pub const JOB_DAYS: u64 = 7;
 
@@ -181,6 +187,15 @@ pub const JOBS_AWAITING: u64 = 64;
 
 /// Jobs of agents that wait for their turn; one more is answered 429.
 pub const JOBS_WAITING: u64 = 4_096;
+
+/// Bytes of a request to join.
+pub const JOIN_BYTES: u64 = 4_096;
+
+/// Wrong secrets of one address in a minute; further ones are answered with a rate limit.
+pub const JOIN_FAILURES_PER_MINUTE: u64 = 10;
+
+/// Requests to join that are read at once.
+pub const JOINS_AT_ONCE: u64 = 8;
 
 /// Time between TERM and KILL.
 pub const KILL_GRACE_MS: u64 = 250;

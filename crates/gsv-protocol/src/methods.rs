@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "2c59d2b096b23465";
+pub const PROTOCOL_FINGERPRINT: &str = "fa7b1762a7c04bea";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,6 +131,8 @@ pub enum Request {
     HookShow(types::HookShowParams),
     #[serde(rename = "hook.test")]
     HookTest(types::HookTestParams),
+    #[serde(rename = "invite.create")]
+    InviteCreate(types::InviteCreateParams),
     #[serde(rename = "job.cancel")]
     JobCancel(types::JobCancelParams),
     #[serde(rename = "job.get")]
@@ -331,6 +333,7 @@ impl Request {
             Self::HookRemove(_) => "hook.remove",
             Self::HookShow(_) => "hook.show",
             Self::HookTest(_) => "hook.test",
+            Self::InviteCreate(_) => "invite.create",
             Self::JobCancel(_) => "job.cancel",
             Self::JobGet(_) => "job.get",
             Self::JobList(_) => "job.list",
@@ -1241,6 +1244,21 @@ impl Method for HookTest {
 
     fn request(params: Self::Params) -> Request {
         Request::HookTest(params)
+    }
+}
+
+/// Creates an invitation. Only this answer contains its secret, which is valid once and for 10 minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InviteCreate;
+impl Method for InviteCreate {
+    const NAME: &'static str = "invite.create";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = false;
+    type Params = types::InviteCreateParams;
+    type Result = types::InviteCreateResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::InviteCreate(params)
     }
 }
 

@@ -3725,6 +3725,48 @@ pub enum InboundOutcome {
 }
 impl_string_enum!(InboundOutcome { Accepted => "accepted", Duplicate => "duplicate", Answered => "answered", Ignored => "ignored", Held => "held", Refused => "refused", Later => "later" });
 
+/// Parameters of `invite.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteCreateParams {
+    pub kind: InviteKind,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Result of `invite.create`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteCreateResult {
+    /// At most 16 characters.
+    pub invite_id: String,
+    /// At most 64 characters.
+    pub secret: String,
+    /// Epoch ms.
+    pub expires_at: u64,
+}
+
+impl std::fmt::Debug for InviteCreateResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InviteCreateResult")
+            .field("invite_id", &self.invite_id)
+            .field("secret", &masked(&self.secret))
+            .field("expires_at", &self.expires_at)
+            .finish()
+    }
+}
+
+/// What an invitation is for: a machine that the agent uses, or a program of the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum InviteKind {
+    #[serde(rename = "node")]
+    Node,
+    #[serde(rename = "client")]
+    Client,
+}
+impl_string_enum!(InviteKind { Node => "node", Client => "client" });
+
 /// Parameters of `job.cancel`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -3865,6 +3907,57 @@ pub struct JobsConfig {
     /// 1 to 64.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u8>,
+}
+
+/// Exchanges the secret of an invitation for a token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JoinRequest {
+    /// At most 32 characters.
+    pub secret: String,
+    /// At most 64 characters.
+    pub nonce: String,
+    pub kind: InviteKind,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+impl std::fmt::Debug for JoinRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JoinRequest")
+            .field("secret", &masked(&self.secret))
+            .field("nonce", &self.nonce)
+            .field("kind", &self.kind)
+            .field("node_id", &self.node_id)
+            .field("label", &self.label)
+            .finish()
+    }
+}
+
+/// The token of a machine or program that has joined.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JoinResult {
+    pub kind: InviteKind,
+    /// At most 512 characters.
+    pub token: String,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
+}
+
+impl std::fmt::Debug for JoinResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JoinResult")
+            .field("kind", &self.kind)
+            .field("token", &masked(&self.token))
+            .field("node_id", &self.node_id)
+            .finish()
+    }
 }
 
 /// A call whose result the gateway has not confirmed.

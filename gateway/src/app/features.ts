@@ -10,6 +10,7 @@ import { changesFeature } from "../features/changes/index.ts";
 import { channelsFeature } from "../features/channels/index.ts";
 import { configFeature } from "../features/config/index.ts";
 import { eventsFeature } from "../features/events/index.ts";
+import { invitesFeature } from "../features/invites/index.ts";
 import { hooksFeature } from "../features/hooks/index.ts";
 import { jobsFeature } from "../features/jobs/index.ts";
 import { longTermMemoryFeature } from "../features/memory/index.ts";
@@ -107,6 +108,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(jobsFeature)
   .add(eventsFeature)
   .add(tokensFeature)
+  .add(invitesFeature)
   .add(auditFeature)
   .add(telemetryFeature)
   .add(notificationsFeature);

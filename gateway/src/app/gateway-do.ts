@@ -13,6 +13,8 @@ import type {
   JobListParams,
   JobListResult,
   JobTaken,
+  JoinRequest,
+  JoinResult,
   RunRequest,
 } from "../../../protocol/gen/types.ts";
 import type { Kernel } from "../kernel/kernel.ts";
@@ -57,6 +59,7 @@ type EarlyPorts = Pick<
   FeaturePorts,
   | "approvalsRpc"
   | "changesRpc"
+  | "joinRpc"
   | "mediaRpc"
   | "nodesRpc"
   | "searchRpc"
@@ -142,6 +145,10 @@ export class Gateway
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
     const ports = await this.#whole();
     return ports.hooksRpc.hook(request);
+  }
+  async join(request: JoinRequest, address: string): Promise<Admitted<JoinResult>> {
+    await this.#ready();
+    return this.#ports.joinRpc.join(request, address);
   }
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
     const ports = await this.#whole();

@@ -1,5 +1,5 @@
 /**
- * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, hooks and the channels' webhooks
+ * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, /join, hooks and the channels' webhooks
  * needs a token. Its only state are two flags in memory that save calls to the gateway.
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
@@ -7,6 +7,7 @@ import { askingLog } from "./asking-log.ts";
 import { healthResponse } from "./http/health.ts";
 import { HookDoor } from "./http/hook.ts";
 import { jobsResponse } from "./http/jobs.ts";
+import { joinResponse } from "./http/join.ts";
 import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
@@ -100,6 +101,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
   }
   if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
   if (url.pathname === "/media") return receive(request, env, url);
+  if (url.pathname === "/join") return join(request, env);
   if (url.pathname === "/run") return run(request, env);
   if (url.pathname === "/jobs" || url.pathname.startsWith("/jobs/")) return jobs(request, env, url);
   if (url.pathname.startsWith("/channels/")) return webhook(request, env);
@@ -135,6 +137,11 @@ async function closed(env: Env): Promise<Response | undefined> {
 }
 async function hook(request: Request, env: Env, path: string): Promise<Response> {
   return (await closed(env)) ?? hooks.respond(request, path, () => gatewayStub(env));
+}
+
+/** `POST /join`: the secret of an invitation is the proof. */
+async function join(request: Request, env: Env): Promise<Response> {
+  return (await closed(env)) ?? joinResponse(request, askerOf(request, env).address, () => gatewayStub(env));
 }
 
 /** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. No body of a stranger is read. */

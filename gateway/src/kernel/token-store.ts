@@ -18,6 +18,12 @@ export interface TokenGrant {
   readonly accountId?: string;
   readonly expiresAt?: number;
 }
+/** A token, and the sha256 of it in hex. */
+export interface MadeToken {
+  readonly id: string;
+  readonly token: string;
+  readonly hash: string;
+}
 type Row = {
   id: string;
   kind: string;
@@ -104,7 +110,15 @@ export class Tokens {
     if (problem !== undefined) return fail("protocol.invalid_params", problem);
     const id = randomName(8);
     const token = `gsv_${params.kind}_${id}_${randomHex(32)}`;
-    const hash = await sha256Hex(token);
+    const added = this.add({ id, token, hash: await sha256Hex(token) }, params, now);
+    return added.ok ? succeed({ token, entry: added.value }) : added;
+  }
+
+  /** Stores a token that was made elsewhere, at once. The caller made its secret at random. */
+  add(made: MadeToken, params: TokensCreateParams, now: number): Result<TokenEntry> {
+    const problem = misfit(params);
+    if (problem !== undefined) return fail("protocol.invalid_params", problem);
+    const { id, token, hash } = made;
     this.#prune(now);
     const active = one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL")?.n ?? 0;
     if (active >= LIMITS.tokens) return fail("token.limit");
@@ -123,7 +137,7 @@ export class Tokens {
       params.expiresInMs === undefined ? null : now + params.expiresInMs,
     );
     const entry = this.get(id);
-    return entry === undefined ? fail("storage.failed") : succeed({ token, entry });
+    return entry === undefined ? fail("storage.failed") : succeed(entry);
   }
 
   get(tokenId: string): TokenEntry | undefined {

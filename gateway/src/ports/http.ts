@@ -1,6 +1,6 @@
 /** Between the Worker, which answers HTTP, and the Gateway object, which knows tokens. Crosses RPC: plain data only. */
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
-import type { AgentReport, HookTaken, RunRequest } from "../../../protocol/gen/types.ts";
+import type { AgentReport, HookTaken, JoinRequest, JoinResult, RunRequest } from "../../../protocol/gen/types.ts";
 
 /** The sender of an HTTP request. */
 export interface HttpCaller {
@@ -50,8 +50,13 @@ export interface TaskPort {
   runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>>;
 }
 
+export interface JoinPort {
+  /** Exchanges the secret of an invitation for a token. `address`: empty where it is not known. */
+  join(request: JoinRequest, address: string): Promise<Admitted<JoinResult>>;
+}
+
 /** What the Worker may call. */
-export interface HttpPort extends HookPort, TaskPort {
+export interface HttpPort extends HookPort, TaskPort, JoinPort {
   /** The scopes of a bearer token over HTTP, or a refusal. */
   authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>>;
   /** Where an uploaded file goes, or why it may not be uploaded. */

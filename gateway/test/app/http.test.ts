@@ -108,6 +108,7 @@ test("/openapi.json is the document of the contract", async () => {
     "/hooks/{name}",
     "/jobs",
     "/jobs/{id}",
+    "/join",
     "/media",
     "/media/{key}",
     "/openapi.json",

@@ -231,6 +231,9 @@ import type {
   HumanReviewPayload,
   InboundMessage,
   InboundOutcome,
+  InviteCreateParams,
+  InviteCreateResult,
+  InviteKind,
   JobCancelParams,
   JobGetParams,
   JobListParams,
@@ -240,6 +243,8 @@ import type {
   JobSummary,
   JobTaken,
   JobsConfig,
+  JoinRequest,
+  JoinResult,
   LedgerCall,
   LedgerCallState,
   LimitsConfig,
@@ -738,6 +743,9 @@ export function checkHookTestResult(value: unknown): value is HookTestResult;
 export function checkHumanReviewPayload(value: unknown): value is HumanReviewPayload;
 export function checkInboundMessage(value: unknown): value is InboundMessage;
 export function checkInboundOutcome(value: unknown): value is InboundOutcome;
+export function checkInviteCreateParams(value: unknown): value is InviteCreateParams;
+export function checkInviteCreateResult(value: unknown): value is InviteCreateResult;
+export function checkInviteKind(value: unknown): value is InviteKind;
 export function checkJobCancelParams(value: unknown): value is JobCancelParams;
 export function checkJobGetParams(value: unknown): value is JobGetParams;
 export function checkJobListParams(value: unknown): value is JobListParams;
@@ -747,6 +755,8 @@ export function checkJobSubmitParams(value: unknown): value is JobSubmitParams;
 export function checkJobSummary(value: unknown): value is JobSummary;
 export function checkJobTaken(value: unknown): value is JobTaken;
 export function checkJobsConfig(value: unknown): value is JobsConfig;
+export function checkJoinRequest(value: unknown): value is JoinRequest;
+export function checkJoinResult(value: unknown): value is JoinResult;
 export function checkLedgerCall(value: unknown): value is LedgerCall;
 export function checkLedgerCallState(value: unknown): value is LedgerCallState;
 export function checkLimitsConfig(value: unknown): value is LimitsConfig;

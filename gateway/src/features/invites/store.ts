@@ -1,0 +1,75 @@
+/** Invitations. Their secrets are stored as digests. Those that were used or have expired are kept for a day, to tell them from wrong ones. */
+import type { InviteKind } from "../../../../protocol/gen/types.ts";
+import { sameDigest } from "../../platform/ids.ts";
+import { all, type Database, type Migration, one, run } from "../../platform/sql.ts";
+
+export interface Invite {
+  readonly id: string;
+  readonly kind: InviteKind;
+  readonly name?: string;
+  readonly expiresAt: number;
+  /** What it was exchanged for. */
+  readonly used?: { readonly nonceHash: string; readonly tokenId: string };
+}
+type Row = {
+  id: string;
+  hash: string;
+  kind: string;
+  name: string | null;
+  expires_at: number;
+  nonce_hash: string | null;
+  token_id: string | null;
+};
+const KEEP_ENDED_MS = 86_400_000;
+
+export const INVITE_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "invitations",
+    up: (sql) => {
+      sql.exec(`CREATE TABLE invites(
+        id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, name TEXT, expires_at INTEGER NOT NULL, nonce_hash TEXT, token_id TEXT
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
+];
+
+export class InviteStore {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  atomic<T>(work: () => T): T {
+    return this.#db.transactionSync(work);
+  }
+
+  /** Invitations that can still be used. */
+  open(now: number): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM invites WHERE token_id IS NULL AND expires_at > ?", now)?.n ?? 0;
+  }
+
+  add(invite: Invite, hash: string, now: number): void {
+    run(this.#db.sql, "DELETE FROM invites WHERE expires_at < ?", now - KEEP_ENDED_MS);
+    const { id, kind, name, expiresAt } = invite;
+    run(this.#db.sql, "INSERT INTO invites(id, hash, kind, name, expires_at) VALUES(?, ?, ?, ?, ?)", id, hash, kind, name ?? null, expiresAt);
+  }
+
+  /** Every row is compared completely, so that the time reveals nothing about any of them. */
+  find(hash: string): Invite | undefined {
+    let found: Row | undefined;
+    for (const row of all<Row>(this.#db.sql, "SELECT * FROM invites")) if (sameDigest(row.hash, hash)) found = row;
+    if (found === undefined) return undefined;
+    const { id, kind, name, expires_at: expiresAt, nonce_hash: nonceHash, token_id: tokenId } = found;
+    return {
+      id,
+      kind: kind === "node" ? "node" : "client",
+      ...(name === null ? {} : { name }),
+      expiresAt,
+      ...(nonceHash === null || tokenId === null ? {} : { used: { nonceHash, tokenId } }),
+    };
+  }
+
+  use(id: string, nonceHash: string, tokenId: string): void {
+    run(this.#db.sql, "UPDATE invites SET nonce_hash = ?, token_id = ? WHERE id = ?", nonceHash, tokenId, id);
+  }
+}
