@@ -90,9 +90,19 @@ export function httpContract(schemaOf: SchemaOf) {
       join: {
         method: "POST",
         path: "/join",
-        summary: "Exchanges the secret of an invitation for a token. Needs no token. A repeated request with the same nonce gets the same token.",
+        summary:
+          "Exchanges the secret of an invitation for a token. Needs no token. A repeated request with the same nonce gets the same token.",
         body: schemaOf("JoinRequest"),
-        responses: { 200: schemaOf("JoinResult"), 400: problem, 403: problem, 405: problem, 408: problem, 409: problem, 410: problem, 413: problem },
+        responses: {
+          200: schemaOf("JoinResult"),
+          400: problem,
+          403: problem,
+          405: problem,
+          408: problem,
+          409: problem,
+          410: problem,
+          413: problem,
+        },
       },
       run: {
         method: "POST",

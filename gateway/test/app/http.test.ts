@@ -121,6 +121,8 @@ test("/openapi.json is the document of the contract", async () => {
     "HookTaken",
     "JobListResult",
     "JobTaken",
+    "JoinRequest",
+    "JoinResult",
     "MediaUploaded",
     "ProblemDetails",
     "RunRequest",

@@ -109,7 +109,13 @@ function exchange(
   const added = tokens.add(made, params, now);
   if (!added.ok) return added;
   store.use(invite.id, nonceHash, made.id);
-  const entry = { actor: `invite:${invite.id}`, origin: "http", action: "invite.join", target: nodeId ?? kind, decision: "allowed" } as const;
+  const entry = {
+    actor: `invite:${invite.id}`,
+    origin: "http",
+    action: "invite.join",
+    target: nodeId ?? kind,
+    decision: "allowed",
+  } as const;
   background("audit", audit.append({ ...entry, detail: `token ${made.id}` }));
   return succeed({ kind, token: made.token, ...(nodeId === undefined ? {} : { nodeId }) });
 }

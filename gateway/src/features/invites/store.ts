@@ -51,7 +51,15 @@ export class InviteStore {
   add(invite: Invite, hash: string, now: number): void {
     run(this.#db.sql, "DELETE FROM invites WHERE expires_at < ?", now - KEEP_ENDED_MS);
     const { id, kind, name, expiresAt } = invite;
-    run(this.#db.sql, "INSERT INTO invites(id, hash, kind, name, expires_at) VALUES(?, ?, ?, ?, ?)", id, hash, kind, name ?? null, expiresAt);
+    run(
+      this.#db.sql,
+      "INSERT INTO invites(id, hash, kind, name, expires_at) VALUES(?, ?, ?, ?, ?)",
+      id,
+      hash,
+      kind,
+      name ?? null,
+      expiresAt,
+    );
   }
 
   /** Every row is compared completely, so that the time reveals nothing about any of them. */
