@@ -6,10 +6,9 @@ import { FailureWindow } from "../../kernel/limits.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { MadeToken } from "../../kernel/token-store.ts";
-import { hex, sameDigest } from "../../platform/ids.ts";
 import type { JoinPort } from "../../ports/http.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import { INVITE_MIGRATIONS, InviteStore } from "./store.ts";
+import { INVITE_MIGRATIONS, InviteStore, isUsedWith } from "./store.ts";
 
 type Ports = Pick<KernelPorts, "audit" | "background" | "database" | "ids" | "now" | "tokens">;
 
@@ -54,7 +53,8 @@ async function tokenOf({ kind, secret, nonce }: JoinRequest, sha256: (text: stri
   const key = await crypto.subtle.importKey("raw", bytes.encode(secret), algorithm, false, ["sign"]);
   const derived = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes.encode(`gsv join ${kind} ${nonce}`)));
   const id = [...derived.slice(32, 32 + TOKEN_ID_CHARS)].map((byte) => BASE32.charAt(byte & 31)).join("");
-  const token = `gsv_${kind}_${id}_${hex(derived.slice(0, 32))}`;
+  const hex = [...derived.slice(0, 32)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const token = `gsv_${kind}_${id}_${hex}`;
   return { id, token, hash: await sha256(token) };
 }
 
@@ -93,7 +93,7 @@ function exchange(
   if (invite === undefined || invite.kind !== kind) return fail("invite.wrong");
   if (invite.used !== undefined) {
     const entry = tokens.get(invite.used.tokenId);
-    const isSame = sameDigest(invite.used.nonceHash, nonceHash) && now < invite.expiresAt;
+    const isSame = isUsedWith(invite.used, nonceHash) && now < invite.expiresAt;
     if (!isSame || entry === undefined || entry.revokedAt !== undefined) return fail("invite.used");
     return succeed({ kind, token: made.token, ...(entry.nodeId === undefined ? {} : { nodeId: entry.nodeId }) });
   }

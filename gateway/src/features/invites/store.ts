@@ -11,6 +11,7 @@ export interface Invite {
   /** What it was exchanged for. */
   readonly used?: { readonly nonceHash: string; readonly tokenId: string };
 }
+export const isUsedWith = ({ nonceHash }: NonNullable<Invite["used"]>, other: string): boolean => sameDigest(nonceHash, other);
 type Row = {
   id: string;
   hash: string;
