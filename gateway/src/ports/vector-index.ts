@@ -19,6 +19,8 @@ export interface VectorFound {
 export interface VectorIndex {
   /** Whether it can hold vectors of this size at all. */
   takes(dimensions: number): boolean;
+  /** Whether questions with vectors of this size go to it, as far as is known: not to one that was made for another size. */
+  isUsedFor(dimensions: number): boolean;
   /** Puts or replaces vectors, of any agents. At most `VECTORS_AT_ONCE`. */
   put(tenantId: string, of: EmbeddingModel, rows: readonly VectorRow[]): Promise<Result<void>>;
   /** At most `VECTORS_AT_ONCE`. Unknown ids are no mistake. */
@@ -66,6 +68,7 @@ export interface VectorRemoval {
 
 /** Cloudflare's Vectorize, as far as memories need it. */
 export interface VectorBinding {
+  describe(): Promise<unknown>;
   query(
     vector: number[],
     options: { readonly topK: number; readonly namespace: string; readonly filter: Readonly<Record<string, string>> },

@@ -19,10 +19,10 @@ export class FakeVectorize implements VectorBinding {
   /** What queries see. */
   readonly visible = new Map<string, Kept>();
   readonly calls: string[] = [];
-  fault: (call: "query" | "upsert" | "deleteByIds") => Fault | undefined = () => undefined;
+  fault: (call: "describe" | "query" | "upsert" | "deleteByIds") => Fault | undefined = () => undefined;
   #accepted: (() => void)[] = [];
   #late: (() => void)[] = [];
-  readonly #dimensions: number;
+  #dimensions: number;
   readonly #metadataIndexes: readonly string[];
 
   constructor(dimensions: number, metadataIndexes: readonly string[] = ["agent", "model"]) {
@@ -40,16 +40,24 @@ export class FakeVectorize implements VectorBinding {
     this.#accepted.push(...this.#late.splice(0));
   }
   /** As after it was deleted and made new. */
+  madeNew(dimensions: number): void {
+    this.clear();
+    this.#dimensions = dimensions;
+  }
   clear(): void {
     this.visible.clear();
     this.#accepted = [];
   }
 
+  async describe(): Promise<unknown> {
+    if (this.fault("describe") !== undefined) throw new Error("Network connection lost.");
+    return { dimensions: this.#dimensions, vectorCount: this.visible.size };
+  }
   async upsert(vectors: Given[]): Promise<unknown> {
     return this.#change("upsert", () => {
       must(vectors.length > 0 && vectors.length <= MOST_UPSERTED, 40003, "invalid batch");
       for (const { id, values, namespace, metadata } of vectors) {
-        must(values.length === this.#dimensions, 40012, `expected ${this.#dimensions} dimensions, and got ${values.length} dimensions`);
+        must(values.length === this.#dimensions, 40012, "bad vector");
         must(values.every(Number.isFinite), 40004, "invalid values");
         must(bytes(id) > 0 && bytes(id) <= NAME_BYTES, 40008, "id too long");
         must(bytes(namespace) > 0 && bytes(namespace) <= NAME_BYTES, 40009, "namespace too long");
@@ -78,7 +86,7 @@ export class FakeVectorize implements VectorBinding {
   async query(vector: number[], { topK, namespace, filter }: Parameters<VectorBinding["query"]>[1]): Promise<unknown> {
     this.calls.push("query");
     if (this.fault("query") !== undefined) throw new Error("Network connection lost.");
-    must(vector.length === this.#dimensions, 40006, `invalid query vector, expected ${this.#dimensions} dimensions`);
+    must(vector.length === this.#dimensions, 40006, "bad vector");
     must(topK >= 1 && topK <= MOST_FOUND, 40007, "invalid topK");
     must(bytes(JSON.stringify(filter)) <= FILTER_BYTES, 40013, "filter too large");
     const matches = [...this.visible.values()]

@@ -57,7 +57,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   readonly #now: () => number;
   readonly #failed: (what: string, error: unknown) => void;
   readonly #writer: string | undefined;
-  readonly #most: number;
+  readonly #most: () => number;
   readonly vectorIndex: VectorIndexRows;
   #writes = 0;
   #ready: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     now: () => number,
     failed: (what: string, error: unknown) => void,
     writer?: string,
-    most: number = LIMITS.memories,
+    most: () => number = () => LIMITS.memories,
   ) {
     this.#db = db;
     this.#most = most;
@@ -108,6 +108,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   /** `hides`: the older memory that is taken out of recall, in the same transaction. */
   async #insert(scope: MemoryScope, memory: NewMemory, hides: string | undefined, awaitsVector: boolean): Promise<Result<MemoryStored>> {
     const { id, content, metadata, author, taint, sessionKey, callId, supersedes, createdAt } = memory;
+    const most = this.#most();
     const insert = this.#db
       .prepare(
         `INSERT INTO long_term_memory(id, tenant_id, agent_id, content, metadata, source, taint, taint_source, session_key, call_id, supersedes, created_at, embedding_state)
@@ -127,7 +128,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
         callId,
         supersedes ?? null,
         createdAt,
-        this.#most,
+        most,
         awaitsVector ? PENDING : NONE,
       );
     // Only when this very row was written: a repeated call changes nothing.
@@ -142,7 +143,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
     await this.#db.batch(hides === undefined ? [insert] : [insert, hide, removal]);
     const kept = await this.#ofCall(scope, memory);
     if (kept === undefined)
-      return fail("memory.full", `The agent has ${this.#most.toLocaleString("en-US")} memories, which is the most that one may have.`);
+      return fail("memory.full", `The agent has ${most.toLocaleString("en-US")} memories, which is the most that one may have.`);
     return succeed(await this.#stored(scope, kept, kept.id === id));
   }
   async #stored(scope: MemoryScope, memory: StoredMemory, isNew: boolean): Promise<MemoryStored> {

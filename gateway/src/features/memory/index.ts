@@ -1,5 +1,4 @@
 /** Long-term memory: facts that an agent keeps between conversations (gateway/spec/memory.md). */
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
@@ -21,6 +20,7 @@ import { VECTOR_INDEX_MIGRATION, VectorIndexStateStore } from "./vector-index-st
 import type { VectorIndexPass } from "./vector-index-pass.ts";
 import type { EmbeddingPass } from "./embedding-pass.ts";
 import type { MemoryKeeper } from "./keeper.ts";
+import { mostMemories } from "./most-memories.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
 
 /** Ids in one entry of the audit, whose detail has at most 256 characters. */
@@ -113,19 +113,18 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     let loaded: Promise<Loaded> | undefined;
     const load = async (): Promise<Result<Loaded>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
-      const most = vectorIndex === undefined ? LIMITS.memories : LIMITS.memoriesIndexed;
       loaded ??= import("./memory.lazy.ts").then(
         ({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper, VectorIndexPass, Vectorize }) => {
           // The gateway is one object, and the only one that writes; after a restart it has another name.
-          const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16), most);
-          const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
-          const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
-          const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
           const index = vectorIndex && new Vectorize(vectorIndex, (text) => ports.ids.sha256(text));
           const model = () => {
             const choice = chosenEmbeddings(settings());
             return choice.ok ? choice.chosen?.of : undefined;
           };
+          const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16), () => mostMemories(model(), index));
+          const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
+          const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
+          const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
           const indexPass = index && new VectorIndexPass({ ...ports, rows: rows.vectorIndex, index, state: indexState, model });
           const vectors = {
             ...(index === undefined ? {} : { index }),

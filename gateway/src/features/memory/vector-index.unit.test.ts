@@ -12,6 +12,7 @@ import { memory } from "../../../test/features/memory/rows-contract.ts";
 import { sqliteRows } from "../../../test/support/rows.ts";
 import { modelKey } from "../../ports/embeddings.ts";
 import { IndexStore } from "../search/index-store.ts";
+import { mostMemories } from "./most-memories.ts";
 import { D1Memory } from "./d1-store.ts";
 
 const X = [9, 1, 1, 1, 1, 1, 1, 1];
@@ -231,6 +232,46 @@ describe("[LM22] a vector index that fails", () => {
       assert.equal(refused?.ok === false && refused.error.reason, "embeddings.refused");
     assert.deepEqual(await put(SIZE), { ok: true, value: undefined });
   });
+  it("the size comes from the index, and not from the text of an error", async () => {
+    const fake = new FakeVectorize(SIZE);
+    const { index } = world(fake);
+    const near = { model: modelKey(SMALL), vector: vector(X) };
+    const ask = async () => {
+      const found = await index?.nearest({ tenantId: "default", agentId: "main" }, near);
+      return found?.ok === false ? found.error.reason : "found";
+    };
+    assert.equal(await ask(), "found");
+    const { query } = fake;
+    fake.query = async () => {
+      throw new Error("The service that knows the dimensions is away.");
+    };
+    assert.equal(await ask(), "storage.failed");
+    fake.query = query;
+    for (const answer of [null, {}, { dimensions: "8" }]) {
+      const { describe: real } = fake;
+      fake.describe = async () => answer;
+      assert.equal(await ask(), "storage.failed", JSON.stringify(answer));
+      fake.describe = real;
+    }
+    assert.equal(await ask(), "found");
+  });
+  it("an index that was made new for the right size is used at once", async () => {
+    const fake = new FakeVectorize(SIZE - 1);
+    const made = world(fake);
+    const id = await made.put(X);
+    await made.step();
+    assert.match(made.state.read().problem ?? "", /not for vectors of 8 numbers/);
+    fake.madeNew(SIZE);
+    await made.settle();
+    assert.deepEqual([[...fake.visible.keys()], made.state.read().problem], [[id], undefined]);
+    // And one that is for another size now is noticed when it fails.
+    fake.madeNew(SIZE + 1);
+    await made.recall(X);
+    await made.put(NEAR_X);
+    made.given.now = made.state.read().dueAt;
+    await made.step();
+    assert.match(made.state.read().problem ?? "", /not for vectors of 8 numbers/);
+  });
   it("questions compare every vector instead, and say so; writes wait and are tried again", async () => {
     const fake = new FakeVectorize(SIZE);
     const made = world(fake);
@@ -384,12 +425,22 @@ describe("[LM20] tables and limits", () => {
       () => 1,
       (what, error) => assert.fail(`${what}: ${String(error)}`),
       undefined,
-      2,
+      () => 2,
     );
     const scope = { tenantId: "default", agentId: "main" };
     for (const text of ["one", "two"]) assert.ok((await rows.store(scope, memory(text))).ok);
     const refused = await rows.store(scope, memory("three"));
     assert.match(refused.ok ? "" : refused.error.message, /has 2 memories/);
     assert.deepEqual([LIMITS.memories, LIMITS.memoriesIndexed], [20_000, 100_000]);
+  });
+  it("an agent may have more memories only while the index finds them", async () => {
+    const { index } = world(new FakeVectorize(SIZE));
+    assert.ok(index);
+    const of = (dimensions: number) => mostMemories({ ...SMALL, dimensions }, index);
+    assert.deepEqual([mostMemories(SMALL, undefined), mostMemories(undefined, index)], [20_000, 20_000]);
+    assert.deepEqual([of(1_536), of(1_537), of(3_072)], [100_000, 20_000, 20_000]);
+    // Once it is known for which size the index is.
+    await index.put("default", SMALL, [{ id: "a", agentId: "main", vector: vector(new Array<number>(SIZE).fill(1)) }]);
+    assert.deepEqual([of(SIZE), of(1_536)], [100_000, 20_000]);
   });
 });

@@ -27,6 +27,8 @@ export class Vectorize implements VectorIndex {
   readonly #binding: VectorBinding;
   readonly #sha256: (text: string) => Promise<string>;
   readonly #after: After;
+  /** The numbers of the index's vectors, as it said last. Undefined: it was not asked, or failed since, and may have been made new. */
+  #dimensions: number | undefined;
 
   constructor(binding: VectorBinding, sha256: (text: string) => Promise<string>, after: After = afterTimeout) {
     this.#binding = binding;
@@ -36,6 +38,9 @@ export class Vectorize implements VectorIndex {
 
   takes(dimensions: number): boolean {
     return dimensions <= MOST_DIMENSIONS;
+  }
+  isUsedFor(dimensions: number): boolean {
+    return this.takes(dimensions) && (this.#dimensions ?? dimensions) === dimensions;
   }
   async put(tenantId: string, of: EmbeddingModel, rows: readonly VectorRow[]): Promise<Result<void>> {
     const { dimensions } = of;
@@ -52,7 +57,7 @@ export class Vectorize implements VectorIndex {
     });
   }
   remove(ids: readonly string[]): Promise<Result<void>> {
-    return this.#asked(LIMITS.embeddingMs, 0, async () => {
+    return this.#asked(LIMITS.embeddingMs, undefined, async () => {
       await this.#binding.deleteByIds([...ids]);
     });
   }
@@ -66,18 +71,34 @@ export class Vectorize implements VectorIndex {
       return foundIn(await this.#binding.query(numbersOf(vector), { topK: VECTORS_FOUND, namespace, filter }));
     });
   }
-  async #asked<T>(ms: number, dimensions: number, ask: () => Promise<T>): Promise<Result<T>> {
-    const answer = ask().then(succeed, (error: unknown) =>
-      dimensions > 0 && error instanceof Error && /dimension/i.test(error.message) ? wrongSize(dimensions) : UNAVAILABLE,
-    );
+  /** `dimensions`: of the vectors that are sent. Undefined: none are. */
+  async #asked<T>(ms: number, dimensions: number | undefined, ask: () => Promise<T>): Promise<Result<T>> {
+    const work = async (): Promise<Result<T>> => {
+      if (dimensions !== undefined && !(await this.#has(dimensions))) return wrongSize(dimensions);
+      return succeed(await ask());
+    };
+    const answer = work().catch(() => {
+      this.#dimensions = undefined;
+      return UNAVAILABLE;
+    });
     return within(this.#after, ms, answer, () => UNAVAILABLE);
+  }
+  /** Whether the index is for vectors of this size. One for another size is asked again each time: it may have been made new. */
+  async #has(dimensions: number): Promise<boolean> {
+    if (this.#dimensions !== dimensions) this.#dimensions = dimensionsIn(await this.#binding.describe());
+    return this.#dimensions === dimensions;
   }
   /** Names that are too long are compared by their digest. */
   async #short(name: string): Promise<string> {
     return utf8Bytes(name) <= MOST_BYTES ? name : `sha256:${(await this.#sha256(name)).slice(0, DIGEST_CHARS)}`;
   }
 }
-/** Throws for an answer of another form. */
+/** Throws for an answer of another form, as below. */
+function dimensionsIn(answer: unknown): number {
+  const dimensions: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "dimensions") : undefined;
+  if (typeof dimensions !== "number") throw new Error("the answer has no dimensions");
+  return dimensions;
+}
 function foundIn(answer: unknown): readonly VectorFound[] {
   const matches: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "matches") : undefined;
   if (!Array.isArray(matches)) throw new Error("the answer has no matches");

@@ -66,6 +66,29 @@ const idle = () =>
   });
 const indexed = (count: number) => until(async () => expect(await states()).toEqual(Array<string>(count).fill("indexed")));
 
+/** Copies of the only row, until the agent has so many. */
+const fill = async (count: number): Promise<void> => {
+  await env.DB?.prepare(
+    `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
+     INSERT INTO long_term_memory(id, tenant_id, agent_id, content, metadata, source, taint, taint_source, session_key, call_id, created_at, embedding_state)
+     SELECT printf('00000000000000000000%06d', x), tenant_id, agent_id, content, metadata, source, taint, taint_source, session_key, 'copy ' || x, created_at, 'none'
+     FROM long_term_memory, n WHERE call_id NOT LIKE 'copy %'`,
+  )
+    .bind(count - 1)
+    .run();
+};
+test("[LM1] [LM20] an agent has more memories only while the vector index finds them", async () => {
+  await add("The first.");
+  await fill(20_000);
+  await owner.ok("config.set", { path: "memory.embeddings.model", value: "text-embedding-3-large" });
+  const refused = await owner.refused("memory.add", { text: "One more.", agentId: "main", requestId: "more" });
+  expect(refused).toMatchObject({ reason: "memory.full", message: expect.stringMatching(/has 20,000 memories/) });
+  await owner.ok("config.set", { path: "memory.embeddings.model", value: "text-embedding-3-small" });
+  await owner.ok("memory.add", { text: "One more.", agentId: "main", requestId: "more" });
+  await owner.ok("config.set", { path: "memory.embeddings.provider", value: "built-in" });
+  expect((await owner.refused("memory.add", { text: "And one.", agentId: "main", requestId: "and" })).reason).toBe("memory.full");
+});
+
 describe("with a vector index", () => {
   test("[LM20] [LM21] memories are sent in the background, and a question without their words finds them through the index", async () => {
     const id = await add("My vehicle wartburg zq.");
