@@ -10,6 +10,7 @@ mod approval;
 mod backup;
 mod channel;
 mod cli;
+mod copy;
 mod cron;
 mod events;
 mod gateway;
@@ -34,6 +35,7 @@ pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
 };
 pub use self::cli::{Cli, Command, Global};
+pub use self::copy::Copy;
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
 pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{

@@ -144,6 +144,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Agent(command) => block_on(commands::agent::run(&context, command)),
         Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
         Command::Token(command) => block_on(commands::token::run(&context, command)),
+        Command::Copy(args) => block_on(commands::copy::run(&context, args)),
         Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
         Command::Memory(command) => block_on(commands::memory::run(&context, command)),
         Command::Search(args) => block_on(commands::search::run(&context, args)),

@@ -90,6 +90,7 @@ fn help_texts() {
         &["workspace", "get"],
         &["workspace", "put"],
         &["workspace", "edit"],
+        &["cp"],
         &["memory"],
         &["memory", "list"],
         &["memory", "search"],

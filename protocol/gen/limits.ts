@@ -288,8 +288,20 @@ export const LIMITS = {
   toolResultChars: 50000,
   /** Time limit for transcribing one recording. */
   transcriptionMs: 60000,
+  /** Largest file of a transfer that begins or ends in the workspace. */
+  transferBytes: 5000000000,
   /** Largest chunk of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
+  /** How long a transfer waits without progress, for example for a machine that is not connected. Then it fails. */
+  transferIdleMs: 300000,
+  /** How long an ended transfer is listed. */
+  transferKeptMs: 86400000,
+  /** Bytes of a transfer that are stored and acknowledged together. */
+  transferPartBytes: 2097152,
+  /** Bytes of a transfer that are on the way and not acknowledged. */
+  transferWindowBytes: 4194304,
+  /** Transfers at once; more are refused. */
+  transfers: 4,
   /** Largest frame of a client or channel before hello-ok. */
   unauthFrameBytes: 4096,
   /** Largest `connect` frame of a node, which lists its tools. */

@@ -218,11 +218,20 @@ import type {
   ToolsListResult,
   TransferAcceptParams,
   TransferAcceptResult,
+  TransferAckEvent,
+  TransferAckParams,
+  TransferAckResult,
+  TransferCancelParams,
+  TransferCancelResult,
   TransferCompleteParams,
   TransferCompleteResult,
+  TransferCreateParams,
+  TransferCreateResult,
   TransferDoneParams,
   TransferDoneResult,
   TransferEndEvent,
+  TransferGetParams,
+  TransferGetResult,
   TransferMetaParams,
   TransferMetaResult,
   TransferReceiveEvent,
@@ -251,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "fa7b1762a7c04bea";
+export const PROTOCOL_FINGERPRINT = "bd67d9f6729065b1";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1505,47 +1514,91 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** The receiver accepts the file, or refuses it with `error`. */
+  /** The destination accepts the file, or refuses it with `error`. */
   "transfer.accept": {
     params: "TransferAcceptParams",
     result: "TransferAcceptResult",
     callers: ["node"],
     scope: "node",
     audit: "none",
-    errors: [],
+    errors: ["transfer.unknown"],
     deferred: false,
     idempotent: false,
   },
-  /** The sender has sent the whole file. */
+  /** The destination has written the file up to this offset. At most `transferWindowBytes` are on the way beyond it. */
+  "transfer.ack": {
+    params: "TransferAckParams",
+    result: "TransferAckResult",
+    callers: ["node"],
+    scope: "node",
+    audit: "none",
+    errors: ["transfer.unknown"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Ends a transfer. What the destination has of the file is removed. A transfer that has ended stays as it is. */
+  "transfer.cancel": {
+    params: "TransferCancelParams",
+    result: "TransferCancelResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: { target: "id" },
+    errors: ["transfer.unknown"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** The source has sent the whole file, or says why it can't. */
   "transfer.complete": {
     params: "TransferCompleteParams",
     result: "TransferCompleteResult",
     callers: ["node"],
     scope: "node",
     audit: "none",
-    errors: [],
+    errors: ["transfer.unknown"],
     deferred: false,
     idempotent: false,
   },
-  /** The receiver has written the whole file. */
+  /** Starts to copy a file. Endpoints are `NODE:PATH` and `gsv:PATH` (the agent's workspace). Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer. */
+  "transfer.create": {
+    params: "TransferCreateParams",
+    result: "TransferCreateResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "own",
+    errors: ["agent.unknown", "file.exists", "file.too_large", "node.offline", "node.unknown", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "workspace.protected"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** The destination has stored the file and its checksum is right, or says why not. */
   "transfer.done": {
     params: "TransferDoneParams",
     result: "TransferDoneResult",
     callers: ["node"],
     scope: "node",
     audit: "none",
-    errors: [],
+    errors: ["transfer.unknown"],
     deferred: false,
     idempotent: false,
   },
-  /** The sender announces a file. */
+  /** Returns how far a transfer is. Ended transfers are kept for a day. */
+  "transfer.get": {
+    params: "TransferGetParams",
+    result: "TransferGetResult",
+    callers: ["client"],
+    scope: "operate",
+    audit: "none",
+    errors: ["transfer.unknown"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** The source announces a file, or says why it can't be read. */
   "transfer.meta": {
     params: "TransferMetaParams",
     result: "TransferMetaResult",
     callers: ["node"],
     scope: "node",
     audit: "none",
-    errors: [],
+    errors: ["transfer.unknown"],
     deferred: false,
     idempotent: false,
   },
@@ -1680,13 +1733,15 @@ export const EVENTS = {
   "tool.invoke": { payload: "ToolInvokeEvent", to: ["node"] },
   /** Progress of a call in a session that the client follows. */
   "tool.progress": { payload: "ToolProgressEvent", to: ["client"] },
-  /** The gateway has relayed the whole file. */
+  /** The destination has the file up to this offset. */
+  "transfer.ack": { payload: "TransferAckEvent", to: ["node"] },
+  /** The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. */
   "transfer.end": { payload: "TransferEndEvent", to: ["node"] },
   /** Asks a node to receive a file. */
   "transfer.receive": { payload: "TransferReceiveEvent", to: ["node"] },
   /** Asks a node to announce a file. */
   "transfer.send": { payload: "TransferSendEvent", to: ["node"] },
-  /** Asks a node to send. */
+  /** Asks the source to send, from an offset. */
   "transfer.start": { payload: "TransferStartEvent", to: ["node"] },
   /** The gateway asks a node to undo calls of its file tools, or to say what an undo would do. */
   "undo.request": { payload: "UndoRequestEvent", to: ["node"] },
@@ -1806,8 +1861,12 @@ export interface MethodTypes {
   "tool.result": { params: ToolResultParams; result: ToolResultResult };
   "tools.list": { params: undefined; result: ToolsListResult };
   "transfer.accept": { params: TransferAcceptParams; result: TransferAcceptResult };
+  "transfer.ack": { params: TransferAckParams; result: TransferAckResult };
+  "transfer.cancel": { params: TransferCancelParams; result: TransferCancelResult };
   "transfer.complete": { params: TransferCompleteParams; result: TransferCompleteResult };
+  "transfer.create": { params: TransferCreateParams; result: TransferCreateResult };
   "transfer.done": { params: TransferDoneParams; result: TransferDoneResult };
+  "transfer.get": { params: TransferGetParams; result: TransferGetResult };
   "transfer.meta": { params: TransferMetaParams; result: TransferMetaResult };
   "undo.apply": { params: UndoApplyParams; result: UndoResult };
   "undo.plan": { params: UndoPlanParams; result: UndoResult };
@@ -1830,6 +1889,7 @@ export interface EventTypes {
   "tool.cancel": ToolCancelEvent;
   "tool.invoke": ToolInvokeEvent;
   "tool.progress": ToolProgressEvent;
+  "transfer.ack": TransferAckEvent;
   "transfer.end": TransferEndEvent;
   "transfer.receive": TransferReceiveEvent;
   "transfer.send": TransferSendEvent;

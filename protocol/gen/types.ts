@@ -4577,11 +4577,36 @@ export type TranscriptionConfig = {
 export type TranscriptionProvider = "workers-ai" | "openai";
 export const TranscriptionProviderValues = ["workers-ai", "openai"] as const satisfies readonly TranscriptionProvider[];
 
+/** The copy of one file between the gateway's workspace and machines. */
+export type Transfer = {
+  id: TransferKey;
+  /** At most 4200 characters. */
+  source: string;
+  /** At most 4200 characters. */
+  destination: string;
+  state: TransferState;
+  sizeBytes?: number;
+  doneBytes: number;
+  /** At most 64 characters. */
+  sha256?: string;
+  /** At most 64 characters. */
+  reason?: string;
+  /** At most 1000 characters. */
+  problem?: string;
+  /** Epoch ms. */
+  createdAt: number;
+  /** Epoch ms. */
+  endedAt?: number;
+};
+
 /** Parameters of `transfer.accept`. */
 export type TransferAcceptParams = {
   /** 0 to 4294967295. */
   transferId: number;
   error?: string;
+  /** At most 64 characters. */
+  reason?: string;
+  offset?: number;
 };
 
 /** Result of `transfer.accept`. */
@@ -4589,10 +4614,44 @@ export type TransferAcceptResult = {
   ok: true;
 };
 
+/** Payload of the `transfer.ack` event. */
+export type TransferAckEvent = {
+  /** 0 to 4294967295. */
+  transferId: number;
+  offset: number;
+};
+
+/** Parameters of `transfer.ack`. */
+export type TransferAckParams = {
+  /** 0 to 4294967295. */
+  transferId: number;
+  offset: number;
+};
+
+/** Result of `transfer.ack`. */
+export type TransferAckResult = {
+  ok: true;
+};
+
+/** Parameters of `transfer.cancel`. */
+export type TransferCancelParams = {
+  id: TransferKey;
+};
+
+/** Result of `transfer.cancel`. */
+export type TransferCancelResult = {
+  transfer: Transfer;
+};
+
 /** Parameters of `transfer.complete`. */
 export type TransferCompleteParams = {
   /** 0 to 4294967295. */
   transferId: number;
+  /** At most 64 characters. */
+  sha256?: string;
+  error?: string;
+  /** At most 64 characters. */
+  reason?: string;
 };
 
 /** Result of `transfer.complete`. */
@@ -4600,12 +4659,32 @@ export type TransferCompleteResult = {
   ok: true;
 };
 
+/** Parameters of `transfer.create`. */
+export type TransferCreateParams = {
+  id: TransferKey;
+  /** At most 4200 characters. */
+  source: string;
+  /** At most 4200 characters. */
+  destination: string;
+  agentId?: AgentId;
+  force?: boolean;
+};
+
+/** Result of `transfer.create`. */
+export type TransferCreateResult = {
+  transfer: Transfer;
+};
+
 /** Parameters of `transfer.done`. */
 export type TransferDoneParams = {
   /** 0 to 4294967295. */
   transferId: number;
   bytesWritten: number;
+  /** At most 64 characters. */
+  sha256?: string;
   error?: string;
+  /** At most 64 characters. */
+  reason?: string;
 };
 
 /** Result of `transfer.done`. */
@@ -4617,7 +4696,28 @@ export type TransferDoneResult = {
 export type TransferEndEvent = {
   /** 0 to 4294967295. */
   transferId: number;
+  /** At most 64 characters. */
+  sha256?: string;
+  error?: string;
+  id?: TransferKey;
+  /** At most 4096 characters. */
+  path?: string;
 };
+
+/** Parameters of `transfer.get`. */
+export type TransferGetParams = {
+  id: TransferKey;
+};
+
+/** Result of `transfer.get`. */
+export type TransferGetResult = {
+  transfer: Transfer;
+};
+
+/** The id of a transfer: 128 random bits, made by the sender of `transfer.create`. */
+export type TransferKey = string & { readonly __brand: "TransferKey" };
+/** Names a string that is known to be a TransferKey; checks nothing. */
+export const asTransferKey = (text: string): TransferKey => text as TransferKey;
 
 /** Parameters of `transfer.meta`. */
 export type TransferMetaParams = {
@@ -4627,6 +4727,10 @@ export type TransferMetaParams = {
   /** At most 128 characters. */
   mime?: string;
   error?: string;
+  /** At most 64 characters. */
+  reason?: string;
+  /** At most 128 characters. */
+  version?: string;
 };
 
 /** Result of `transfer.meta`. */
@@ -4643,6 +4747,10 @@ export type TransferReceiveEvent = {
   size: number;
   /** At most 128 characters. */
   mime?: string;
+  id?: TransferKey;
+  /** At most 64 characters. */
+  sha256?: string;
+  force?: boolean;
 };
 
 /** Payload of the `transfer.send` event. */
@@ -4651,13 +4759,19 @@ export type TransferSendEvent = {
   transferId: number;
   /** At most 4096 characters. */
   path: string;
+  id?: TransferKey;
 };
 
 /** Payload of the `transfer.start` event. */
 export type TransferStartEvent = {
   /** 0 to 4294967295. */
   transferId: number;
+  offset?: number;
 };
+
+/** How far a transfer is. `waiting`: an end is not connected. `storing`: the destination checks and stores the file. */
+export type TransferState = "waiting" | "running" | "storing" | "done" | "failed";
+export const TransferStateValues = ["waiting", "running", "storing", "done", "failed"] as const satisfies readonly TransferState[];
 
 /** Why the agent sees a message without answering it. `late`: it arrived more than a day late. `event`: it is a reaction, an edit or a deletion. */
 export type Unanswered = "late" | "event";

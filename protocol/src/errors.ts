@@ -959,6 +959,60 @@ row(
   "Convert the file to an image, audio, video or document format.",
 );
 row(
+  "transfer.unknown",
+  { code: 700, blame: "caller", http: 404, exit: 1 },
+  "There is no such transfer on this connection.",
+  "Start another one: `gsv cp SOURCE DESTINATION`.",
+);
+row(
+  "transfer.bad_endpoint",
+  { code: 701, blame: "caller", http: 400, exit: 2 },
+  "The source and the destination can't be used together.",
+  "Write NODE:PATH for a machine and gsv:PATH for the workspace: `gsv cp laptop:report.pdf gsv:report.pdf`.",
+);
+row(
+  "transfer.busy",
+  { code: 702, blame: "caller", http: 429, exit: 4, retryable: true },
+  "Too many transfers are running.",
+  "Wait until one has ended, then try again.",
+);
+row(
+  "transfer.unsupported",
+  { code: 703, blame: "peer", http: 501, exit: 1 },
+  "The node on that machine is too old for transfers.",
+  "Update GSV on that machine, then start its node again.",
+);
+row(
+  "transfer.source_changed",
+  { code: 704, blame: "peer", http: 409, exit: 4, retryable: true },
+  "The source file changed while it was copied, so nothing was stored.",
+  "Copy it again when no program writes to it.",
+);
+row(
+  "transfer.checksum",
+  { code: 705, blame: "peer", http: 502, exit: 4, retryable: true },
+  "The copy differs from the source, so it was removed.",
+  "Copy it again. If this happens again, check the disks of both machines.",
+);
+row(
+  "transfer.interrupted",
+  { code: 706, blame: "peer", http: 504, exit: 4, retryable: true },
+  "The copy made no progress for five minutes, so it was ended.",
+  "Check that the machine is connected: `gsv nodes list`. Then copy the file again.",
+);
+row(
+  "transfer.cancelled",
+  { code: 707, blame: "caller", http: 409, exit: 1 },
+  "The copy was cancelled.",
+  "Start it again: `gsv cp SOURCE DESTINATION`.",
+);
+row(
+  "transfer.failed",
+  { code: 708, blame: "peer", http: 502, exit: 1 },
+  "The machine could not copy the file.",
+  "Read the node's log: `gsv node logs`.",
+);
+row(
   "transcription.failed",
   { code: 592, blame: "peer", http: 502, exit: 4, retryable: true },
   "The recording could not be transcribed.",

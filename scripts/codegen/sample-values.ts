@@ -12,6 +12,7 @@ export const BY_TYPE: Readonly<Record<string, string>> = {
   SessionKey: "agent:main:cli:dm:main",
   TokenId: "k3v9x2",
   ToolName: "laptop__Bash",
+  TransferKey: "0123456789abcdef0123456789abcdef",
 };
 /** Values for single fields, before those by field name. */
 export const BY_PLACE: Readonly<Record<string, string>> = {
@@ -47,11 +48,13 @@ export const BY_FIELD: Readonly<Record<string, string>> = {
   event: "chat",
   every: "30m",
   filename: "photo.jpg",
+  sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
   fingerprint: "0123456789abcdef",
   handle: "@ada",
   location: "skills/release/SKILL.md",
   message: "What is the weather like?",
   method: "chat.send",
+  destination: "gsv:reports/photo.jpg",
   mime: "text/plain",
   mimeType: "image/jpeg",
   model: "claude-sonnet-4-5",

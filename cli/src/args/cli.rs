@@ -8,6 +8,7 @@ use super::agent::{AgentCommand, PromptCommand};
 use super::approval::ApprovalCommand;
 use super::backup::{Backup, Restore};
 use super::channel::{ChannelCommand, PairCommand};
+use super::copy::Copy;
 use super::cron::CronCommand;
 use super::events::EventsCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
@@ -169,6 +170,9 @@ pub enum Command {
     /// Read and change the agent's files
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
+    /// Copy a file between machines and the agent's workspace
+    #[command(name = "cp")]
+    Copy(Copy),
     /// Show, search and change what an agent remembers
     #[command(subcommand)]
     Memory(MemoryCommand),
@@ -209,7 +213,7 @@ mod tests {
     use clap::CommandFactory;
 
     /// How a command's help text may begin.
-    const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Create Delete Deny Disconnect End Find Import Install Let Link List \
+    const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Disconnect End Find Import Install Let Link List \
         Log Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.
@@ -264,7 +268,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 41);
+        assert_eq!(commands.len(), 42);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

@@ -18,6 +18,7 @@ pub mod chat;
 pub mod config;
 mod config_edit;
 pub mod context;
+pub mod copy;
 pub mod cron;
 mod cron_calendar;
 mod cron_view;

@@ -23,4 +23,5 @@ pub use link::Link;
 pub use net::pin::Fingerprint;
 pub use net::target::Target;
 pub use options::{AddressProvider, LedgerProvider, Options, ResumeProvider};
+pub use tokio_tungstenite::tungstenite::Bytes;
 pub use upload::Upload;

@@ -91,6 +91,16 @@ impl Link {
         self.exchange::<M>(M::request(params), false, timeout).await
     }
 
+    /// Sends a binary frame: a chunk of a transfer with its number in front. Waits while many frames wait for the socket. Without a
+    /// connection the frame is dropped.
+    ///
+    /// # Errors
+    /// The link has ended.
+    pub async fn send_chunk(&self, frame: Vec<u8>) -> Result<(), LinkError> {
+        let sent = self.commands.send(Command::Chunk(frame.into())).await;
+        sent.map_err(|_| self.why_stopped())
+    }
+
     /// The gateway's last greeting.
     pub fn hello(&self) -> Option<ConnectResult> {
         self.shared.hello()

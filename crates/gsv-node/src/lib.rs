@@ -32,6 +32,7 @@ mod service;
 mod shared_ledger;
 mod show;
 mod tasks;
+mod transfer;
 mod undo;
 
 pub use error::NodeError;

@@ -31,9 +31,12 @@ use crate::sandbox::{self, Confinement, Profile, SandboxSettings, Tier, clear_te
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
+use crate::transfer::attempts::Transfers;
 
 /// The node keeps what its file tools change, and answers `undo.request`.
 const UNDO: &str = "filesystem.undo";
+/// The node answers `transfer.send` and `transfer.receive`, goes on after an interruption, and checks what it has received.
+const TRANSFER: &str = "filesystem.transfer";
 /// File tools stay in the workspace. Without it the gateway takes what they read outside for anyone's.
 const CONFINED: &str = "filesystem.confined";
 /// Events of background commands that wait to be stored.
@@ -194,6 +197,7 @@ async fn start(
         scrub,
         uploader,
         tasks,
+        transfers: Transfers::default(),
     });
     context.tasks.spawn(store_events(Arc::clone(&context), exec_events));
     // Before any call: it removes unfinished folders, and a new call could be making one.
@@ -309,6 +313,7 @@ fn options(
     let by_tool = tools.tool_capabilities();
     let mut host = tools.capabilities();
     host.extend(tools.can_undo().then_some(UNDO));
+    host.push(TRANSFER);
     host.extend((!config.allow_outside).then_some(CONFINED));
     let runtime = NodeRuntime {
         host_capabilities: capabilities(&host),

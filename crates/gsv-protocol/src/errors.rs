@@ -2152,6 +2152,114 @@ pub const TRANSCRIPTION_FAILED: ErrorReason = ErrorReason {
     hint: "Check the settings: `gsv config get transcription`.",
 };
 
+/// The source and the destination can't be used together.
+pub const TRANSFER_BAD_ENDPOINT: ErrorReason = ErrorReason {
+    reason: "transfer.bad_endpoint",
+    code: 701,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The source and the destination can't be used together.",
+    hint: "Write NODE:PATH for a machine and gsv:PATH for the workspace: `gsv cp laptop:report.pdf gsv:report.pdf`.",
+};
+
+/// Too many transfers are running.
+pub const TRANSFER_BUSY: ErrorReason = ErrorReason {
+    reason: "transfer.busy",
+    code: 702,
+    blame: Blame::Caller,
+    retryable: true,
+    http: 429,
+    exit: 4,
+    text: "Too many transfers are running.",
+    hint: "Wait until one has ended, then try again.",
+};
+
+/// The copy was cancelled.
+pub const TRANSFER_CANCELLED: ErrorReason = ErrorReason {
+    reason: "transfer.cancelled",
+    code: 707,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The copy was cancelled.",
+    hint: "Start it again: `gsv cp SOURCE DESTINATION`.",
+};
+
+/// The copy differs from the source, so it was removed.
+pub const TRANSFER_CHECKSUM: ErrorReason = ErrorReason {
+    reason: "transfer.checksum",
+    code: 705,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 502,
+    exit: 4,
+    text: "The copy differs from the source, so it was removed.",
+    hint: "Copy it again. If this happens again, check the disks of both machines.",
+};
+
+/// The machine could not copy the file.
+pub const TRANSFER_FAILED: ErrorReason = ErrorReason {
+    reason: "transfer.failed",
+    code: 708,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 502,
+    exit: 1,
+    text: "The machine could not copy the file.",
+    hint: "Read the node's log: `gsv node logs`.",
+};
+
+/// The copy made no progress for five minutes, so it was ended.
+pub const TRANSFER_INTERRUPTED: ErrorReason = ErrorReason {
+    reason: "transfer.interrupted",
+    code: 706,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 504,
+    exit: 4,
+    text: "The copy made no progress for five minutes, so it was ended.",
+    hint: "Check that the machine is connected: `gsv nodes list`. Then copy the file again.",
+};
+
+/// The source file changed while it was copied, so nothing was stored.
+pub const TRANSFER_SOURCE_CHANGED: ErrorReason = ErrorReason {
+    reason: "transfer.source_changed",
+    code: 704,
+    blame: Blame::Peer,
+    retryable: true,
+    http: 409,
+    exit: 4,
+    text: "The source file changed while it was copied, so nothing was stored.",
+    hint: "Copy it again when no program writes to it.",
+};
+
+/// There is no such transfer on this connection.
+pub const TRANSFER_UNKNOWN: ErrorReason = ErrorReason {
+    reason: "transfer.unknown",
+    code: 700,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no such transfer on this connection.",
+    hint: "Start another one: `gsv cp SOURCE DESTINATION`.",
+};
+
+/// The node on that machine is too old for transfers.
+pub const TRANSFER_UNSUPPORTED: ErrorReason = ErrorReason {
+    reason: "transfer.unsupported",
+    code: 703,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 501,
+    exit: 1,
+    text: "The node on that machine is too old for transfers.",
+    hint: "Update GSV on that machine, then start its node again.",
+};
+
 /// There is no change of a file to undo: none is known by this name, or it is older than 7 days.
 pub const UNDO_NOTHING: ErrorReason = ErrorReason {
     reason: "undo.nothing",
@@ -2369,6 +2477,15 @@ pub const ERRORS: &[ErrorReason] = &[
     TOOL_TOO_LARGE,
     TOOL_UNKNOWN,
     TRANSCRIPTION_FAILED,
+    TRANSFER_BAD_ENDPOINT,
+    TRANSFER_BUSY,
+    TRANSFER_CANCELLED,
+    TRANSFER_CHECKSUM,
+    TRANSFER_FAILED,
+    TRANSFER_INTERRUPTED,
+    TRANSFER_SOURCE_CHANGED,
+    TRANSFER_UNKNOWN,
+    TRANSFER_UNSUPPORTED,
     UNDO_NOTHING,
     WORKSPACE_CONFLICT,
     WORKSPACE_PROTECTED,

@@ -29,6 +29,8 @@ pub enum EventName {
     ToolInvoke,
     #[serde(rename = "tool.progress")]
     ToolProgress,
+    #[serde(rename = "transfer.ack")]
+    TransferAck,
     #[serde(rename = "transfer.end")]
     TransferEnd,
     #[serde(rename = "transfer.receive")]
@@ -40,7 +42,7 @@ pub enum EventName {
     #[serde(rename = "undo.request")]
     UndoRequest,
 }
-impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", NotifyShow => "notify.show", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start", UndoRequest => "undo.request" });
+impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet => "logs.get", NotifyShow => "notify.show", Presence => "presence", Session => "session", ToolCancel => "tool.cancel", ToolInvoke => "tool.invoke", ToolProgress => "tool.progress", TransferAck => "transfer.ack", TransferEnd => "transfer.end", TransferReceive => "transfer.receive", TransferSend => "transfer.send", TransferStart => "transfer.start", UndoRequest => "undo.request" });
 
 /// An event as it came in.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,13 +65,15 @@ pub enum Event {
     ToolInvoke(Box<types::ToolInvokeEvent>),
     /// Progress of a call in a session that the client follows.
     ToolProgress(Box<types::ToolProgressEvent>),
-    /// The gateway has relayed the whole file.
+    /// The destination has the file up to this offset.
+    TransferAck(Box<types::TransferAckEvent>),
+    /// The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed.
     TransferEnd(Box<types::TransferEndEvent>),
     /// Asks a node to receive a file.
     TransferReceive(Box<types::TransferReceiveEvent>),
     /// Asks a node to announce a file.
     TransferSend(Box<types::TransferSendEvent>),
-    /// Asks a node to send.
+    /// Asks the source to send, from an offset.
     TransferStart(Box<types::TransferStartEvent>),
     /// The gateway asks a node to undo calls of its file tools, or to say what an undo would do.
     UndoRequest(Box<types::UndoRequestEvent>),
@@ -92,6 +96,7 @@ impl Event {
             EventName::ToolCancel => Self::ToolCancel(payload.read()?),
             EventName::ToolInvoke => Self::ToolInvoke(payload.read()?),
             EventName::ToolProgress => Self::ToolProgress(payload.read()?),
+            EventName::TransferAck => Self::TransferAck(payload.read()?),
             EventName::TransferEnd => Self::TransferEnd(payload.read()?),
             EventName::TransferReceive => Self::TransferReceive(payload.read()?),
             EventName::TransferSend => Self::TransferSend(payload.read()?),

@@ -431,8 +431,26 @@ pub const TOOL_RESULT_CHARS: u64 = 50_000;
 /// Time limit for transcribing one recording.
 pub const TRANSCRIPTION_MS: u64 = 60_000;
 
+/// Largest file of a transfer that begins or ends in the workspace.
+pub const TRANSFER_BYTES: u64 = 5_000_000_000;
+
 /// Largest chunk of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;
+
+/// How long a transfer waits without progress, for example for a machine that is not connected. Then it fails.
+pub const TRANSFER_IDLE_MS: u64 = 300_000;
+
+/// How long an ended transfer is listed.
+pub const TRANSFER_KEPT_MS: u64 = 86_400_000;
+
+/// Bytes of a transfer that are stored and acknowledged together.
+pub const TRANSFER_PART_BYTES: u64 = 2_097_152;
+
+/// Bytes of a transfer that are on the way and not acknowledged.
+pub const TRANSFER_WINDOW_BYTES: u64 = 4_194_304;
+
+/// Transfers at once; more are refused.
+pub const TRANSFERS: u64 = 4;
 
 /// Largest frame of a client or channel before hello-ok.
 pub const UNAUTH_FRAME_BYTES: u64 = 4_096;

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "fa7b1762a7c04bea";
+pub const PROTOCOL_FINGERPRINT: &str = "bd67d9f6729065b1";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -245,10 +245,18 @@ pub enum Request {
     ToolsList(NoParams),
     #[serde(rename = "transfer.accept")]
     TransferAccept(types::TransferAcceptParams),
+    #[serde(rename = "transfer.ack")]
+    TransferAck(types::TransferAckParams),
+    #[serde(rename = "transfer.cancel")]
+    TransferCancel(types::TransferCancelParams),
     #[serde(rename = "transfer.complete")]
     TransferComplete(types::TransferCompleteParams),
+    #[serde(rename = "transfer.create")]
+    TransferCreate(types::TransferCreateParams),
     #[serde(rename = "transfer.done")]
     TransferDone(types::TransferDoneParams),
+    #[serde(rename = "transfer.get")]
+    TransferGet(types::TransferGetParams),
     #[serde(rename = "transfer.meta")]
     TransferMeta(types::TransferMetaParams),
     #[serde(rename = "undo.apply")]
@@ -390,8 +398,12 @@ impl Request {
             Self::ToolResult(_) => "tool.result",
             Self::ToolsList(_) => "tools.list",
             Self::TransferAccept(_) => "transfer.accept",
+            Self::TransferAck(_) => "transfer.ack",
+            Self::TransferCancel(_) => "transfer.cancel",
             Self::TransferComplete(_) => "transfer.complete",
+            Self::TransferCreate(_) => "transfer.create",
             Self::TransferDone(_) => "transfer.done",
+            Self::TransferGet(_) => "transfer.get",
             Self::TransferMeta(_) => "transfer.meta",
             Self::UndoApply(_) => "undo.apply",
             Self::UndoPlan(_) => "undo.plan",
@@ -2087,7 +2099,7 @@ impl Method for ToolsList {
     }
 }
 
-/// The receiver accepts the file, or refuses it with `error`.
+/// The destination accepts the file, or refuses it with `error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferAccept;
 impl Method for TransferAccept {
@@ -2102,7 +2114,37 @@ impl Method for TransferAccept {
     }
 }
 
-/// The sender has sent the whole file.
+/// The destination has written the file up to this offset. At most `transferWindowBytes` are on the way beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferAck;
+impl Method for TransferAck {
+    const NAME: &'static str = "transfer.ack";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::TransferAckParams;
+    type Result = types::TransferAckResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TransferAck(params)
+    }
+}
+
+/// Ends a transfer. What the destination has of the file is removed. A transfer that has ended stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferCancel;
+impl Method for TransferCancel {
+    const NAME: &'static str = "transfer.cancel";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::TransferCancelParams;
+    type Result = types::TransferCancelResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TransferCancel(params)
+    }
+}
+
+/// The source has sent the whole file, or says why it can't.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferComplete;
 impl Method for TransferComplete {
@@ -2117,7 +2159,22 @@ impl Method for TransferComplete {
     }
 }
 
-/// The receiver has written the whole file.
+/// Starts to copy a file. Endpoints are `NODE:PATH` and `gsv:PATH` (the agent's workspace). Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferCreate;
+impl Method for TransferCreate {
+    const NAME: &'static str = "transfer.create";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::TransferCreateParams;
+    type Result = types::TransferCreateResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TransferCreate(params)
+    }
+}
+
+/// The destination has stored the file and its checksum is right, or says why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferDone;
 impl Method for TransferDone {
@@ -2132,7 +2189,22 @@ impl Method for TransferDone {
     }
 }
 
-/// The sender announces a file.
+/// Returns how far a transfer is. Ended transfers are kept for a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferGet;
+impl Method for TransferGet {
+    const NAME: &'static str = "transfer.get";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::TransferGetParams;
+    type Result = types::TransferGetResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TransferGet(params)
+    }
+}
+
+/// The source announces a file, or says why it can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferMeta;
 impl Method for TransferMeta {

@@ -7117,6 +7117,35 @@ pub enum TranscriptionProvider {
 }
 impl_string_enum!(TranscriptionProvider { WorkersAi => "workers-ai", Openai => "openai" });
 
+/// The copy of one file between the gateway's workspace and machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transfer {
+    pub id: TransferKey,
+    /// At most 4200 characters.
+    pub source: String,
+    /// At most 4200 characters.
+    pub destination: String,
+    pub state: TransferState,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    pub done_bytes: u64,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// At most 1000 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Epoch ms.
+    pub created_at: u64,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+}
+
 /// Parameters of `transfer.accept`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -7125,6 +7154,11 @@ pub struct TransferAcceptParams {
     pub transfer_id: u32,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
 }
 
 /// Result of `transfer.accept`.
@@ -7134,12 +7168,59 @@ pub struct TransferAcceptResult {
     pub ok: bool,
 }
 
+/// Payload of the `transfer.ack` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferAckEvent {
+    /// 0 to 4294967295.
+    pub transfer_id: u32,
+    pub offset: u64,
+}
+
+/// Parameters of `transfer.ack`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferAckParams {
+    /// 0 to 4294967295.
+    pub transfer_id: u32,
+    pub offset: u64,
+}
+
+/// Result of `transfer.ack`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferAckResult {
+    pub ok: bool,
+}
+
+/// Parameters of `transfer.cancel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferCancelParams {
+    pub id: TransferKey,
+}
+
+/// Result of `transfer.cancel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferCancelResult {
+    pub transfer: Transfer,
+}
+
 /// Parameters of `transfer.complete`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransferCompleteParams {
     /// 0 to 4294967295.
     pub transfer_id: u32,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Result of `transfer.complete`.
@@ -7149,6 +7230,28 @@ pub struct TransferCompleteResult {
     pub ok: bool,
 }
 
+/// Parameters of `transfer.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferCreateParams {
+    pub id: TransferKey,
+    /// At most 4200 characters.
+    pub source: String,
+    /// At most 4200 characters.
+    pub destination: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// Result of `transfer.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferCreateResult {
+    pub transfer: Transfer,
+}
+
 /// Parameters of `transfer.done`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -7156,8 +7259,14 @@ pub struct TransferDoneParams {
     /// 0 to 4294967295.
     pub transfer_id: u32,
     pub bytes_written: u64,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Result of `transfer.done`.
@@ -7173,7 +7282,37 @@ pub struct TransferDoneResult {
 pub struct TransferEndEvent {
     /// 0 to 4294967295.
     pub transfer_id: u32,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<TransferKey>,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
+
+/// Parameters of `transfer.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferGetParams {
+    pub id: TransferKey,
+}
+
+/// Result of `transfer.get`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferGetResult {
+    pub transfer: Transfer,
+}
+
+/// The id of a transfer: 128 random bits, made by the sender of `transfer.create`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TransferKey(pub String);
+impl_newtype!(TransferKey);
 
 /// Parameters of `transfer.meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -7187,6 +7326,12 @@ pub struct TransferMetaParams {
     pub mime: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// At most 128 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Result of `transfer.meta`.
@@ -7208,6 +7353,13 @@ pub struct TransferReceiveEvent {
     /// At most 128 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<TransferKey>,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
 }
 
 /// Payload of the `transfer.send` event.
@@ -7218,6 +7370,8 @@ pub struct TransferSendEvent {
     pub transfer_id: u32,
     /// At most 4096 characters.
     pub path: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub id: Option<TransferKey>,
 }
 
 /// Payload of the `transfer.start` event.
@@ -7226,7 +7380,25 @@ pub struct TransferSendEvent {
 pub struct TransferStartEvent {
     /// 0 to 4294967295.
     pub transfer_id: u32,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
 }
+
+/// How far a transfer is. `waiting`: an end is not connected. `storing`: the destination checks and stores the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TransferState {
+    #[serde(rename = "waiting")]
+    Waiting,
+    #[serde(rename = "running")]
+    Running,
+    #[serde(rename = "storing")]
+    Storing,
+    #[serde(rename = "done")]
+    Done,
+    #[serde(rename = "failed")]
+    Failed,
+}
+impl_string_enum!(TransferState { Waiting => "waiting", Running => "running", Storing => "storing", Done => "done", Failed => "failed" });
 
 /// Why the agent sees a message without answering it. `late`: it arrived more than a day late. `event`: it is a reaction, an edit or a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -49,6 +49,12 @@ pub enum ToolError {
     Ambiguous { path: String, count: usize },
     #[error("{path} was changed during the edit; read it again and repeat the edit")]
     Changed { path: String },
+    #[error("{path} exists already; copy with --force to replace it, or choose another name")]
+    Exists { path: String },
+    #[error("{path} was changed while it was copied; copy it again when no program writes to it")]
+    SourceChanged { path: String },
+    #[error("the copy of {path} differs from its source, so it was removed; copy it again")]
+    Differs { path: String },
     #[error("there is no process {id}; list the processes with action `list`")]
     UnknownProcess { id: String },
     #[error("{limit} commands run already; end one with Process kill, or wait")]
@@ -98,6 +104,9 @@ impl ToolError {
             Self::TooLarge { .. } => &errors::FILE_TOO_LARGE,
             Self::NoMatch { .. } => &errors::EDIT_NO_MATCH,
             Self::Ambiguous { .. } => &errors::EDIT_AMBIGUOUS,
+            Self::Exists { .. } => &errors::FILE_EXISTS,
+            Self::SourceChanged { .. } => &errors::TRANSFER_SOURCE_CHANGED,
+            Self::Differs { .. } => &errors::TRANSFER_CHECKSUM,
             Self::UnknownProcess { .. } => &errors::PROCESS_UNKNOWN,
             Self::TooManyProcesses { .. } => &errors::TOOL_QUEUE_FULL,
             Self::Timeout { .. } => &errors::TOOL_TIMEOUT,

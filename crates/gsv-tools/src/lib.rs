@@ -33,6 +33,7 @@ mod text;
 mod tool;
 mod tool_output;
 mod toolbox;
+pub mod transfer;
 pub mod undo;
 mod write;
 

@@ -111,7 +111,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     version: versionOf(env),
     allowedOrigins: allowedOrigins(env),
     firstTokenHash: bootstrapTokenHash(env),
-    unservedEvents: ["transfer.send", "transfer.start", "transfer.receive", "transfer.end"],
+    unservedEvents: [],
   });
   const writtenFiles = new WrittenFiles(randomName(16));
   const bucket = tellingBucket(env.STORAGE, () => writtenFiles.written());

@@ -27,6 +27,7 @@ import { skillsFeature } from "../features/skills/index.ts";
 import { spendFeature } from "../features/spend/index.ts";
 import { telemetryFeature } from "../features/telemetry/index.ts";
 import { tokensFeature } from "../features/tokens/index.ts";
+import { transfersFeature } from "../features/transfers/index.ts";
 import { undoFeature } from "../features/undo/index.ts";
 import { workspaceFeature } from "../features/workspace/index.ts";
 import type { Topics } from "../events/topics.ts";
@@ -95,6 +96,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(skillsFeature)
   .add(workspaceFeature)
   .add(undoFeature)
+  .add(transfersFeature)
   .add(searchFeature)
   .add(mediaFeature)
   .add(configFeature)

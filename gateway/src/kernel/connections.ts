@@ -7,7 +7,8 @@ import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
 import { asNodeId } from "../../../protocol/gen/types.ts";
 import type { Clock } from "../platform/clock.ts";
 import { randomName } from "../platform/ids.ts";
-import { bufferedBytes, closeSocket, lastPingAt, remember, sendText, type SocketHost } from "../platform/sockets.ts";
+import type { Logger } from "../platform/log.ts";
+import { bufferedBytes, closeSocket, lastPingAt, remember, sendBytes, sendText, type SocketHost } from "../platform/sockets.ts";
 import { DROP_CODES, type Dropped, type LinkEnd } from "./link-end.ts";
 import { IDLE_SILENT_MS, lifeUntil, SILENT_MS } from "./link-life.ts";
 import type { Result } from "../ports/result.ts";
@@ -72,7 +73,7 @@ export interface Connection {
   /** When it last sent a frame, roughly. */
   seenAt: number;
   readonly rate: { start: number; count: number };
-  /** Number of binary frames without a transfer. */
+  /** Number of binary frames and messages about transfers that are not bound to this connection. */
   strays: number;
 }
 export type AnyConnection = OpenConnection | Connection;
@@ -322,6 +323,20 @@ export class Connections {
   /** Sends event texts without numbers (`eventBody`), in order. Stops at the first failure. */
   send(connection: Connection, bodies: readonly string[]): void {
     for (const body of bodies) if (!this.#sendBody(connection, body)) return;
+  }
+
+  /** Sends a chunk of a transfer, with its number in front. False: the peer is gone. */
+  sendChunk(connection: Connection, frame: Uint8Array<ArrayBuffer>): boolean {
+    if (this.#byConn.get(connection.conn) !== connection) return false;
+    if (sendBytes(connection.socket, frame)) return true;
+    this.drop(connection, { kind: "broken", text: "the link is broken" });
+    return false;
+  }
+  /** A frame of a transfer that is not bound to this connection was dropped (FR5). */
+  strayed(connection: Connection, log: Pick<Logger, "warn">): void {
+    connection.strays++;
+    // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
+    if (Number.isInteger(Math.log10(connection.strays))) log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
   }
 
   /** Sends one event to every client. */

@@ -19,6 +19,8 @@ export interface FeatureSet {
   runContext(session: RunContextSession): Partial<RunContext>;
   contextVersion(): string;
   connectProblem(principal: Principal, params: ConnectParams): string | undefined;
+  /** False: no feature takes this binary frame. */
+  chunk(connection: Connection, message: ArrayBuffer): boolean;
   connected(connection: Connection, params: ConnectParams, replaced: Connection | undefined): void;
   gone(connection: Connection, end: LinkEnd): void;
   sessionSpent(session: DeletedSession, spent: SpendState): void;
@@ -46,6 +48,7 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
       }
       return undefined;
     },
+    chunk: (connection, message) => features.some((feature) => feature.chunk?.(connection, message) === true),
     connected(connection, params, replaced) {
       for (const feature of features) feature.connected?.(connection, params, replaced);
     },

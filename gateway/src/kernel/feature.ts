@@ -66,6 +66,8 @@ export interface Feature<Offer extends object = object> {
   readonly contextVersion?: () => string;
   /** The problem of a connect request, as a sentence; undefined when there is none. */
   readonly connectProblem?: (principal: Principal, params: ConnectParams) => string | undefined;
+  /** A binary frame of a connection, with the number of its transfer in front. False: it belongs to no transfer of this feature. */
+  readonly chunk?: (connection: Connection, message: ArrayBuffer) => boolean;
   /** After hello-ok was sent. `replaced` is the older connection of the same identity, which is closed already. */
   readonly connected?: (connection: Connection, params: ConnectParams, replaced: Connection | undefined) => void;
   /** A connection was lost or closed. */

@@ -5,14 +5,15 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Admission, HttpRefusal } from "./admission.ts";
 import { bearerToken } from "./bearer.ts";
-import type { Connection, OpenConnection } from "./connections.ts";
+import type { OpenConnection } from "./connections.ts";
 import type { LinkEnd } from "./link-end.ts";
 import { dispatch, type DispatchPorts } from "./dispatcher.ts";
 import type { FeatureSet } from "./feature-set.ts";
 import { CLOSE, handshake, type HandshakePorts } from "./handshake.ts";
 import { addressGroup } from "./limits.ts";
 
-export type SocketPorts = DispatchPorts & HandshakePorts & { readonly admission: Admission; readonly features: Pick<FeatureSet, "gone"> };
+export type SocketPorts = DispatchPorts &
+  HandshakePorts & { readonly admission: Admission; readonly features: Pick<FeatureSet, "chunk" | "gone"> };
 
 /** The sender of an upgrade. */
 export interface UpgradeCaller {
@@ -74,7 +75,7 @@ export class SocketServer {
       await this.#greet(connection, message);
       this.#settleHello(socket);
     } else if (typeof message === "string") await dispatch(this.#ports, connection, message);
-    else this.#stray(connection);
+    else if (!this.#ports.features.chunk(connection, message)) this.#ports.connections.strayed(connection, this.#ports.log);
   }
 
   /** The socket is gone. */
@@ -109,13 +110,5 @@ export class SocketServer {
     if (this.#ports.connections.of(socket)?.phase === "open") return;
     clearTimeout(this.#helloTimers.get(socket));
     this.#helloTimers.delete(socket);
-  }
-
-  /** No transfer is bound to any socket: every binary frame is dropped and counted (FR5). */
-  #stray(connection: Connection): void {
-    connection.strays++;
-    // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
-    if (Number.isInteger(Math.log10(connection.strays)))
-      this.#ports.log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
   }
 }

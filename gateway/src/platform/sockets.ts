@@ -19,10 +19,13 @@ export const lastPingAt = (host: SocketHost, socket: WebSocket): number | undefi
   host.getWebSocketAutoResponseTimestamp(socket)?.getTime();
 
 /** Sends a text. False means that the socket is closed. */
-export function sendText(socket: Socket, text: string): boolean {
+export const sendText = (socket: Socket, text: string): boolean => send(socket, text);
+/** Sends a binary frame. False means that the socket is closed. */
+export const sendBytes = (socket: Socket, bytes: Uint8Array<ArrayBuffer>): boolean => send(socket, bytes);
+function send(socket: Socket, message: string | Uint8Array<ArrayBuffer>): boolean {
   try {
     if (socket.readyState !== WebSocket.OPEN) return false;
-    socket.send(text);
+    socket.send(message);
     return true;
   } catch {
     return false;

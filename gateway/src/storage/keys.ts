@@ -13,6 +13,7 @@
  *   media/{sessionKey}/{uuid}.{ext}
  *   media/{sessionKey}/{uuid}.{text,scaled}                    what was read from that file, for models
  *   audit/{YYYY-MM-DD}-{seq}.jsonl.gz                          one day's entries of the audit log, from the entry with this number
+ *   transfers/{id}/{part}                                      a part of a file that is being received (workspace/received.ts)
  *   versions/{agentId}/{path}/@{time}-{etag}                   an earlier version of a workspace file (versions.ts)
  */
 import { hashPair, hex32 } from "../../../protocol/runtime/hash.ts";
@@ -152,6 +153,12 @@ export const versionOfKey = (key: string): VersionId | undefined => parseVersion
 
 /** The shared skill's key that a read uses when the agent has no skill of that name; undefined outside `skills/`. */
 export const globalSkillKey = (path: WorkspacePath): string | undefined => (path.startsWith("skills/") ? path : undefined);
+
+/** A part of a file that is being received. `id` is the id of the transfer. */
+export function transferPartKey(id: string, part: number): string {
+  if (!/^[0-9a-f]{32}$/.test(id)) throw new Error("the id of a transfer has 32 hexadecimal digits");
+  return `transfers/${id}/${String(part).padStart(6, "0")}`;
+}
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

@@ -463,18 +463,30 @@ import type {
   ToolsListResult,
   TranscriptionConfig,
   TranscriptionProvider,
+  Transfer,
   TransferAcceptParams,
   TransferAcceptResult,
+  TransferAckEvent,
+  TransferAckParams,
+  TransferAckResult,
+  TransferCancelParams,
+  TransferCancelResult,
   TransferCompleteParams,
   TransferCompleteResult,
+  TransferCreateParams,
+  TransferCreateResult,
   TransferDoneParams,
   TransferDoneResult,
   TransferEndEvent,
+  TransferGetParams,
+  TransferGetResult,
+  TransferKey,
   TransferMetaParams,
   TransferMetaResult,
   TransferReceiveEvent,
   TransferSendEvent,
   TransferStartEvent,
+  TransferState,
   Unanswered,
   UndoAction,
   UndoApplyParams,
@@ -975,18 +987,30 @@ export function checkToolResultResult(value: unknown): value is ToolResultResult
 export function checkToolsListResult(value: unknown): value is ToolsListResult;
 export function checkTranscriptionConfig(value: unknown): value is TranscriptionConfig;
 export function checkTranscriptionProvider(value: unknown): value is TranscriptionProvider;
+export function checkTransfer(value: unknown): value is Transfer;
 export function checkTransferAcceptParams(value: unknown): value is TransferAcceptParams;
 export function checkTransferAcceptResult(value: unknown): value is TransferAcceptResult;
+export function checkTransferAckEvent(value: unknown): value is TransferAckEvent;
+export function checkTransferAckParams(value: unknown): value is TransferAckParams;
+export function checkTransferAckResult(value: unknown): value is TransferAckResult;
+export function checkTransferCancelParams(value: unknown): value is TransferCancelParams;
+export function checkTransferCancelResult(value: unknown): value is TransferCancelResult;
 export function checkTransferCompleteParams(value: unknown): value is TransferCompleteParams;
 export function checkTransferCompleteResult(value: unknown): value is TransferCompleteResult;
+export function checkTransferCreateParams(value: unknown): value is TransferCreateParams;
+export function checkTransferCreateResult(value: unknown): value is TransferCreateResult;
 export function checkTransferDoneParams(value: unknown): value is TransferDoneParams;
 export function checkTransferDoneResult(value: unknown): value is TransferDoneResult;
 export function checkTransferEndEvent(value: unknown): value is TransferEndEvent;
+export function checkTransferGetParams(value: unknown): value is TransferGetParams;
+export function checkTransferGetResult(value: unknown): value is TransferGetResult;
+export function checkTransferKey(value: unknown): value is TransferKey;
 export function checkTransferMetaParams(value: unknown): value is TransferMetaParams;
 export function checkTransferMetaResult(value: unknown): value is TransferMetaResult;
 export function checkTransferReceiveEvent(value: unknown): value is TransferReceiveEvent;
 export function checkTransferSendEvent(value: unknown): value is TransferSendEvent;
 export function checkTransferStartEvent(value: unknown): value is TransferStartEvent;
+export function checkTransferState(value: unknown): value is TransferState;
 export function checkUnanswered(value: unknown): value is Unanswered;
 export function checkUndoAction(value: unknown): value is UndoAction;
 export function checkUndoApplyParams(value: unknown): value is UndoApplyParams;

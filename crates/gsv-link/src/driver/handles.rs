@@ -7,6 +7,7 @@ use std::time::Duration;
 use gsv_protocol::types::ConnectResult;
 use gsv_protocol::{Event, Json};
 use tokio::sync::{mpsc, oneshot};
+use tokio_tungstenite::tungstenite::Bytes;
 
 use crate::error::LinkError;
 use crate::machine::{CallKey, NewCall};
@@ -25,6 +26,8 @@ pub enum LinkEvent {
         event: Event,
         seq: Option<u64>,
     },
+    /// A chunk of a transfer, with its number in front: [`gsv_protocol::limits::TRANSFER_CHUNK_BYTES`] and 4 bytes at most.
+    Chunk(Bytes),
     /// A frame was ignored; for a log.
     Ignored {
         what: String,
@@ -41,6 +44,7 @@ pub enum Command {
         call: NewCall,
         answer: oneshot::Sender<Result<Json, LinkError>>,
     },
+    Chunk(Bytes),
     Forget(CallKey),
     Close,
 }

@@ -168,6 +168,7 @@ impl Driver {
                 conn,
                 text: text.as_str().to_owned(),
             },
+            Some(Ok(Message::Binary(frame))) => Input::Chunk { conn, frame },
             Some(Ok(Message::Close(frame))) => {
                 let (code, reason) = frame.map_or((None, String::new()), |frame| {
                     (Some(frame.code.into()), frame.reason.as_str().to_owned())
@@ -218,6 +219,7 @@ impl Driver {
                 self.answers.insert(call.key, answer);
                 Input::Call(call)
             }
+            Some(Command::Chunk(frame)) => Input::SendChunk(frame),
             Some(Command::Forget(key)) => {
                 self.answers.remove(&key);
                 Input::Forget { key }
@@ -257,9 +259,15 @@ impl Driver {
             }
             Output::Send { conn, text } => {
                 if let Some(open) = self.open.as_mut().filter(|open| open.conn == conn) {
-                    open.outgoing.push_back(text);
+                    open.outgoing.push_back(Message::text(text));
                 }
             }
+            Output::SendChunk { conn, frame } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.conn == conn) {
+                    open.outgoing.push_back(Message::Binary(frame));
+                }
+            }
+            Output::Chunk { frame } => self.emit(LinkEvent::Chunk(frame)),
             Output::Close { conn, code, reason } => {
                 self.dialing = None;
                 if let Some(open) = self.open.take_if(|open| open.conn == conn) {

@@ -19,7 +19,7 @@ pub struct Open {
     pub conn: Conn,
     pub sink: SplitSink<Socket, Message>,
     pub stream: SplitStream<Socket>,
-    pub outgoing: VecDeque<String>,
+    pub outgoing: VecDeque<Message>,
     /// Something was written and not flushed.
     pub dirty: bool,
 }
@@ -28,7 +28,7 @@ impl Open {
     /// Writes waiting frames; returns only on an error. Dropping the future in between loses nothing.
     pub async fn write(
         sink: &mut SplitSink<Socket, Message>,
-        outgoing: &mut VecDeque<String>,
+        outgoing: &mut VecDeque<Message>,
         dirty: &mut bool,
     ) -> tungstenite::Error {
         loop {
@@ -45,7 +45,7 @@ impl Open {
                         *dirty = true;
                         outgoing
                             .pop_front()
-                            .map_or(Ok(()), |text| sink.start_send_unpin(Message::text(text)))
+                            .map_or(Ok(()), |frame| sink.start_send_unpin(frame))
                     }
                     Err(error) => Err(error),
                 }
@@ -59,8 +59,8 @@ impl Open {
     /// Writes the remaining frames and the close frame, then waits for the peer's close frame.
     pub async fn close(mut self, code: u16, reason: String) {
         let closing = async {
-            while let Some(text) = self.outgoing.pop_front() {
-                self.sink.feed(Message::text(text)).await?;
+            while let Some(frame) = self.outgoing.pop_front() {
+                self.sink.feed(frame).await?;
             }
             let frame = CloseFrame {
                 code: code.into(),

@@ -2,6 +2,7 @@
 
 use gsv_protocol::types::{ConnectParams, ConnectResult, ErrorShape};
 use gsv_protocol::{Event, Json, Request};
+use tokio_tungstenite::tungstenite::Bytes;
 
 use crate::error::LinkError;
 
@@ -89,6 +90,13 @@ pub enum Input {
         conn: Conn,
         text: String,
     },
+    /// A binary frame arrived.
+    Chunk {
+        conn: Conn,
+        frame: Bytes,
+    },
+    /// A binary frame to send. Without a connection it is dropped: the transfer that it belongs to has ended with the connection.
+    SendChunk(Bytes),
     /// A frame arrived that only shows that the peer is alive.
     Alive {
         conn: Conn,
@@ -121,6 +129,10 @@ pub enum Output {
         conn: Conn,
         text: String,
     },
+    SendChunk {
+        conn: Conn,
+        frame: Bytes,
+    },
     Close {
         conn: Conn,
         code: u16,
@@ -142,6 +154,10 @@ pub enum Output {
     Event {
         event: Event,
         seq: Option<u64>,
+    },
+    /// A chunk of a transfer, with its number in front.
+    Chunk {
+        frame: Bytes,
     },
     /// A frame was ignored; for the log.
     Ignored {

@@ -16,6 +16,8 @@ use gsv_protocol::codec::{self, CodecError, EncodedRequest, Incoming};
 use gsv_protocol::types::{ConnectParams, ErrorShape};
 use gsv_protocol::{Event, Json, Request, errors, limits};
 
+use tokio_tungstenite::tungstenite::Bytes;
+
 use crate::error::LinkError;
 use calls::Calls;
 pub use interface::{CallKey, Config, Conn, Input, Millis, NewCall, Output};
@@ -131,6 +133,19 @@ impl Machine {
                 if self.current() == Some(conn) {
                     self.heard(now);
                     self.text(now, jitter, &text);
+                }
+            }
+            Input::Chunk { conn, frame } => {
+                if self.current() == Some(conn) {
+                    self.heard(now);
+                    self.chunk(frame);
+                }
+            }
+            Input::SendChunk(frame) => {
+                if let Phase::Ready(ready) = &mut self.phase {
+                    ready.last_sent = now;
+                    let conn = ready.conn;
+                    self.out.push_back(Output::SendChunk { conn, frame });
                 }
             }
             Input::Alive { conn } => {
@@ -259,6 +274,14 @@ impl Machine {
             self.ignore("an event before hello-ok".into());
         } else {
             self.out.push_back(Output::Event { event, seq });
+        }
+    }
+
+    fn chunk(&mut self, frame: Bytes) {
+        if matches!(self.phase, Phase::Ready(_)) {
+            self.out.push_back(Output::Chunk { frame });
+        } else {
+            self.ignore("a binary frame before hello-ok".into());
         }
     }
 

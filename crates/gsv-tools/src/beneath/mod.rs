@@ -6,6 +6,7 @@
 //! Never: opens devices, fifos or sockets; trusts a path twice.
 
 mod open;
+mod partial;
 mod path;
 mod private;
 mod walk;
@@ -22,6 +23,7 @@ use rustix::io::Errno;
 
 pub use open::Opened;
 pub(crate) use open::WalkOpener;
+pub use partial::Partial;
 pub use path::RelPath;
 pub(crate) use private::FileId;
 pub use private::overlaps;

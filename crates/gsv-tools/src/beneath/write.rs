@@ -135,7 +135,7 @@ impl Beneath {
 
     /// A link must not turn the change of an ordinary file into that of a file which other programs run, such as a git hook, or of one
     /// outside the workspace: who allowed it has seen the path as it was given. Names of such files and folders begin with a dot.
-    fn require_named(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
+    pub(super) fn require_named(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
         let given = self.root_path.join(rel.joined());
         let parent = given.parent().unwrap_or(&given);
         let actual = path_now(&spot.dir).unwrap_or_else(|| parent.to_owned());
@@ -245,7 +245,7 @@ impl Beneath {
         })
     }
 
-    fn put(&self, rel: &RelPath, spot: &Spot, temp: &str, expected: Option<&Stat>) -> Result<(), ToolError> {
+    pub(super) fn put(&self, rel: &RelPath, spot: &Spot, temp: &str, expected: Option<&Stat>) -> Result<(), ToolError> {
         self.require_same(rel, spot, expected)?;
         rustix::fs::renameat(&spot.dir, temp, &spot.dir, &spot.name).map_err(|errno| self.error(rel, errno))?;
         sync_dir(&spot.dir);
@@ -319,7 +319,7 @@ pub(crate) fn mode_of(stat: &Stat) -> u32 {
     stat.st_mode as u32
 }
 
-fn is_same(one: &Stat, other: &Stat) -> bool {
+pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
     one.st_dev == other.st_dev
         && one.st_ino == other.st_ino
         && one.st_size == other.st_size

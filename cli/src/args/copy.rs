@@ -1,0 +1,23 @@
+//! `gsv cp`.
+
+use clap::Args;
+use gsv_protocol::types::AgentId;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "NODE:PATH is a file of a machine, relative to the folder that its agent works in; gsv:PATH is a file of the agent's workspace. `gsv nodes list` shows the machines. The copy counts only when its checksum is right, and goes on by itself after an interruption; Ctrl-C cancels it."
+)]
+pub struct Copy {
+    /// File to copy, as in laptop:reports/may.pdf or gsv:notes.zip
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Where to, as in gsv:reports/may.pdf or desktop:notes.zip; with a `/` at its end the name stays
+    #[arg(value_name = "DESTINATION")]
+    pub destination: String,
+    /// Replace the destination if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Agent whose workspace is meant [default: main]
+    #[arg(long, value_name = "ID")]
+    pub agent: Option<AgentId>,
+}

@@ -1,0 +1,137 @@
+//! The destination of a transfer: writes chunks to a temporary file, which becomes the file when its checksum is right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gsv_protocol::methods::{TransferAccept, TransferAck, TransferDone};
+use gsv_protocol::types::{TransferAcceptParams, TransferAckParams, TransferDoneParams, TransferReceiveEvent};
+use gsv_tools::ToolError;
+use gsv_tools::beneath::Beneath;
+use gsv_tools::transfer::{Destination, Offer, Offered};
+use tokio::sync::{mpsc, watch};
+
+use super::attempts::Signal;
+use super::window::Incoming;
+use super::{NUMBER, on_disk, problem};
+use crate::context::Context;
+
+const CALL_TIME: Duration = Duration::from_secs(30);
+
+/// An error of a call means that the connection or the attempt is gone. The temporary file stays.
+pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String, mut signals: mpsc::Receiver<Signal>) {
+    let (number, size) = (event.transfer_id, event.size);
+    let files = Arc::clone(context.tools.files());
+    let offer = Offer {
+        path: event.path,
+        id,
+        size,
+        sha256: event.sha256.map(Into::into),
+        replaces: event.force.unwrap_or(false),
+    };
+    let (opening, open_offer) = (Arc::clone(&files), offer.clone());
+    let offered = on_disk(move || Destination::open(&opening, &open_offer)).await;
+    let (error, reason) = offered.as_ref().err().map_or((None, None), problem);
+    let accept = TransferAcceptParams {
+        transfer_id: number,
+        error,
+        reason,
+        offset: offered.as_ref().ok().map(|offered| match offered {
+            Offered::Open(destination) => destination.offset(),
+            Offered::Stored => size,
+        }),
+    };
+    let accepted = context.link.call_once::<TransferAccept>(accept, CALL_TIME).await;
+    let (Ok(offered), Ok(_)) = (offered, accepted) else {
+        return;
+    };
+    let stored = match offered {
+        Offered::Open(destination) => receive(&context, number, size, destination, files, &mut signals).await,
+        Offered::Stored => match signals.recv().await {
+            Some(Signal::End { sha256 }) if sha256 == offer.sha256 => Ok(offer.sha256),
+            _ => Ok(None),
+        },
+    };
+    let done = match stored {
+        Ok(None) => return,
+        Ok(Some(sha256)) => TransferDoneParams {
+            transfer_id: number,
+            bytes_written: size,
+            sha256: Some(sha256.into()),
+            error: None,
+            reason: None,
+        },
+        Err(failed) => {
+            let (error, reason) = problem(&failed);
+            TransferDoneParams {
+                transfer_id: number,
+                bytes_written: 0,
+                sha256: None,
+                error,
+                reason,
+            }
+        }
+    };
+    let _ = context.link.call_once::<TransferDone>(done, CALL_TIME).await;
+}
+
+/// Takes the file, and gives its sha256 when it is stored. `None`: the attempt has ended; what it has stays for the next one, unless
+/// the gateway says that the transfer has ended.
+async fn receive(
+    context: &Arc<Context>,
+    number: u32,
+    size: u64,
+    mut destination: Box<Destination>,
+    files: Arc<Beneath>,
+    signals: &mut mpsc::Receiver<Signal>,
+) -> Result<Option<String>, ToolError> {
+    let mut window = Incoming::new(size, destination.offset());
+    let (acked, acks) = watch::channel(destination.offset());
+    context.tasks.spawn(acknowledge(Arc::clone(context), number, acks));
+    loop {
+        match signals.recv().await {
+            None => return Ok(None),
+            Some(Signal::Chunk(frame)) => {
+                let Ok(due) = window.take(frame.len().saturating_sub(NUMBER)) else {
+                    return Ok(None);
+                };
+                let on_error = Arc::clone(&files);
+                destination = on_disk(move || match destination.write(&frame[NUMBER..]) {
+                    Ok(()) => Ok(destination),
+                    Err(error) => {
+                        destination.discard(&on_error);
+                        Err(error)
+                    }
+                })
+                .await?;
+                if let Some(offset) = due {
+                    acked.send_replace(offset);
+                }
+            }
+            Some(Signal::End { sha256: Some(sha256) }) => {
+                return on_disk(move || destination.finish(&files, &sha256).map(|()| Some(sha256))).await;
+            }
+            Some(Signal::Abort) => {
+                return on_disk(move || {
+                    destination.discard(&files);
+                    Ok(None)
+                })
+                .await;
+            }
+            Some(Signal::End { sha256: None } | Signal::Start { .. } | Signal::Ack { .. }) => return Ok(None),
+        }
+    }
+}
+
+/// Tells the gateway how far the file is written: one call at a time, with the newest offset.
+async fn acknowledge(context: Arc<Context>, number: u32, mut acks: watch::Receiver<u64>) {
+    while acks.changed().await.is_ok() {
+        let offset = *acks.borrow_and_update();
+        let params = TransferAckParams {
+            transfer_id: number,
+            offset,
+        };
+        if context.link.call_once::<TransferAck>(params, CALL_TIME).await.is_err() {
+            return;
+        }
+    }
+}

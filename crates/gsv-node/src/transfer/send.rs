@@ -1,0 +1,101 @@
+//! The source of a transfer: announces a file, and sends it as fast as the window allows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gsv_protocol::methods::{TransferComplete, TransferMeta};
+use gsv_protocol::types::{TransferCompleteParams, TransferMetaParams, TransferSendEvent};
+use gsv_tools::ToolError;
+use gsv_tools::transfer::Source;
+use tokio::sync::mpsc;
+
+use super::attempts::Signal;
+use super::window::Outgoing;
+use super::{NUMBER, on_disk, problem};
+use crate::context::Context;
+
+const CALL_TIME: Duration = Duration::from_secs(30);
+
+/// An error of a call means that the connection or the attempt is gone.
+pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
+    let number = event.transfer_id;
+    let files = Arc::clone(context.tools.files());
+    let opened = on_disk(move || Source::open(&files, &event.path)).await;
+    let (error, reason) = opened.as_ref().err().map_or((None, None), problem);
+    let meta = TransferMetaParams {
+        transfer_id: number,
+        size: opened.as_ref().map_or(0, Source::size),
+        mime: None,
+        error,
+        reason,
+        version: opened.as_ref().ok().map(Source::version),
+    };
+    let announced = context.link.call_once::<TransferMeta>(meta, CALL_TIME).await;
+    let (Ok(source), Ok(_)) = (opened, announced) else {
+        return;
+    };
+    let sent = match signals.recv().await {
+        Some(Signal::Start { offset }) => send(&context, number, source, offset, &mut signals).await,
+        _ => return,
+    };
+    let complete = match sent {
+        Ok(None) => return,
+        Ok(Some(sha256)) => TransferCompleteParams {
+            transfer_id: number,
+            sha256: Some(sha256.into()),
+            error: None,
+            reason: None,
+        },
+        Err(failed) => {
+            let (error, reason) = problem(&failed);
+            TransferCompleteParams {
+                transfer_id: number,
+                sha256: None,
+                error,
+                reason,
+            }
+        }
+    };
+    let _ = context.link.call_once::<TransferComplete>(complete, CALL_TIME).await;
+}
+
+/// Sends the file from `offset` on, and gives its sha256. `None`: the attempt has ended.
+async fn send(
+    context: &Context,
+    number: u32,
+    mut source: Source,
+    offset: u64,
+    signals: &mut mpsc::Receiver<Signal>,
+) -> Result<Option<String>, ToolError> {
+    let Ok(mut window) = Outgoing::new(source.size(), offset) else {
+        return Ok(None);
+    };
+    source = on_disk(move || source.skip(offset).map(|()| source)).await?;
+    while !window.is_all_sent() {
+        let room = window.room();
+        // Between two chunks the gateway is heard, so that an attempt that has ended stops.
+        let signal = if room == 0 {
+            signals.recv().await
+        } else {
+            signals.try_recv().ok()
+        };
+        match signal {
+            Some(Signal::Ack { offset }) if window.acked(offset).is_ok() => continue,
+            None if room > 0 && !signals.is_closed() => {}
+            _ => return Ok(None),
+        }
+        let (frame, rest) = on_disk(move || {
+            let mut frame = Vec::with_capacity(NUMBER + room);
+            frame.extend(number.to_le_bytes());
+            frame.extend(source.read(room)?);
+            Ok((frame, source))
+        })
+        .await?;
+        source = rest;
+        if context.link.send_chunk(frame).await.is_err() {
+            return Ok(None);
+        }
+        window.sent(room);
+    }
+    on_disk(move || source.finish()).await.map(Some)
+}

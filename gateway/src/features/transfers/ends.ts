@@ -1,0 +1,26 @@
+/** The interface of the two ends of an attempt. Types and constants only. */
+import type { Happening } from "./machine.ts";
+
+/** Bytes in front of a chunk, for the number of the attempt on its connection. */
+export const NUMBER_BYTES = 4;
+/** A chunk with room for that number in front. Its receiver may change it. */
+export type Frame = Uint8Array<ArrayBuffer>;
+
+/** Tells the machine what happens at an end. After `close` nothing is told. */
+export type Tell = (happening: Exclude<Happening, { kind: "chunk" }>) => void;
+
+export interface SourceEnd {
+  ask(): void;
+  start(offset: number): void;
+  /** The destination has stored the file up to here. */
+  ack(offset: number): void;
+  /** `problem`: the transfer has ended without success. */
+  close(problem?: string): void;
+}
+export interface DestinationEnd {
+  offer(sizeBytes: number, sha256: string | undefined): void;
+  chunk(frame: Frame): void;
+  finish(sha256: string): void;
+  /** As that of the source. False: what the destination has of the file could not be removed now. */
+  close(problem?: string): boolean;
+}

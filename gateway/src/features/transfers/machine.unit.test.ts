@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { type Attempt, type Facts, FIRST, type Happening, step } from "./machine.ts";
+import { pairProblem, parsePlace, type Place } from "./place.ts";
+import { taintFrom } from "./taint.ts";
+
+const SUM = "a".repeat(64);
+const OTHER = "b".repeat(64);
+const run = (happenings: readonly Happening[], facts: Facts = {}, maxBytes: number = LIMITS.transferBytes) => {
+  let attempt: Attempt = FIRST;
+  const effects: string[] = [];
+  for (const happening of happenings) {
+    const next = step(attempt, facts, happening, maxBytes);
+    ({ attempt, facts } = next);
+    effects.push(...next.effects.map((effect) => (effect.kind === "fail" ? `fail ${effect.reason}` : effect.kind)));
+  }
+  return { attempt, facts, effects };
+};
+const found = (sizeBytes: number, version = "v1"): Happening => ({ kind: "found", sizeBytes, version });
+const chunk = (bytes: number): Happening => ({ kind: "chunk", bytes });
+const accepted = (offset: number): Happening => ({ kind: "accepted", offset });
+const acked = (offset: number): Happening => ({ kind: "acked", offset });
+const completed: Happening = { kind: "completed", sha256: SUM };
+const stored = (sha256 = SUM): Happening => ({ kind: "stored", sha256 });
+
+test("[TF3] [P18] a transfer succeeds only after its destination has stored the content that the source sent", () => {
+  const all = [found(3), accepted(0), chunk(3), acked(3), completed, stored()];
+  const { effects, facts } = run(all);
+  assert.deepEqual(effects, ["offer", "progress", "start", "forward", "progress", "acknowledge", "finish", "succeed"]);
+  assert.deepEqual(facts, { sizeBytes: 3, version: "v1", sha256: SUM });
+  assert.equal(run([...all.slice(0, -1), stored(OTHER)]).effects.at(-1), "fail transfer.checksum");
+  for (let cut = 0; cut < all.length - 1; cut++) assert.ok(!run(all.slice(0, cut)).effects.includes("succeed"));
+});
+
+test("[TF4] [K29] another attempt goes on where the destination is, and only with the same file", () => {
+  const first = run([found(10), accepted(0), chunk(6)]).facts;
+  assert.deepEqual(run([found(10), accepted(6), chunk(4), completed, stored()], first).effects.at(-1), "succeed");
+  assert.equal(run([found(10, "v2")], first).effects[0], "fail transfer.source_changed");
+  assert.equal(run([found(11)], first).effects[0], "fail transfer.source_changed");
+});
+
+test("[TF6] a source whose content differs from that of an earlier attempt fails with its own code", () => {
+  const after = run([found(1), accepted(0), chunk(1), completed]).facts;
+  const again = run([found(1), accepted(1), { kind: "completed", sha256: OTHER }], after);
+  assert.equal(again.effects.at(-1), "fail transfer.source_changed");
+});
+
+test("[TF2] what breaks the rules ends the transfer", () => {
+  const begun = [found(10), accepted(0)];
+  const big = found(LIMITS.transferWindowBytes * 2);
+  const window = Array.from({ length: LIMITS.transferWindowBytes / LIMITS.transferChunkBytes }, () => chunk(LIMITS.transferChunkBytes));
+  const wrong: readonly (readonly Happening[])[] = [
+    [chunk(1)],
+    [accepted(0)],
+    [found(1), found(1)],
+    [found(1), accepted(2)],
+    [...begun, accepted(0)],
+    [...begun, chunk(0)],
+    [...begun, chunk(11)],
+    [...begun, acked(1)],
+    [...begun, completed],
+    [...begun, stored()],
+    [...begun, chunk(10), completed, chunk(1)],
+    [big, accepted(0), chunk(LIMITS.transferChunkBytes + 1)],
+    [big, accepted(0), ...window, chunk(1)],
+  ];
+  for (const happenings of wrong) assert.equal(run(happenings).effects.at(-1), "fail transfer.failed");
+  assert.equal(run([big, accepted(0), ...window, acked(1), chunk(1)]).effects.at(-1), "forward");
+  assert.equal(run([found(11)], {}, 10).effects[0], "fail file.too_large");
+  assert.deepEqual(run([{ kind: "failed", reason: "tool.io", message: "no" }, stored(), chunk(1)]).effects, ["fail tool.io"]);
+});
+
+test("[TF1] [TF3] whatever happens in whatever order, an attempt ends once, and succeeds only with all bytes", () => {
+  const any: fc.Arbitrary<Happening> = fc.oneof(
+    fc.constant(found(4)),
+    fc.integer({ min: 0, max: 4 }).map(accepted),
+    fc.integer({ min: 0, max: 4 }).map(chunk),
+    fc.integer({ min: 0, max: 4 }).map(acked),
+    fc.constant(completed),
+    fc.constantFrom(stored(), stored(OTHER)),
+  );
+  fc.assert(
+    fc.property(fc.array(any, { maxLength: 12 }), (happenings) => {
+      const { effects } = run(happenings);
+      const ends = effects.filter((effect) => effect === "succeed" || effect.startsWith("fail"));
+      assert.ok(ends.length <= 1);
+      if (ends.length === 1) assert.equal(effects.at(-1), ends[0]);
+      if (!ends.includes("succeed")) return;
+      const from = happenings.find((happening) => happening.kind === "accepted");
+      const bytes = happenings.reduce((sum, happening) => sum + (happening.kind === "chunk" ? happening.bytes : 0), 0);
+      assert.ok(from?.kind === "accepted" && from.offset + bytes >= 4);
+    }),
+    { numRuns: 20_000 },
+  );
+});
+
+test("[TF7] ends are read as they are written, and only pairs that can be copied are taken", () => {
+  const place = (text: string): Place => {
+    const parsed = parsePlace(text);
+    assert.ok(parsed.ok, text);
+    return parsed.value;
+  };
+  assert.deepEqual(place("gsv:/a/b.md"), { kind: "workspace", path: "a/b.md" });
+  assert.deepEqual(place("lap.top:/a:b"), { kind: "node", nodeId: "lap.top", path: "/a:b" });
+  for (const text of ["a.md", "gsv:", "gsv:../x", "gsv:a/../../x", ":x", "-x:y", "laptop:", "gsv:%2e%2e/x"])
+    assert.ok(!parsePlace(text).ok, text);
+  assert.equal(pairProblem(place("gsv:a"), place("laptop:a")), undefined);
+  assert.equal(pairProblem(place("desk:a"), place("laptop:a")), undefined);
+  assert.match(pairProblem(place("gsv:a"), place("gsv:b")) ?? "", /workspace/);
+  assert.match(pairProblem(place("laptop:a"), place("laptop:b")) ?? "", /laptop/);
+});
+
+test("[TF9] a file from outside a machine's workspace is anyone's", () => {
+  const node = (capabilities: readonly string[]) =>
+    [{ nodeId: "laptop", online: true, hostCapabilities: capabilities, toolCapabilities: {}, tools: [] }] as unknown as Parameters<
+      typeof taintFrom
+    >[1];
+  const label = (path: string, capabilities: readonly string[]) =>
+    taintFrom({ kind: "node", nodeId: "laptop", path }, node(capabilities))?.label;
+  for (const path of ["/etc/passwd", "../a", "a/../../b", "~/x"]) {
+    assert.equal(label(path, []), "world");
+    assert.equal(label(path, ["filesystem.confined"]), undefined);
+  }
+  assert.equal(label("a/b", []), undefined);
+});

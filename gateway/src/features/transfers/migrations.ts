@@ -1,0 +1,17 @@
+/** Tables of the transfers feature. Released migrations never change. */
+import type { Migration } from "../../platform/sql.ts";
+
+export const TRANSFER_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "transfers",
+    up: (sql) => {
+      // `due_at`: when an open one is looked at, and when an ended one is removed. `leftover`: the machine whose temporary file must go.
+      sql.exec(`CREATE TABLE transfers(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, source TEXT NOT NULL, destination TEXT NOT NULL, forced INTEGER NOT NULL, by TEXT NOT NULL,
+        state TEXT NOT NULL, size_bytes INTEGER, version TEXT, sha256 TEXT, done_bytes INTEGER NOT NULL, reason TEXT, problem TEXT,
+        created_at INTEGER NOT NULL, moved_at INTEGER NOT NULL, due_at INTEGER NOT NULL, ended_at INTEGER, leftover TEXT
+      ) STRICT, WITHOUT ROWID`);
+      sql.exec("CREATE INDEX transfers_due ON transfers(due_at)");
+    },
+  },
+];

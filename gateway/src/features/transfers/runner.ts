@@ -1,0 +1,290 @@
+/**
+ * Runs transfers: begins attempts, brings what happens at the ends to the machine, and carries out what follows. Every fact that matters is a
+ * row: without an attempt in memory, a transfer begins another one where the destination is (rules TF4, TF5).
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Connection, Connections } from "../../kernel/connections.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { fileKey } from "../../storage/keys.ts";
+import { removeParts } from "../../storage/workspace/received.ts";
+import { bucketDestination } from "./bucket-destination.ts";
+import { bucketSource } from "./bucket-source.ts";
+import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
+import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./machine.ts";
+import { nodeDestination, nodeSource } from "./node-ends.ts";
+import { parsePlace, type Place } from "./place.ts";
+import type { State, TransferRow, TransferStore } from "./store.ts";
+import { taintFrom } from "./taint.ts";
+
+export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort {
+  readonly store: TransferStore;
+  readonly bucket: Bucket;
+  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity">;
+}
+type Side = "source" | "destination";
+interface Live {
+  readonly row: TransferRow;
+  attempt: Attempt;
+  facts: Facts;
+  doneBytes: number;
+  aliveAt: number;
+  source: SourceEnd;
+  destination: DestinationEnd;
+  /** `conn lane`. */
+  readonly lanes: string[];
+}
+/** What happened at an end that is not its transfer's fault: another attempt follows. */
+const PASSING: ReadonlySet<string> = new Set(["storage.failed"]);
+/** Until the next attempt after such a failure. */
+const RETRY_MS = 5_000;
+const ALIVE_GRAIN_MS = 10_000;
+
+const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
+
+export class TransferRunner {
+  readonly #ports: RunnerPorts;
+  readonly #live = new Map<string, Live>();
+  readonly #lanes = new Map<string, { readonly live: Live; readonly side: Side }>();
+
+  constructor(ports: RunnerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Begins every open transfer whose machines are connected. */
+  beginAll(): void {
+    for (const row of this.#ports.store.open()) this.begin(row);
+  }
+  begin(row: TransferRow): void {
+    if (this.#live.has(row.id)) return;
+    const [source, destination] = [parsePlace(row.source), parsePlace(row.destination)];
+    if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
+    const from = this.#connection(source.value);
+    const to = this.#connection(destination.value);
+    if (from === null || to === null) return;
+    const live: Live = {
+      row,
+      attempt: FIRST,
+      facts: row.facts,
+      doneBytes: row.doneBytes,
+      aliveAt: this.#ports.now(),
+      lanes: [],
+      ...this.#ends(row, source.value, destination.value, () => live, { from, to }),
+    };
+    this.#live.set(row.id, live);
+    if (from !== undefined) this.#bind(live, "source", from.connection.conn, from.lane);
+    if (to !== undefined) this.#bind(live, "destination", to.connection.conn, to.lane);
+    this.#save(live, "running");
+    live.source.ask();
+  }
+
+  /** What a machine says about one of its attempts. False: this connection has no such attempt. */
+  said(connection: Connection, lane: number, side: Side, happening: Exclude<Happening, { kind: "chunk" }>): boolean {
+    const bound = this.#lanes.get(laneName(connection.conn, lane));
+    if (bound?.side !== side) return false;
+    this.#feed(bound.live, happening);
+    return true;
+  }
+  /** A binary frame. False: this connection sends no such file. */
+  chunk(connection: Connection, message: ArrayBuffer): boolean {
+    if (message.byteLength < 4) return false;
+    const bound = this.#lanes.get(laneName(connection.conn, new DataView(message).getUint32(0, true)));
+    if (bound?.side !== "source") return false;
+    this.#chunk(bound.live, new Uint8Array(message));
+    return true;
+  }
+
+  /** The machine is connected: its transfers go on, and what ended ones have left there goes. */
+  connected(connection: Connection): void {
+    const { id } = connection.principal;
+    for (const row of this.#ports.store.leftovers(id)) this.#removeLeftover(connection, row);
+    this.beginAll();
+  }
+  /** A connection is gone, and its attempts with it. */
+  gone(conn: string): void {
+    const gone = [...this.#live.values()].filter(({ lanes }) => lanes.some((lane) => lane.startsWith(`${conn} `)));
+    for (const live of gone) this.#drop(live);
+  }
+
+  cancel(row: TransferRow): void {
+    if (row.endedAt === undefined) this.#end(row, "transfer.cancelled", "The copy was cancelled.");
+  }
+  /** Ends what has made no progress for too long; other attempts that hang are begun again. */
+  expire(at: number): void {
+    for (const row of this.#ports.store.due(at)) {
+      const live = this.#live.get(row.id);
+      const movedAt = Math.max(row.movedAt, live?.aliveAt ?? 0);
+      if (at - movedAt >= LIMITS.transferIdleMs) {
+        this.#end(row, "transfer.interrupted", "The copy made no progress for five minutes, so it was ended.");
+        continue;
+      }
+      if (live !== undefined) this.#drop(live);
+      else this.#ports.store.waits(row.id, at);
+      const again = this.#ports.store.get(row.id);
+      if (again !== undefined) this.begin(again);
+    }
+    this.#ports.store.prune(at);
+  }
+
+  // ------------------------------------------------------------ one attempt
+
+  /** Null: the machine is not connected. Undefined: the workspace needs none. */
+  #connection(place: Place): { readonly connection: Connection; readonly lane: number } | null | undefined {
+    if (place.kind === "workspace") return undefined;
+    const connection = this.#ports.connections.byIdentity({ mode: "node", id: place.nodeId });
+    if (connection === undefined) return null;
+    for (;;) {
+      const lane = new DataView(this.#ports.ids.bytes(4).slice().buffer).getUint32(0);
+      if (!this.#lanes.has(laneName(connection.conn, lane))) return { connection, lane };
+    }
+  }
+  #ends(
+    row: TransferRow,
+    source: Place,
+    destination: Place,
+    live: () => Live,
+    { from, to }: Record<"from" | "to", { readonly connection: Connection; readonly lane: number } | undefined>,
+  ): { source: SourceEnd; destination: DestinationEnd } {
+    const { bucket, background, connections, nodes } = this.#ports;
+    const { id, agentId, isForced, by } = row;
+    const tell = (happening: Happening): void => this.#feed(live(), happening);
+    const alive = (): void => this.#alive(live());
+    const shared = { bucket, background, tell, alive };
+    const onNode = (place: Place, at: typeof from) =>
+      place.kind === "node" && at !== undefined ? { connections, ...at, id, path: place.path } : undefined;
+    const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
+    const taint = taintFrom(source, nodes.list());
+    return {
+      source: nodeFrom
+        ? nodeSource(nodeFrom)
+        : bucketSource({
+            ...shared,
+            key: source.kind === "workspace" ? fileKey(agentId, source.path) : "",
+            path: source.path,
+            facts: row.facts,
+            chunk: (frame) => this.#chunk(live(), frame),
+          }),
+      destination:
+        destination.kind === "workspace"
+          ? bucketDestination({
+              ...shared,
+              file: { id, agentId, path: destination.path, replaces: isForced, by, ...(taint === undefined ? {} : { taint }) },
+              storedBytes: row.doneBytes,
+            })
+          : nodeDestination({ ...(nodeTo ?? never()), isForced }),
+    };
+  }
+  #bind(live: Live, side: Side, conn: string, lane: number): void {
+    const name = laneName(conn, lane);
+    live.lanes.push(name);
+    this.#lanes.set(name, { live, side });
+  }
+
+  #chunk(live: Live, frame: Frame): void {
+    if (this.#step(live, { kind: "chunk", bytes: frame.length - 4 })?.some(({ kind }) => kind === "forward")) live.destination.chunk(frame);
+  }
+  #feed(live: Live, happening: Happening): void {
+    this.#step(live, happening);
+  }
+  /** Undefined: the attempt is not the present one. */
+  #step(live: Live, happening: Happening): readonly Effect[] | undefined {
+    if (this.#live.get(live.row.id) !== live) return undefined;
+    if (happening.kind === "failed" && PASSING.has(happening.reason)) {
+      this.#drop(live, RETRY_MS);
+      return undefined;
+    }
+    const isBounded = [live.row.source, live.row.destination].some((place) => place.startsWith("gsv:"));
+    const next = step(live.attempt, live.facts, happening, isBounded ? LIMITS.transferBytes : Number.MAX_SAFE_INTEGER);
+    live.attempt = next.attempt;
+    live.facts = next.facts;
+    for (const effect of next.effects) this.#carryOut(live, effect);
+    return next.effects;
+  }
+  #carryOut(live: Live, effect: Effect): void {
+    switch (effect.kind) {
+      case "offer":
+        this.#save(live, "running");
+        return live.destination.offer(effect.sizeBytes, effect.sha256);
+      case "progress":
+        live.doneBytes = Math.max(live.doneBytes, effect.offset);
+        return this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");
+      case "start":
+        return live.source.start(effect.offset);
+      case "acknowledge":
+        return live.source.ack(effect.offset);
+      case "finish":
+        this.#save(live, "storing");
+        return live.destination.finish(effect.sha256);
+      case "succeed":
+        return this.#succeed(live, effect.sha256);
+      case "fail":
+        return this.#end(live.row, effect.reason, effect.message);
+      case "forward":
+        return undefined;
+    }
+  }
+  #save(live: Live, state: State): void {
+    const now = this.#ports.now();
+    live.aliveAt = now;
+    this.#ports.store.moved(live.row.id, state, live.facts, live.doneBytes, now);
+    this.#ports.arm();
+  }
+  #alive(live: Live): void {
+    if (this.#live.get(live.row.id) !== live || this.#ports.now() - live.aliveAt < ALIVE_GRAIN_MS) return;
+    this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");
+  }
+
+  // ------------------------------------------------------------ ends
+
+  #forget(live: Live): void {
+    this.#live.delete(live.row.id);
+    for (const lane of live.lanes) this.#lanes.delete(lane);
+  }
+  /** Ends the attempt, and not the transfer. */
+  #drop(live: Live, retryMs?: number): void {
+    this.#forget(live);
+    live.source.close();
+    live.destination.close();
+    this.#ports.store.waits(live.row.id, this.#ports.now(), retryMs);
+    this.#ports.arm();
+  }
+  #succeed(live: Live, sha256: string): void {
+    const { id } = live.row;
+    this.#forget(live);
+    this.#ports.store.end(id, { sha256 }, this.#ports.now());
+    live.source.close();
+    live.destination.close();
+    this.#ports.arm();
+    this.#removeParts(live.row, live.facts.sizeBytes ?? 0);
+  }
+  #end(row: TransferRow, reason: string, problem: string): void {
+    const live = this.#live.get(row.id);
+    if (live !== undefined) this.#forget(live);
+    const destination = parsePlace(row.destination);
+    const node = destination.ok && destination.value.kind === "node" ? destination.value.nodeId : undefined;
+    const isAccepted = row.doneBytes > 0 || row.facts.sizeBytes !== undefined || live?.facts.sizeBytes !== undefined;
+    const told = live?.destination.close(problem) ?? false;
+    live?.source.close(problem);
+    const leftover = node !== undefined && !told && isAccepted ? { leftover: node } : {};
+    this.#ports.store.end(row.id, { reason, problem, ...leftover }, this.#ports.now());
+    this.#ports.arm();
+    this.#removeParts(row, Math.max(row.doneBytes, live?.doneBytes ?? 0));
+    const connection = node === undefined ? undefined : this.#ports.connections.byIdentity({ mode: "node", id: node });
+    const ended = this.#ports.store.get(row.id);
+    if ("leftover" in leftover && connection !== undefined && ended !== undefined) this.#removeLeftover(connection, ended);
+  }
+  #removeParts(row: TransferRow, bytes: number): void {
+    if (row.destination.startsWith("gsv:")) this.#ports.background("transfer_parts", removeParts(this.#ports.bucket, row.id, bytes));
+  }
+  #removeLeftover(connection: Connection, row: TransferRow): void {
+    const place = parsePlace(row.destination);
+    if (!place.ok || place.value.kind !== "node") return;
+    const ends = nodeDestination({ ...this.#ports, connection, lane: 0, id: row.id, path: place.value.path, isForced: false });
+    if (ends.close(row.problem ?? "The transfer has ended.")) this.#ports.store.removed(row.id);
+  }
+}
+
+function never(): never {
+  throw new Error("an end of a transfer has no connection");
+}

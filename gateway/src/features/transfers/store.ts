@@ -1,0 +1,142 @@
+/** Rows of transfers: all that an attempt needs after a restart. Decides nothing. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Transfer } from "../../../../protocol/gen/types.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Facts } from "./machine.ts";
+
+export type State = Transfer["state"];
+export interface NewTransfer {
+  readonly id: string;
+  readonly agentId: string;
+  readonly source: string;
+  readonly destination: string;
+  readonly isForced: boolean;
+  /** Who asked for it. */
+  readonly by: string;
+}
+export interface TransferRow extends NewTransfer {
+  readonly state: State;
+  readonly facts: Facts;
+  readonly doneBytes: number;
+  readonly reason?: string;
+  readonly problem?: string;
+  readonly createdAt: number;
+  /** When it last made progress. */
+  readonly movedAt: number;
+  readonly endedAt?: number;
+}
+interface Stored extends Record<string, string | number | null> {
+  id: string;
+  agent_id: string;
+  source: string;
+  destination: string;
+  forced: number;
+  by: string;
+  state: string;
+  size_bytes: number | null;
+  version: string | null;
+  sha256: string | null;
+  done_bytes: number;
+  reason: string | null;
+  problem: string | null;
+  created_at: number;
+  moved_at: number;
+  ended_at: number | null;
+}
+
+/** An attempt without progress for this long is given up, and another one begins. */
+export const STALL_MS = 120_000;
+
+export class TransferStore {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  add({ id, agentId, source, destination, isForced, by }: NewTransfer, now: number): void {
+    run(
+      this.#db.sql,
+      `INSERT INTO transfers(id, agent_id, source, destination, forced, by, state, done_bytes, created_at, moved_at, due_at)
+       VALUES(?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)`,
+      ...[id, agentId, source, destination, isForced ? 1 : 0, by, now, now, now + STALL_MS],
+    );
+  }
+  get(id: string): TransferRow | undefined {
+    const row = one<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE id = ?", id);
+    return row && readRow(row);
+  }
+  open(): readonly TransferRow[] {
+    return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE ended_at IS NULL ORDER BY created_at").map(readRow);
+  }
+
+  /** Progress of an open transfer. */
+  moved(id: string, state: State, facts: Facts, doneBytes: number, now: number): void {
+    run(
+      this.#db.sql,
+      `UPDATE transfers SET state = ?, size_bytes = ?, version = ?, sha256 = ?, done_bytes = ?, moved_at = ?, due_at = ?
+       WHERE id = ? AND ended_at IS NULL`,
+      ...[state, facts.sizeBytes ?? null, facts.version ?? null, facts.sha256 ?? null, doneBytes, now, now + STALL_MS, id],
+    );
+  }
+  /** Its attempt is over, and another one follows. */
+  waits(id: string, now: number, forMs = STALL_MS): void {
+    run(this.#db.sql, "UPDATE transfers SET state = 'waiting', due_at = ? WHERE id = ? AND ended_at IS NULL", now + forMs, id);
+  }
+  /** `leftover`: the machine that may still have the temporary file. */
+  end(id: string, outcome: { sha256: string } | { reason: string; problem: string; leftover?: string }, now: number): void {
+    const until = now + LIMITS.transferKeptMs;
+    if ("sha256" in outcome)
+      run(
+        this.#db.sql,
+        `UPDATE transfers SET state = 'done', sha256 = ?, done_bytes = size_bytes, ended_at = ?, due_at = ? WHERE id = ? AND ended_at IS NULL`,
+        ...[outcome.sha256, now, until, id],
+      );
+    else
+      run(
+        this.#db.sql,
+        "UPDATE transfers SET state = 'failed', reason = ?, problem = ?, leftover = ?, ended_at = ?, due_at = ? WHERE id = ? AND ended_at IS NULL",
+        ...[outcome.reason, outcome.problem.slice(0, 1000), outcome.leftover ?? null, now, until, id],
+      );
+  }
+  /** Ended transfers whose temporary file this machine may still have. */
+  leftovers(nodeId: string): readonly TransferRow[] {
+    return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE leftover = ?", nodeId).map(readRow);
+  }
+  removed(id: string): void {
+    run(this.#db.sql, "UPDATE transfers SET leftover = NULL WHERE id = ?", id);
+  }
+
+  nextDue(): number | undefined {
+    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM transfers")?.at ?? undefined;
+  }
+  /** Open transfers that are due. */
+  due(now: number): readonly TransferRow[] {
+    return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE ended_at IS NULL AND due_at <= ?", now).map(readRow);
+  }
+  prune(now: number): void {
+    run(this.#db.sql, "DELETE FROM transfers WHERE ended_at IS NOT NULL AND due_at <= ?", now);
+  }
+}
+
+function readRow(row: Stored): TransferRow {
+  return {
+    id: row.id,
+    agentId: row.agent_id,
+    source: row.source,
+    destination: row.destination,
+    isForced: row.forced === 1,
+    by: row.by,
+    state: row.state as State,
+    facts: {
+      ...(row.size_bytes === null ? {} : { sizeBytes: row.size_bytes }),
+      ...(row.version === null ? {} : { version: row.version }),
+      ...(row.sha256 === null ? {} : { sha256: row.sha256 }),
+    },
+    doneBytes: row.done_bytes,
+    ...(row.reason === null ? {} : { reason: row.reason }),
+    ...(row.problem === null ? {} : { problem: row.problem }),
+    createdAt: row.created_at,
+    movedAt: row.moved_at,
+    ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+  };
+}

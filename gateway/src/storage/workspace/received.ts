@@ -1,0 +1,178 @@
+/**
+ * Stores a received file in the workspace (rules TF3, TF5, TF7): its parts are joined under the file's key in one conditional write, which the
+ * bucket accepts only with the right sha256. Only plain files: what defines an agent, its memory and its records have writers of their own.
+ */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { failure, type Failure, type Result } from "../../ports/result.ts";
+import type { Taint } from "../../ports/taint.ts";
+import { type Bucket, guarded, hasBody } from "../bucket.ts";
+import { contentTypeOf, fileKey, transferPartKey, type WorkspacePath } from "../keys.ts";
+import { conflict, isMark } from "../replace.ts";
+import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
+import { isMemory, protectionOf, refusal } from "./protection.ts";
+
+export interface Received {
+  /** Of the transfer. */
+  readonly id: string;
+  readonly agentId: string;
+  readonly path: WorkspacePath;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  readonly replaces: boolean;
+  readonly by: string;
+  readonly taint?: Taint;
+}
+
+/** The id of the transfer, in the metadata of its file: a repeated write finds its own. */
+const TRANSFER = "transfer";
+/** A bucket deletes at most this many objects at once. */
+const DELETE_BATCH = 1000;
+
+export const hexOf = (bytes: ArrayBuffer | undefined): string | undefined =>
+  bytes && [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const bytesOf = (hex: string): ArrayBuffer => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)).buffer;
+
+/** `alive` is called with each piece that was read. */
+export async function sha256OfStream(stream: ReadableStream, alive: () => void): Promise<string> {
+  const digest = new crypto.DigestStream("SHA-256");
+  const watched = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      alive();
+      controller.enqueue(chunk);
+    },
+  });
+  await stream.pipeThrough(watched).pipeTo(digest);
+  return hexOf(await digest.digest) ?? "";
+}
+
+/** Why no transfer may write this file. */
+export function receiveProblem(agentId: string, path: WorkspacePath): Failure | undefined {
+  const refused = refusal(path, "owner", agentId);
+  if (refused !== undefined) return { ok: false, error: refused };
+  if (protectionOf(path) === "plain" && !isMemory(path)) return undefined;
+  const message = `\`${path}\` defines the agent or is its memory, and transfers write only other files.`;
+  const hint = path.startsWith("skills/")
+    ? "Install a skill: `gsv skills install FOLDER`."
+    : `Write it: \`gsv workspace put ${path} FILE\`.`;
+  return { ok: false, error: { reason: "workspace.protected", message, hint } };
+}
+
+/** The present file; undefined: none. */
+export async function presentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
+  const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
+  return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;
+}
+/** Why a file that exists is not replaced. */
+export function replaceProblem(path: WorkspacePath, present: R2Object | undefined, replaces: boolean): Failure | undefined {
+  if (present === undefined) return undefined;
+  if (!replaces)
+    return {
+      ok: false,
+      error: {
+        reason: "file.exists",
+        message: `\`${path}\` exists already.`,
+        hint: "Add `--force` to replace it, or choose another name.",
+      },
+    };
+  if (present.size <= MAX_KEPT_BYTES) return undefined;
+  const message = `\`${path}\` has ${present.size} bytes, which is too large to keep as an earlier version.`;
+  return { ok: false, error: { reason: "file.too_large", message, hint: `Delete it first: \`gsv workspace rm ${path}\`.` } };
+}
+
+export async function storeReceived(bucket: Bucket, file: Received, alive: () => void): Promise<Result<void>> {
+  const { id, agentId, path, sizeBytes, sha256, replaces, by, taint } = file;
+  const key = fileKey(agentId, path);
+  const refused = receiveProblem(agentId, path);
+  if (refused !== undefined) return refused;
+  const head = await guarded(`read \`${path}\``, () => bucket.head(key));
+  if (!head.ok) return head;
+  // An earlier attempt has stored it, and was interrupted right after.
+  if (head.value?.customMetadata?.[TRANSFER] === id && head.value.size === sizeBytes) return { ok: true, value: undefined };
+  const present = head.value && !isMark(head.value) ? head.value : undefined;
+  const problem = replaceProblem(path, present, replaces);
+  if (problem !== undefined) return problem;
+  if (present !== undefined) {
+    const kept = await keepVersion(bucket, agentId, path, present);
+    if (!kept.ok) return kept;
+  }
+  const onlyIf: R2Conditional = head.value ? { etagMatches: head.value.etag } : { etagDoesNotMatch: "*" };
+  const put = await guarded(`write \`${path}\``, () =>
+    joined(bucket, file, alive, (body) =>
+      bucket.put(key, body, {
+        sha256: bytesOf(sha256),
+        onlyIf,
+        httpMetadata: { contentType: contentTypeOf(path) },
+        customMetadata: { ...byMetadata(by), ...taintMetadata(taint), [TRANSFER]: id },
+      }),
+    ),
+  );
+  if (!put.ok) return (await isRight(bucket, file, alive)) === false ? differs() : put;
+  if (put.value === null) return conflict(path);
+  const stored = await guarded(`read \`${path}\``, () => bucket.head(key));
+  if (!stored.ok) return stored;
+  const sum = hexOf(stored.value?.checksums.sha256);
+  if (stored.value?.customMetadata?.[TRANSFER] !== id) return conflict(path);
+  return stored.value.size === sizeBytes && (sum === undefined || sum === sha256) ? { ok: true, value: undefined } : differs();
+}
+
+const differs = (): Failure => failure("transfer.checksum", "The copy differs from the source, so it was removed.");
+
+/** Removes the parts of a transfer. Whatever fails is left: it is in no file. */
+export async function removeParts(bucket: Bucket, id: string, bytes: number): Promise<void> {
+  const count = Math.ceil(bytes / LIMITS.transferPartBytes) + Math.ceil(LIMITS.transferWindowBytes / LIMITS.transferPartBytes);
+  const keys = Array.from({ length: count }, (_, number) => transferPartKey(id, number));
+  for (let at = 0; at < keys.length; at += DELETE_BATCH)
+    await guarded("remove the parts of a copy", () => bucket.delete(keys.slice(at, at + DELETE_BATCH)));
+}
+
+async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath, present: R2Object): Promise<Result<void>> {
+  const object = await guarded(`read \`${path}\``, () => bucket.get(fileKey(agentId, path), { onlyIf: { etagMatches: present.etag } }));
+  if (!object.ok) return object;
+  const found = object.value;
+  if (!found || !hasBody(found)) return conflict(path);
+  const sized = new FixedLengthStream(found.size);
+  const [kept, copied] = await Promise.all([
+    createVersions(bucket).keep(agentId, path, found, sized.readable),
+    guarded(`read \`${path}\``, () => found.body.pipeTo(sized.writable)),
+  ]);
+  // A stored version is not read again, and its stream is cancelled.
+  return kept.ok || copied.ok ? kept : copied;
+}
+
+/** Gives the parts as one stream to `use`. Throws when a part is missing. */
+async function joined<T>(
+  bucket: Bucket,
+  { id, sizeBytes }: Received,
+  alive: () => void,
+  use: (body: ReadableStream | Uint8Array<ArrayBuffer>) => Promise<T>,
+): Promise<T> {
+  if (sizeBytes === 0) return use(new Uint8Array(0));
+  const sized = new FixedLengthStream(sizeBytes);
+  const copying = (async () => {
+    try {
+      for (let number = 0; number * LIMITS.transferPartBytes < sizeBytes; number++) {
+        const part = await bucket.get(transferPartKey(id, number));
+        if (!part || !hasBody(part)) throw new Error("a part is missing");
+        await part.body.pipeTo(sized.writable, { preventClose: true });
+        alive();
+      }
+      await sized.writable.close();
+    } catch (error) {
+      await sized.writable.abort(error).catch(() => undefined);
+      throw error;
+    }
+  })();
+  const [used, copied] = await Promise.allSettled([use(sized.readable), copying]);
+  if (used.status === "rejected") throw used.reason;
+  // A write that was refused by its condition reads nothing, and its stream is cancelled.
+  if (copied.status === "rejected" && used.value !== null) throw copied.reason;
+  return used.value;
+}
+
+/** Whether the parts have the right content. Undefined: they can't be read now. */
+async function isRight(bucket: Bucket, file: Received, alive: () => void): Promise<boolean | undefined> {
+  const read = await guarded("read the copy", () =>
+    joined(bucket, file, alive, async (body) => (body instanceof Uint8Array ? file.sha256 : sha256OfStream(body, alive))),
+  );
+  return read.ok ? read.value === file.sha256 : undefined;
+}
