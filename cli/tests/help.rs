@@ -16,7 +16,7 @@ use common::Home;
 #[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 91] = [
+    let commands: [&[&str]; 92] = [
         &[],
         &["chat"],
         &["up"],

@@ -5,10 +5,11 @@
 import { succeed } from "../../src/ports/result.ts";
 import { reset, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { composeGateway } from "../../src/app/compose.ts";
 import { FEATURES } from "../../src/app/features.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
+import { transfersFeature } from "../../src/features/transfers/index.ts";
 import type { FeatureDefinition } from "../../src/kernel/feature.ts";
 import type { KernelPorts } from "../../src/kernel/ports.ts";
 import { all, one, run } from "../../src/platform/sql.ts";
@@ -60,8 +61,14 @@ const remindersFeature: FeatureDefinition<SessionsPort & Pick<KernelPorts, "arm"
 const WITH_REMINDERS = FEATURES.add(remindersFeature);
 
 beforeEach(async () => {
+  // Every method of the contract is served, so the example takes the place of the feature that has its method.
+  vi.spyOn(transfersFeature, "create").mockReturnValue({ offers: {} });
   await reset();
   await seed();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
 });
 
 test("one definition and one line add a capability: table, method, alarm, tool, port", async () => {
@@ -100,7 +107,7 @@ test("two features with the same method throw", async () => {
   await runInDurableObject(gateway(), async (instance, state) => {
     const twice = WITH_REMINDERS.add({
       name: "again",
-      create: () => ({ offers: {}, methods: { "transfer.meta": () => succeed({ ok: true }) } }),
+      create: () => ({ offers: {}, methods: { "transfer.meta": () => succeed({ ok: true as const }) } }),
     });
     expect(() => composeGateway(state, env, instance, twice)).toThrow("transfer.meta");
   });

@@ -76,7 +76,7 @@ test("[FR2][P21] unknown fields and events are ignored, unknown methods answered
   for (const method of ["of.the.future", "constructor", "__proto__", "toString", "hasOwnProperty"])
     expect((await peer.refused(method)).reason, method).toBe("protocol.unknown_method");
   for (const method of ["transfer.accept", "transfer.complete", "transfer.meta"])
-    expect((await peer.refused(method)).reason, method).toBe("method.not_served");
+    expect((await peer.refused(method)).reason, method).toBe("auth.forbidden");
   await alive(peer);
 });
 
