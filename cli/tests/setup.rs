@@ -65,6 +65,22 @@ fn set(connection: &mut Connection, path: &str, value: &Value) {
         &json!({"ok": true, "path": path}),
     );
 }
+/// The model is changed in one request, on the condition that the settings are as they were read.
+fn switched(connection: &mut Connection, before: &Value, after: &Value) {
+    let config = |model: &Value| json!({"model": model, "userTimezone": "UTC"});
+    serve(
+        connection,
+        "config.get",
+        &json!({}),
+        &json!({"config": config(before), "version": 7}),
+    );
+    serve(
+        connection,
+        "config.replace",
+        &json!({"config": config(after), "version": 7}),
+        &json!({"ok": true, "version": 8, "changed": ["model.id"]}),
+    );
+}
 /// One has a model of its own.
 fn agents(connection: &mut Connection) {
     let agent = |id: &str| json!({"agentId": id, "isDefault": id == "main", "commissioned": true, "sessions": 0});
@@ -120,9 +136,8 @@ fn su1_su2_a_person_is_asked_and_a_refused_key_can_be_typed_again() {
             tested(&mut connection, &asked, &other);
             set(&mut connection, "apiKeys.anthropic", &json!(KEY));
             let before = json!({"provider": "demo", "id": "demo", "fallbacks": [], "baseUrl": "http://127.0.0.1:1/v1"});
-            present(&mut connection, &before);
             let after = json!({"provider": "anthropic", "id": "claude-opus-5", "fallbacks": []});
-            set(&mut connection, "model", &after);
+            switched(&mut connection, &before, &after);
             let mut connection = gateway.accept();
             owner(&mut connection);
             let file = "# Your human\n\n- Name:\n- Languages:\n";
@@ -177,8 +192,7 @@ fn su1_without_a_person_what_no_option_says_stays() {
             );
             let same = model("google", "gemini-2.5-pro");
             tested(connection, &json!({"model": same}), &same);
-            present(connection, &same);
-            set(connection, "model", &same);
+            switched(connection, &same, &same);
         }),
         Box::new(owner),
     ];
@@ -242,12 +256,9 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
     let found = model("anthropic", "claude-sonnet-5");
     let run = played(&["model", "use", "anthropic"], |connection| {
         tested(connection, &json!({"model": model("anthropic", "demo")}), &found);
-        present(
-            connection,
-            &json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"}),
-        );
+        let old = json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"});
         let kept = json!({"provider": "anthropic", "id": "claude-sonnet-5", "baseUrl": "http://127.0.0.1:1"});
-        set(connection, "model", &kept);
+        switched(connection, &old, &kept);
         agents(connection);
     });
     assert!(
@@ -264,14 +275,55 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
     );
     assert!(run.failed(1).stderr.contains("OpenAI refused the key"));
     let run = played(&["model", "use", "openrouter/meta/llama", "--untested"], |connection| {
-        present(connection, &found);
-        set(connection, "model", &model("openrouter", "meta/llama"));
+        let old = json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"});
+        switched(connection, &old, &model("openrouter", "meta/llama"));
         agents(connection);
     });
     let warned = run.ok().stderr;
     assert!(warned.contains("work (groq/x) keep their own model"), "{warned}");
     let wrong = Home::new().gsv(["model", "use", "/x"]).failed(2);
     assert!(wrong.stderr.contains("names no model"), "{wrong:?}");
+}
+
+#[test]
+fn su2_a_change_of_others_meanwhile_is_kept_and_an_older_gateway_is_served() {
+    let wanted = model("anthropic", "claude-sonnet-5");
+    let run = played(
+        &["model", "use", "anthropic/claude-sonnet-5", "--untested"],
+        |connection| {
+            serve(
+                connection,
+                "config.get",
+                &json!({}),
+                &json!({"config": {"model": model("demo", "demo")}, "version": 1}),
+            );
+            let request = connection.expect("config.replace");
+            assert_eq!(request.params, json!({"config": {"model": wanted}, "version": 1}));
+            connection.error(&request, 409, "config.changed", "The configuration has changed.");
+            let mut before = model("demo", "demo");
+            before["contextWindow"] = json!(9000);
+            let mut after = wanted.clone();
+            after["contextWindow"] = json!(9000);
+            switched(connection, &before, &after);
+            agents(connection);
+        },
+    );
+    run.ok();
+    let run = played(
+        &["model", "use", "anthropic/claude-sonnet-5", "--untested"],
+        |connection| {
+            serve(
+                connection,
+                "config.get",
+                &json!({}),
+                &json!({"config": {"model": model("demo", "demo")}}),
+            );
+            present(connection, &model("demo", "demo"));
+            set(connection, "model", &wanted);
+            agents(connection);
+        },
+    );
+    run.ok();
 }
 
 #[test]

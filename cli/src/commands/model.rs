@@ -1,10 +1,11 @@
 //! `gsv model` and `gsv provider`: the model that answers, and what there is to choose from.
 
 use gsv_protocol::NoParams;
-use gsv_protocol::methods::{AgentsList, ConfigGet, ConfigSet, ModelTest, ModelsList};
+use gsv_protocol::errors;
+use gsv_protocol::methods::{AgentsList, ConfigGet, ConfigReplace, ConfigSet, ModelTest, ModelsList};
 use gsv_protocol::types::{
-    ConfigGetParams, ConfigSetParams, ModelEntry, ModelPrice, ModelRef, ModelTestParams, ModelTestResult,
-    ModelsListParams, ProviderEntry,
+    ConfigGetParams, ConfigReplaceParams, ConfigSetParams, ModelEntry, ModelPrice, ModelRef, ModelTestParams,
+    ModelTestResult, ModelsListParams, ProviderEntry,
 };
 use serde_json::{Value, json};
 
@@ -145,9 +146,39 @@ pub async fn others(client: &Client) -> Outcome<Option<String>> {
     }))
 }
 
-/// In one change: no call sees one provider with another's model. An own address was that of the provider before.
+/// How often a change of the settings by someone else is taken in.
+const TRIES: u32 = 5;
+
+/// In one change: no call sees one provider with another's model, and nothing that someone else changes meanwhile is lost.
+/// An own address was that of the provider before.
 pub async fn choose(client: &Client, model: &ModelRef) -> Outcome {
-    let mut value = settings(client).await?;
+    let mut left = TRIES;
+    loop {
+        let shown = client.call::<ConfigGet>(ConfigGetParams { path: None }).await?;
+        let (Some(Value::Object(mut config)), Some(version)) = (shown.config, shown.version) else {
+            return choose_apart(client, model).await;
+        };
+        let before = config.remove("model").unwrap_or_default();
+        config.insert("model".to_owned(), with_model(before, model));
+        let config = Value::Object(config);
+        let params = ConfigReplaceParams { config, version };
+        left -= 1;
+        match client.call::<ConfigReplace>(params).await {
+            Err(failure) if left > 0 && failure.reason.as_deref() == Some(errors::CONFIG_CHANGED.reason) => {}
+            done => return done.map(drop),
+        }
+    }
+}
+/// For an older gateway, which gives no version of its settings.
+async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome {
+    let value = with_model(settings(client).await?, model);
+    let path = "model".to_owned();
+    client
+        .call::<ConfigSet>(ConfigSetParams { path, value })
+        .await
+        .map(drop)
+}
+fn with_model(mut value: Value, model: &ModelRef) -> Value {
     if !value.is_object() {
         value = json!({});
     }
@@ -158,11 +189,7 @@ pub async fn choose(client: &Client, model: &ModelRef) -> Outcome {
     }
     value["provider"] = json!(model.provider);
     value["id"] = json!(model.id);
-    let path = "model".to_owned();
-    client
-        .call::<ConfigSet>(ConfigSetParams { path, value })
-        .await
-        .map(drop)
+    value
 }
 
 /// One call of a few tokens. `key`: one that is not stored.

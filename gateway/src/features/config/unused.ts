@@ -1,5 +1,6 @@
 /** Settings that are stored and that nothing uses as they are: a warning, because the channel may be started later. PURE. */
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import { DEMO } from "../../models/resolve.ts";
 
 /** Names and values from the configuration are shown cut. */
 const SHOWN_CHARS = 64;
@@ -27,6 +28,17 @@ export function unusedSettings(path: string, config: Readonly<GsvConfig>, channe
     }
     case "cloud":
       return cloudWarnings(config.cloud, name);
+    case "model":
+      return modelWarnings(config.model, name);
+    case "providers":
+      return config.model?.provider === undefined || config.model.provider === DEMO
+        ? touched(config.providers)
+            .filter((provider) => !namesProvider(config, provider))
+            .map(
+              (provider) =>
+                `The demo model answers, so providers.${provider.slice(0, SHOWN_CHARS)} has no effect until its model is chosen: \`gsv model use ${provider.slice(0, SHOWN_CHARS)}/MODEL\`.`,
+            )
+        : [];
     case "memory":
       return embeddingsWarnings(config.memory);
     case "telemetry":
@@ -35,6 +47,26 @@ export function unusedSettings(path: string, config: Readonly<GsvConfig>, channe
       return [];
   }
 }
+
+/** What is about the server of a model, which the demo model does not have. */
+const OF_SERVER = ["baseUrl", "wire", "headers"] as const;
+function modelWarnings({ provider = DEMO, ...model }: NonNullable<GsvConfig["model"]> = {}, name: string | undefined): readonly string[] {
+  const unused = OF_SERVER.filter((setting) => model[setting] !== undefined);
+  const isTouched = name === undefined || name === "provider" || unused.some((setting) => setting === name);
+  if (provider !== DEMO || unused.length === 0 || !isTouched) return [];
+  const paths = unused.map((setting) => `model.${setting}`).join(", ");
+  return [
+    `The demo model answers, so ${paths} ${unused.length === 1 ? "has" : "have"} no effect now. Name the provider: \`gsv config set model.provider NAME\`.`,
+  ];
+}
+/** Whether a model beside the usual one is of this provider. */
+const namesProvider = ({ model, agents, compaction }: Readonly<GsvConfig>, name: string): boolean =>
+  [
+    ...(model?.fallbacks ?? []),
+    ...Object.values(model?.tiers ?? {}),
+    ...(agents?.list ?? []).map((agent) => agent.model),
+    compaction?.model,
+  ].some((used) => used?.provider === name);
 
 function embeddingsWarnings(memory: GsvConfig["memory"]): readonly string[] {
   const { provider = "built-in", ...others } = memory?.embeddings ?? {};

@@ -25,6 +25,37 @@ test("[F1] [LM13] settings of an embedding service are stored with a warning whi
   assert.deepEqual(warned("memory.embeddings.provider", { memory: { embeddings: { ...embeddings, provider: "openai" } } }), []);
   assert.deepEqual(warned("memory.embeddings", { memory: {} }), []);
 });
+test("[F1] the address of a model's server is stored with a warning while the demo model answers", () => {
+  const baseUrl = "http://127.0.0.1:8080/v1";
+  for (const path of ["model.baseUrl", "model", "model.provider"])
+    for (const model of [{ baseUrl }, { provider: "demo", baseUrl }])
+      assert.match(
+        warned(path, { model })[0] ?? "",
+        /^The demo model answers, so model\.baseUrl has no effect now\. Name the provider: `gsv config set model\.provider NAME`\.$/,
+      );
+  assert.match(warned("model.wire", { model: { baseUrl, wire: "openai-completions" } })[0] ?? "", /model\.baseUrl, model\.wire have/);
+  assert.deepEqual(warned("model.thinkLevel", { model: { baseUrl } }), [], "only what the change has touched");
+  assert.deepEqual(warned("model.baseUrl", { model: { provider: "mine", baseUrl } }), []);
+  assert.deepEqual(warned("model", { model: { provider: "demo" } }), []);
+});
+test("[F1] a provider of the owner's is stored with a warning while the demo model answers and no model is of it", () => {
+  const providers = {
+    mine: { baseUrl: "http://127.0.0.1:8080/v1", wire: "openai-completions" },
+    other: { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" },
+  } as const;
+  assert.match(
+    warned("providers.mine", { providers })[0] ?? "",
+    /so providers\.mine has no effect until its model is chosen: `gsv model use mine\/MODEL`\.$/,
+  );
+  assert.equal(warned("providers", { providers }).length, 2);
+  const used = { provider: "mine", id: "x" };
+  for (const config of [
+    { model: { provider: "groq" } },
+    { model: { provider: "demo", fallbacks: [used] } },
+    { compaction: { model: used } },
+  ] satisfies GsvConfig[])
+    assert.deepEqual(warned("providers.mine.baseUrl", { ...config, providers }), []);
+});
 test("[F1] a place of a cloud that has another form than its places is stored with a warning", () => {
   for (const awsRegion of ["eu-central-1", "us-gov-west-1", "ap-southeast-2", "us-iso-east-1"])
     assert.deepEqual(warned("cloud.awsRegion", { cloud: { awsRegion } }), [], awsRegion);
