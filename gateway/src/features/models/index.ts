@@ -1,6 +1,6 @@
 /** Lists providers and models, and calls a model once for `gsv doctor` and `gsv setup` (rule SP11). The call belongs to no session. */
-import type { GsvConfig, ModelEntry, ModelRef, ProviderEntry } from "../../../../protocol/gen/types.ts";
-import type { ParamsOf, ResultOf } from "../../../../protocol/gen/methods.ts";
+import type { GsvConfig, ModelEntry, ModelRef, ProviderEntry, Usage } from "../../../../protocol/gen/types.ts";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -11,14 +11,11 @@ import { tokensOfText } from "../../models/estimate.ts";
 import { resolveModelId } from "../../models/resolve.ts";
 import { callTerms } from "../../models/terms.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
-import { failure, type Result, succeed } from "../../ports/result.ts";
+import { failure, type GsvError, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import type { Amount, OwnCallAnswer, SpendPort } from "../../ports/spend.ts";
+import type { Amount, OwnUse, SpendPort } from "../../ports/spend.ts";
 
-export interface ModelPorts
-  extends Pick<KernelPorts, "audit" | "background" | "config" | "now">,
-    Pick<SpendPort, "ownCall">,
-    Pick<StopPort, "stopped"> {
+export interface ModelPorts extends Pick<KernelPorts, "audit" | "config" | "now">, Pick<SpendPort, "ownCall">, Pick<StopPort, "stopped"> {
   readonly model: Pick<ModelClient, "call">;
 }
 
@@ -65,32 +62,51 @@ const modelMethods = (ports: ModelPorts): Handlers => ({
     if (problem !== undefined) return failure("model.unknown", problem);
     return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
   },
-  "model.test": async ({ connection }, params) => {
-    const { audit, background, config } = ports;
-    const { provider, id } = params.model ?? config.agent(config.defaultAgentId()).model ?? config.effective().model;
+  "model.test": async ({ connection }, { model: asked, apiKey }) => {
+    const { audit, config } = ports;
+    const { provider, id } = asked ?? config.agent(config.defaultAgentId()).model ?? config.effective().model;
     const model: ModelRef = { provider, id };
-    const tested = await testModel(ports, model, params);
-    const target = nameOf(model);
-    const detail = tested.ok ? undefined : tested.error.reason;
-    const entry = {
-      actor: actorOf(connection.principal),
-      action: "model.test",
-      target,
-      decision: tested.ok ? "allowed" : "failed",
-    } as const;
-    background("audit", audit.append({ ...entry, ...(detail === undefined ? {} : { detail }) }));
-    return tested;
+    const begun = begin(ports, model, apiKey);
+    const entry = { actor: actorOf(connection.principal), action: "model.test", target: nameOf(model) };
+    // Before the call, so that none is without its entry.
+    if (!begun.ok) {
+      await audit.append({ ...entry, decision: "denied", detail: begun.error.reason });
+      return begun;
+    }
+    await audit.append({ ...entry, decision: "allowed" });
+    return testModel(ports, model, apiKey, begun);
   },
 });
 const nameOf = (model: ModelRef): string => `${model.provider}/${resolveModelId(model)}`.slice(0, 256);
 
-async function testModel(ports: ModelPorts, model: ModelRef, { apiKey }: ParamsOf<"model.test">): Promise<Result<ResultOf<"model.test">>> {
-  const { config, model: client, now, stopped } = ports;
+/** `settle` of undefined: the demo model, which is not counted. */
+interface Begun {
+  readonly ok: true;
+  readonly settle?: (used: OwnUse) => void;
+}
+/** Sets the call's worst cost aside, or says why no call is made. */
+function begin(
+  { config, ownCall, stopped }: ModelPorts,
+  model: ModelRef,
+  apiKey: string | undefined,
+): Begun | { readonly ok: false; readonly error: GsvError } {
   if (stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the model was not called.");
   const problem = apiKey === undefined ? undefined : keyCharacterProblem(apiKey);
   if (problem !== undefined) return failure("model.auth", `The model was not called: ${problem}`);
-  const reserved = reserve(ports, model);
-  if (!reserved.ok) return { ok: false, error: reserved.error };
+  const inputTokens = tokensOfText(SYSTEM_PROMPT + QUESTION);
+  const terms = callTerms(model, config.effective(), { inputTokens, cachedTokens: 0, maxTokens: MAX_TOKENS, thinkLevel: "none" });
+  if (terms === undefined) return { ok: true };
+  const { rates, inputUsd, output } = terms;
+  const need: Amount = rates ? { costUsd: inputUsd + output * rates.output, tokens: 0 } : { costUsd: 0, tokens: inputTokens + output };
+  return ownCall({ agentId: config.defaultAgentId(), model: nameOf(model), need });
+}
+
+async function testModel(
+  { config, model: client, now }: ModelPorts,
+  model: ModelRef,
+  apiKey: string | undefined,
+  { settle }: Begun,
+): Promise<Result<ResultOf<"model.test">>> {
   const { provider } = model;
   const stored = config.access([provider]);
   const began = now();
@@ -109,27 +125,24 @@ async function testModel(ports: ModelPorts, model: ModelRef, { apiKey }: ParamsO
     now,
     onText: () => {},
   });
-  settle(reserved, outcome);
-  // A failure with usage is an answer that was of no use, such as one that ended at its limit: the model was reached.
-  if (outcome.kind === "failed" && outcome.usage === undefined) return { ok: false, error: outcome.error };
+  const used = usedBy(outcome);
+  if (used !== undefined) settle?.(used);
+  if (outcome.kind === "failed" && whole(outcome) === undefined) return { ok: false, error: outcome.error };
   return succeed({ model: { provider, id: resolveModelId(model) }, tookMs: Math.max(0, now() - began) });
 }
 
-/** Sets the call's worst cost aside. Undefined `settle`: the demo model, which is not counted. */
-function reserve({ config, ownCall }: ModelPorts, model: ModelRef): OwnCallAnswer | { readonly ok: true; readonly settle?: undefined } {
-  const inputTokens = tokensOfText(SYSTEM_PROMPT + QUESTION);
-  const terms = callTerms(model, config.effective(), { inputTokens, cachedTokens: 0, maxTokens: MAX_TOKENS, thinkLevel: "none" });
-  if (terms === undefined) return { ok: true };
-  const { rates, inputUsd, output } = terms;
-  const need: Amount = rates ? { costUsd: inputUsd + output * rates.output, tokens: 0 } : { costUsd: 0, tokens: inputTokens + output };
-  return ownCall({ agentId: config.defaultAgentId(), model: nameOf(model), need });
-}
-/** A provider that refused the call bills nothing. One that was reached and did not finish may have billed it: what was set aside stays counted. */
-function settle(reserved: ReturnType<typeof reserve>, outcome: ModelOutcome): void {
-  if (!reserved.ok || reserved.settle === undefined) return;
-  const { usage } = outcome;
+/** Reasons of an answer that ended and is of no use, such as thoughts up to its limit. The model was reached. */
+const USELESS: ReadonlySet<string> = new Set(["model.bad_answer", "model.refused"]);
+/** The usage of an answer that ended. Undefined: there is none. */
+const whole = (outcome: ModelOutcome): Usage | undefined =>
+  outcome.kind === "replied" || (!outcome.retryable && USELESS.has(outcome.error.reason)) ? outcome.usage : undefined;
+
+const MAY_BE_BILLED: ReadonlySet<string> = new Set(["model.timeout", ...USELESS]);
+/** Undefined: what was set aside stays counted, because the provider may have billed a call that was cut off, however much. */
+function usedBy(outcome: ModelOutcome): OwnUse | undefined {
+  const usage = whole(outcome);
   if (usage !== undefined && usage.total > 0)
-    reserved.settle({ ...usage, costUsd: usage.costUsd ?? 0, tokens: usage.costUsd === undefined ? usage.total : 0 });
-  else if (outcome.kind === "failed" && !MAY_BE_BILLED.has(outcome.error.reason)) reserved.settle({ costUsd: 0, tokens: 0 });
+    return { ...usage, costUsd: usage.costUsd ?? 0, tokens: usage.costUsd === undefined ? usage.total : 0 };
+  const isRefused = outcome.kind === "failed" && outcome.usage === undefined && !MAY_BE_BILLED.has(outcome.error.reason);
+  return isRefused ? { costUsd: 0, tokens: 0 } : undefined;
 }
-const MAY_BE_BILLED: ReadonlySet<string> = new Set(["model.timeout", "model.bad_answer", "model.refused"]);

@@ -10,16 +10,20 @@ import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts"
 const USAGE = { input: 5, output: 1, total: 6 };
 const requests: ModelRequest[] = [];
 let outcome: ModelOutcome;
+/** Runs while the model is called. */
+let meanwhile: () => Promise<void>;
 let admin: Peer;
 beforeEach(async () => {
   await reset();
   requests.length = 0;
+  meanwhile = () => Promise.resolve();
   // Before the first call of the gateway, which is composed then.
   vi.spyOn(parts, "model").mockReturnValue({
     takesImages: () => false,
     refusal: () => undefined,
     call: async (request) => {
       requests.push(request);
+      await meanwhile();
       return outcome;
     },
   });
@@ -127,7 +131,7 @@ const replied = (used: object): ModelOutcome => ({
   usage: { ...USAGE, ...used },
   message: { role: "assistant", content: [], api: "a", provider: "p", model: "m", usage: USAGE, stopReason: "stop", timestamp: 0 },
 });
-const failed = (reason: "model.auth" | "model.timeout"): ModelOutcome => ({
+const failed = (reason: "model.auth" | "model.timeout" | "model.bad_answer"): ModelOutcome => ({
   kind: "failed",
   error: { reason, message: "No." },
   retryable: false,
@@ -179,19 +183,28 @@ test("[SP11] [ST6] while everything is stopped no model is called, not even the 
   expect(await admin.ok("model.test", { model: CLAUDE })).toMatchObject({ model: CLAUDE });
 });
 
-test("[SP11] each call is an entry of the audit, without the key", async () => {
-  outcome = replied({});
-  await admin.ok("model.test", { model: CLAUDE });
-  outcome = failed("model.auth");
-  await admin.refused("model.test", { model: CLAUDE, apiKey: "sk-ant-other-0123456789" });
-  const entries = await vi.waitFor(async () => {
-    const page = await admin.ok<{ entries: AuditEntry[] }>("audit.list", { action: "model.test" });
-    expect(page.entries).toHaveLength(2);
-    return page.entries;
-  });
-  expect(entries).toMatchObject([
-    { target: "anthropic/claude-haiku-4-5", decision: "failed", detail: "model.auth" },
-    { target: "anthropic/claude-haiku-4-5", decision: "allowed" },
-  ]);
-  expect(JSON.stringify(entries)).not.toContain("0123456789");
+test("[SP11] a call that is cut off after the provider has counted a part counts its worst cost and is a failure", async () => {
+  const part = { ...USAGE, costUsd: 0.000001 };
+  for (const reason of ["model.timeout", "model.bad_answer"] as const) {
+    outcome = { kind: "failed", error: { reason, message: "It broke off." }, retryable: true, usage: part };
+    expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({ reason });
+  }
+  const { rows } = await usage();
+  expect(rows).toMatchObject([{ calls: 2 }]);
+  expect(rows[0]?.costUsd).toBeGreaterThan(0.002);
+});
+
+test("[SP11] each call has its entry in the audit before it begins, without the key; a refused one says why", async () => {
+  const entries = async (): Promise<AuditEntry[]> =>
+    (await admin.ok<{ entries: AuditEntry[] }>("audit.list", { action: "model.test" })).entries;
+  // The call never returns.
+  meanwhile = () => Promise.reject(new Error("lost"));
+  expect(await admin.refused("model.test", { model: CLAUDE, apiKey: "sk-ant-other-0123456789" })).toMatchObject({ reason: "internal" });
+  const allowed = { target: "anthropic/claude-haiku-4-5", decision: "allowed" };
+  expect(await entries()).toMatchObject([allowed]);
+  await admin.ok("gateway.stop", {});
+  await admin.refused("model.test", { model: CLAUDE });
+  const all = await entries();
+  expect(all).toMatchObject([{ target: "anthropic/claude-haiku-4-5", decision: "denied", detail: "gateway.stopped" }, allowed]);
+  expect(JSON.stringify(all)).not.toContain("0123456789");
 });
