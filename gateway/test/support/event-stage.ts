@@ -29,6 +29,10 @@ export const PARCEL: Topic = {
 export class EventStage {
   now = 1_000_000;
   hasHandler = true;
+  /** The core's topics are gone. */
+  withoutReview = false;
+  /** What is said of a pack that is off. */
+  offPack: string | undefined;
   /** What the log does before each statement. */
   before: (sql: string) => void = () => undefined;
   sending: () => Promise<void> = () => Promise.resolve();
@@ -77,7 +81,10 @@ export class EventStage {
       over: () => undefined,
       bounced: () => false,
     };
-    const topics = new TopicList().add("events", CORE_TOPICS).add("test", [PARCEL]).close();
+    const topics = new TopicList()
+      .add("events", this.withoutReview ? [] : CORE_TOPICS)
+      .add("test", [PARCEL])
+      .close();
     const config = { mainKey: () => "main", hasAgent: () => true } as never;
     return new EventKeeper({
       definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
@@ -111,7 +118,7 @@ export class EventStage {
         due: (now) => [...this.unsent].flatMap(([id, { dueAt, tries }]) => (dueAt <= now ? [{ id, tries, dueAt }] : [])),
       },
       topics,
-      offPackOf: async () => undefined,
+      offPackOf: async () => this.offPack,
       decisions: new Decisions({
         scrub,
         notify,

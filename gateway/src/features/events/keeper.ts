@@ -263,12 +263,16 @@ export class EventKeeper {
       return fail("event.wrong_state", `The event does not wait for your word: it is ${standing(found.value)}.`);
     // Approved, it would only become a dead letter.
     const { topic } = found.value.envelope;
-    if (decision === "approve" && found.value.status === "waiting_approval" && !this.#ports.topics.has(topic))
+    if (decision === "approve" && found.value.status === "waiting_approval" && !this.#ports.topics.has(topic)) {
+      const off = await this.#ports.offPackOf(topic);
       return fail(
         "event.wrong_state",
-        `The event can't be handled: ${await this.#noTopic(topic)}`,
-        "Turn the pack on, then approve the event again. It waits until then.",
+        `The event can't be handled: ${noTopic(off)}`,
+        off === undefined
+          ? `Reject it: \`gsv events resolve ${id} reject\`.`
+          : "Turn the pack on, then approve the event again. It waits until then.",
       );
+    }
     const dueAt = this.#expect(id);
     const written = await this.#ports.events.decide(id, decided);
     if (!written.ok) return written;
@@ -303,7 +307,8 @@ export class EventKeeper {
         `Only a dead letter or an event that waits for its handler can be sent again: this one is ${standing(found.value)}.`,
       );
     const topic = topics.get(envelope.topic);
-    const problem = topic === undefined ? await this.#noTopic(envelope.topic) : problemOf(topic, envelope.version, envelope.payload);
+    const problem =
+      topic === undefined ? noTopic(await this.#ports.offPackOf(envelope.topic)) : problemOf(topic, envelope.version, envelope.payload);
     if (problem !== undefined) return fail("event.wrong_state", `The event can't be handled: ${problem}`);
     const dueAt = this.#expect(envelope.id);
     const again = await events.replay(envelope.id);
@@ -311,9 +316,6 @@ export class EventKeeper {
     const row = await this.find(envelope.id);
     if (row.ok) await this.#send(row.value, { tries: 0, dueAt });
     return row;
-  }
-  async #noTopic(topic: string): Promise<string> {
-    return `It names no topic of this gateway. ${(await this.#ports.offPackOf(topic)) ?? ""}`.trim();
   }
   async find(id: string): Promise<Result<EventRow>> {
     const found = await this.#ports.events.get(id.trim().toLowerCase());
@@ -328,3 +330,5 @@ const depthProblem = (payload: unknown): string | undefined =>
 const listed = (topics: readonly string[]): string =>
   topics.length === 0 ? "The agent may emit no events." : `Topics of this agent: ${topics.join(", ")}.`;
 const standing = ({ status }: EventRow): string => status.replace("_", " ");
+/** `off`: a sentence about the pack that has the topic and is off. */
+const noTopic = (off: string | undefined): string => `It names no topic of this gateway. ${off ?? ""}`.trim();

@@ -14,6 +14,25 @@ const deep = (levels: number): string => `${'{"to":'.repeat(levels)}1${"}".repea
 const ACK = { kind: "ack" };
 const broken = (): Promise<Result<void>> => Promise.resolve(fail("storage.failed", "The depot is closed.", "Wait."));
 
+test("[EV7] an event whose topic is gone can't be approved; what to do depends on whether a pack that is off has it", async () => {
+  for (const off of [undefined, "The pack parcels has it, and it is off."]) {
+    const stage = new EventStage();
+    const id = await stage.emit({ topic: "human_review", payload: { question: "Send it?" } });
+    await stage.deliver(stage.sent[0] ?? "");
+    stage.offPack = off;
+    stage.withoutReview = true;
+    stage.kill();
+    const refused = await stage.keeper.resolve(id, { decision: "approve", by: "client:me" });
+    assert.ok(!refused.ok);
+    const next =
+      off === undefined
+        ? `Reject it: \`gsv events resolve ${id} reject\`.`
+        : "Turn the pack on, then approve the event again. It waits until then.";
+    assert.deepEqual([refused.error.reason, refused.error.hint], ["event.wrong_state", next]);
+    assert.ok((await stage.keeper.resolve(id, { decision: "reject", by: "client:me" })).ok);
+  }
+});
+
 describe("emit_event", () => {
   test("[EV2] a call that is made again emits the same event, which is handled once", async () => {
     const stage = new EventStage();

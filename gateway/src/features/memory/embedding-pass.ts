@@ -74,8 +74,8 @@ export class EmbeddingPass {
     if (step.kind === "full") return state.failed(problem, 0, now() + LIMIT_PAUSE_MS, version);
     const tries = seen.tries + 1;
     log.warn("memories_not_embedded", { tries, problem: step.problem });
-    const pause = backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-    state.failed(problem, tries, tries >= MOST_TRIES ? undefined : now() + pause, version);
+    if (tries >= MOST_TRIES) return state.gaveUp(problem, tries, version, seen.serial);
+    state.failed(problem, tries, now() + backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), version);
   }
 
   async #step(): Promise<Step> {

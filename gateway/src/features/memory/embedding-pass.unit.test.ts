@@ -48,6 +48,24 @@ describe("[LM15] memories of an embedding service", () => {
     assert.deepEqual([await stateOf(id), await stateOf(other), state.read().problem], [DONE, DONE, undefined]);
     assert.equal(await pass().waiting(), undefined);
   });
+  it("a memory that is added during the last attempt begins again", async () => {
+    const { given, state, store, settle, asked } = world();
+    given.answer = () => failure("embeddings.unavailable", "No.");
+    await store("one");
+    for (let step = 0; step < 19; step++) {
+      await settle();
+      given.now = state.read().dueAt ?? given.now;
+    }
+    let stored: Promise<string> | undefined;
+    given.answer = () => {
+      stored ??= store("two");
+      return failure("embeddings.unavailable", "No.");
+    };
+    await settle();
+    await stored;
+    const { dueAt = 0, tries } = state.read();
+    assert.deepEqual([asked.length, tries, dueAt - given.now], [21, 1, 10_000]);
+  });
   it("a new memory does not shorten a pause", async () => {
     const { given, state, store, settle, asked } = world();
     given.answer = () => failure("embeddings.unavailable", "No.");

@@ -84,10 +84,15 @@ export class EmbeddingStateStore {
   worked(dueAt: number): void {
     run(this.#db.sql, "UPDATE memory_embedding SET due_at = ?, tries = 0, problem = NULL", dueAt);
   }
-  /** `dueAt` of undefined: no further attempt. */
-  failed(problem: string, tries: number, dueAt: number | undefined, settingsVersion: number): void {
+  failed(problem: string, tries: number, dueAt: number, settingsVersion: number): void {
     const set = "UPDATE memory_embedding SET due_at = ?, tries = ?, problem = ?, settings_version = ?";
-    run(this.#db.sql, set, dueAt ?? null, tries, problem, settingsVersion);
+    run(this.#db.sql, set, dueAt, tries, problem, settingsVersion);
+  }
+  /** No further attempt, unless rows were announced since `serial`: with them the attempts begin again. */
+  gaveUp(problem: string, tries: number, settingsVersion: number, serial: number): void {
+    const changed = "CASE WHEN serial = ?";
+    const set = `UPDATE memory_embedding SET due_at = ${changed} THEN NULL ELSE due_at END, tries = ${changed} THEN ? ELSE 0 END, problem = ?, settings_version = ?`;
+    run(this.#db.sql, set, serial, serial, tries, problem, settingsVersion);
   }
   /** Nothing waits, unless rows were announced since `serial`. */
   finished(serial: number): void {

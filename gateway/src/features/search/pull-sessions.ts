@@ -70,7 +70,8 @@ async function pullSession(pass: Pass, { key, quietSince }: SearchableSession): 
     const { id } = source;
     if (source.next >= page.nextSeq && source.next > 0) {
       // Its numbers are lower than the indexed ones: it is a new session under this key.
-      while (!store.removeBelow(id, Number.MAX_SAFE_INTEGER)) if (pass.enough()) break;
+      // Cut off, the next pass sees the same and goes on.
+      while (!store.removeBelow(id, Number.MAX_SAFE_INTEGER)) if (pass.enough()) return { isWhole: false, unread: 0 };
       store.add(id, [], { state: "new", next: 0 });
       source = { ...source, next: 0 };
       if (pass.enough()) return { isWhole: false, unread: 0 };

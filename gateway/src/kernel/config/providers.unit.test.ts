@@ -59,12 +59,14 @@ describe("[F6] providers and keys", () => {
       ["sk\u2013secret", "a typographic dash"],
       ["sk-secret\u200b", "an invisible character"],
       ["sk-secret\u0007", "an invisible character"],
+      ["sk-se\ncret", "a line break"],
       ["sk-secr\u00e9t", "a character outside ASCII"],
     ] as const) {
       const said = `the key contains ${kind}, which no key has. Copy the key again from the provider's page.`;
       assert.equal(refusal({}, "apiKeys.openai", key), `config.invalid: apiKeys.openai: ${said}`);
       assert.equal(refusal({ apiKeys: { openai: key } }, "userTimezone", "Europe/Berlin"), "accepted");
     }
+    assert.equal(refusal({}, "apiKeys.openai", "sk-secret\n"), "accepted");
     assert.equal(refusal({}, "apiKeys.google-vertex", '{\n\t"type": "service_account"\r\n}'), "accepted");
   });
 

@@ -127,6 +127,21 @@ describe("[SE6] conversations", () => {
     index.session("main").say("new apple");
     expect(await index.texts("apple")).toEqual(["new apple"]);
   });
+  it("are read again after a reset, also when the removal of many old messages was cut off", async () => {
+    // The time of a pass is over after ever more steps.
+    for (const tick of [5_000, 2_000, 1_000, 500]) {
+      const index = new Index();
+      const old = index.session("main");
+      for (let i = 0; i < 1_200; i++) old.say(`old apple ${i}`);
+      expect(await index.texts('"apple 1199"')).toHaveLength(1);
+      index.sessions.clear();
+      index.session("main").say("new apple");
+      index.tick = tick;
+      await index.find("apple");
+      index.tick = 0;
+      expect([tick, await index.texts("apple")]).toEqual([tick, ["new apple"]]);
+    }
+  });
 });
 
 describe("[SE7] transcripts", () => {
