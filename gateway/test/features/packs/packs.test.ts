@@ -238,7 +238,7 @@ describe("a pack", () => {
     for (const [token, kind] of [
       ["\u201cabc\u201d", "a typographic quotation mark"],
       ["ab\u200bc", "an invisible character"],
-      ["ab\nc", "a line break or a tab"],
+      ["ab\nc", "a line break"],
       ["sch\u00fctzen", "a character outside ASCII"],
     ] as const)
       expect(await refusal("packs.secrets.farm.token", token)).toBe(
