@@ -15,7 +15,9 @@ export function keyCharacterProblem(key: string): string | undefined {
   const text = key.trim();
   // The key file of a service account is JSON, and has lines.
   const line = text.startsWith("{") ? text.replace(/[\r\n]/g, "") : text;
-  return KEY.test(line) ? undefined : `the key contains ${foreignKind(line)}, which no key has. Copy the key again from the provider's page.`;
+  return KEY.test(line)
+    ? undefined
+    : `the key contains ${foreignKind(line)}, which no key has. Copy the key again from the provider's page.`;
 }
 /** The same of another secret that is sent in an HTTP header as it is: it has no line either. */
 export function headerCharacterProblem(secret: string): string | undefined {

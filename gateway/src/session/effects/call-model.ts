@@ -20,7 +20,7 @@ import type { CutPlan, State, Thinking } from "../machine/state.ts";
 import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
-import type { SpendGate } from "../spend-gate.ts";
+import type { Allowed, SpendGate } from "../spend-gate.ts";
 import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { boundary, decideCalls, type DecidePorts } from "../decided-calls.ts";
@@ -154,9 +154,6 @@ export class ModelCaller {
         context,
         models: models.length,
       });
-    await this.#transcribe(effect, context, flight.signal);
-    if (flight.signal.aborted) return undefined;
-
     const { config } = context;
     const model = modelAt(models, run.modelIndex);
     // Before anything is compacted: a summary by a model that cannot be called would only lose the conversation's context.
@@ -164,20 +161,33 @@ export class ModelCaller {
     if (refusal) return failed(refusal, false, { context, models: models.length });
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
-    const sized = this.#sized(run, state, context, model, this.#fixedTokens(system.value, context.version, tools));
     const thinkLevel = thinkLevelFor(run, state.settings, config);
-    const allowed = await this.#ports.spend.begin({
-      model,
-      config,
-      inputTokens: sized.tokens,
-      // What an earlier step has sent is in the provider's cache, where there is one.
-      cachedTokens: (run.spent.cacheRead ?? 0) + (run.spent.cacheWrite ?? 0) > 0 ? (state.context?.tokens ?? 0) : 0,
-      maxTokens: state.settings.maxTokens,
-      thinkLevel,
-      run,
-      ownBudget: budgetOf(context, run.origin),
-    });
-    if (!allowed.ok) return failed(allowed.error, allowed.retryable, { context, models: models.length, offer: allowed.offer });
+    const fixedTokens = this.#fixedTokens(system.value, context.version, tools);
+    const begin = (sized: Sized): Promise<Allowed> =>
+      this.#ports.spend.begin({
+        model,
+        config,
+        inputTokens: sized.tokens,
+        // What an earlier step has sent is in the provider's cache, where there is one.
+        cachedTokens: (run.spent.cacheRead ?? 0) + (run.spent.cacheWrite ?? 0) > 0 ? (state.context?.tokens ?? 0) : 0,
+        maxTokens: state.settings.maxTokens,
+        thinkLevel,
+        run,
+        ownBudget: budgetOf(context, run.origin),
+      });
+    const notAllowed = ({ error, retryable, offer }: Allowed & { ok: false }): EventBody =>
+      failed(error, retryable, { context, models: models.length, offer });
+    if (this.#ports.untranscribed().length > 0) {
+      // No service is paid for recordings of a message that no model may answer.
+      const first = await begin(this.#sized(run, state, context, model, fixedTokens));
+      if (!first.ok) return notAllowed(first);
+      first.call.end(undefined, undefined);
+      await this.#transcribe(effect, context, flight.signal);
+    }
+    if (flight.signal.aborted) return undefined;
+    const sized = this.#sized(run, state, context, model, fixedTokens);
+    const allowed = await begin(sized);
+    if (!allowed.ok) return notAllowed(allowed);
     const { call } = allowed;
     if (sized.plan) {
       call.end(undefined, undefined);
