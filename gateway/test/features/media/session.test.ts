@@ -256,6 +256,22 @@ describe("[P5.6] recordings", () => {
     const user = (await rowsOf(session)).find((row) => row.kind === "user");
     expect(user?.kind === "user" && mediaIn([user.message])).toMatchObject([{ type: "audio", transcript: 'hello 1 "quoted"' }]);
   });
+  it("[M4] [SP3] no service is paid when a limit lets no model answer; the next call that is allowed transcribes them", async () => {
+    const stage = new Stage().open();
+    let asked = 0;
+    stage.transcription = heard.transcription;
+    stage.speech = { fetch: async () => Response.json({ text: `heard ${++asked}` }) };
+    stage.provider = "anthropic";
+    const { spend } = stage;
+    stage.spend = ({ report }) => ({ ok: false, settled: report.count, error: { reason: "budget.guest", message: "No more today." } });
+    const session = newSession();
+    value(await sendFiles(session, "m1", [{ mimeType: "audio/ogg", data: OGG }], ""));
+    expect(await stage.ended("run-m1")).toBe("error");
+    expect([asked, stage.spendAsks.length]).toEqual([0, 1]);
+    stage.spend = spend;
+    value(await session.send("m2"));
+    expect(shown((await stage.call(0)).request.messages)).toContain("heard 1");
+  });
   it("[P12] a failure is stored in place of the transcript, so that nothing loops; without a service it says what to set", async () => {
     const stage = new Stage().open();
     stage.speech = { fetch: noNet };
