@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "bd67d9f6729065b1";
+export const PROTOCOL_FINGERPRINT = "1511e9dc1e4d1094";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1059,7 +1059,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["budget.agent", "budget.day", "budget.month", "gateway.stopped", "model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
+    errors: ["budget.agent", "budget.day", "budget.month", "gateway.stopped", "limit.rate", "model.auth", "model.bad_answer", "model.context_overflow", "model.not_configured", "model.overloaded", "model.rate_limited", "model.refused", "model.rejected", "model.timeout", "model.unknown", "model.unreachable"],
     deferred: true,
     idempotent: true,
   },

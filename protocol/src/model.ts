@@ -21,6 +21,7 @@ method("model.test", {
   audit: "own",
   errors: [
     "gateway.stopped",
+    "limit.rate",
     "budget.agent",
     "budget.day",
     "budget.month",

@@ -70,6 +70,8 @@ export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise
 /** Whether everything is stopped (rule ST1). */
 export interface StopPort {
   readonly stopped: () => StopState | undefined;
+  /** Aborted by the next stop: for a call that is begun now. */
+  readonly stopSignal: () => AbortSignal;
 }
 
 /** Deletes sessions (rules SD1-SD5). */

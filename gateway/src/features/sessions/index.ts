@@ -103,6 +103,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
         ask,
         deleteSessions,
         stopped: () => stops.state(),
+        stopSignal: () => stop.signal,
         stopRpc: stop,
         sessionsRpc: {
           publish: (sessionKey, news) => ports.subscriptions.publish(sessionKey, news),

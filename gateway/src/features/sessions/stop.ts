@@ -33,15 +33,23 @@ export type Stopped = Omit<GatewayStopResult, "ok">;
 export class Stop {
   readonly #ports: StopPorts;
   #again = 0;
+  #calls = new AbortController();
 
   constructor(ports: StopPorts) {
     this.#ports = ports;
+  }
+
+  /** Aborted by the next stop. For calls of the gateway itself, which have begun before it. */
+  get signal(): AbortSignal {
+    return this.#calls.signal;
   }
 
   async stop(by: string): Promise<Stopped> {
     const { stops, sessions, now, after, background, arm } = this.#ports;
     const state: StopState = stops.state() ?? { since: now(), by: by.slice(0, 256) };
     stops.stop(state, sessions.activeSince(now() - ACTIVE_WITHIN_MS, MAX_TOLD));
+    this.#calls.abort();
+    this.#calls = new AbortController();
     this.#again = now() + AGAIN_MS;
     arm();
     const runs: Stopped["runs"] = [];

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
 import { providerInfo } from "../../../src/models/catalog.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { AuditEntry, UsageGetResult } from "../../../../protocol/gen/types.ts";
 import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
 
@@ -11,7 +12,7 @@ const USAGE = { input: 5, output: 1, total: 6 };
 const requests: ModelRequest[] = [];
 let outcome: ModelOutcome;
 /** Runs while the model is called. */
-let meanwhile: () => Promise<void>;
+let meanwhile: (request: ModelRequest) => Promise<void>;
 let admin: Peer;
 beforeEach(async () => {
   await reset();
@@ -23,7 +24,7 @@ beforeEach(async () => {
     refusal: () => undefined,
     call: async (request) => {
       requests.push(request);
-      await meanwhile();
+      await meanwhile(request);
       return outcome;
     },
   });
@@ -131,7 +132,7 @@ const replied = (used: object): ModelOutcome => ({
   usage: { ...USAGE, ...used },
   message: { role: "assistant", content: [], api: "a", provider: "p", model: "m", usage: USAGE, stopReason: "stop", timestamp: 0 },
 });
-const failed = (reason: "model.auth" | "model.timeout" | "model.bad_answer"): ModelOutcome => ({
+const failed = (reason: ErrorReason): ModelOutcome => ({
   kind: "failed",
   error: { reason, message: "No." },
   retryable: false,
@@ -192,6 +193,55 @@ test("[SP11] a call that is cut off after the provider has counted a part counts
   const { rows } = await usage();
   expect(rows).toMatchObject([{ calls: 2 }]);
   expect(rows[0]?.costUsd).toBeGreaterThan(0.002);
+});
+
+test("[SP11] a call of which text has arrived, or whose connection was lost, counts its worst cost whatever ended it", async () => {
+  meanwhile = async ({ onText }) => onText("o");
+  outcome = failed("model.overloaded");
+  await admin.refused("model.test", { model: CLAUDE });
+  meanwhile = () => Promise.resolve();
+  outcome = failed("model.unreachable");
+  await admin.refused("model.test", { model: CLAUDE });
+  const before = (await usage()).rows[0]?.costUsd ?? 0;
+  expect(before).toBeGreaterThan(0.002);
+  outcome = failed("model.overloaded");
+  await admin.refused("model.test", { model: CLAUDE });
+  expect((await usage()).rows).toMatchObject([{ calls: 3, costUsd: expect.closeTo(before, 9) }]);
+});
+
+test("[SP11] [ST6] a stop aborts a call that has begun", async () => {
+  meanwhile = ({ signal }) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  outcome = failed("model.unreachable");
+  const refused = admin.refused("model.test", { model: CLAUDE });
+  await vi.waitFor(() => expect(requests).toHaveLength(1));
+  await admin.ok("gateway.stop", {});
+  expect(await refused).toMatchObject({ reason: "gateway.stopped" });
+});
+
+test("[SP11] at most four calls are open at once", async () => {
+  let isHeld = true;
+  meanwhile = async () => {
+    while (isHeld) await scheduler.wait(2);
+  };
+  outcome = replied({ costUsd: 0.001 });
+  const four = Array.from({ length: 4 }, () => admin.ok("model.test", { model: CLAUDE }));
+  await vi.waitFor(() => expect(requests).toHaveLength(4));
+  expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({ reason: "limit.rate" });
+  isHeld = false;
+  expect(await Promise.all(four)).toHaveLength(4);
+  await admin.ok("model.test", { model: CLAUDE });
+});
+
+test("[SP11] a key that was pasted as a model's id is in neither usage nor audit", async () => {
+  const stored = "sk-ant-stored-0123456789";
+  await admin.ok("config.set", { path: "apiKeys.anthropic", value: stored });
+  outcome = failed("model.auth");
+  for (const id of [stored, "sk-proj-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"])
+    await admin.refused("model.test", { model: { provider: "anthropic", id } });
+  const page = await admin.ok<{ entries: AuditEntry[] }>("audit.list", { action: "model.test" });
+  const text = JSON.stringify([await usage(), page]);
+  expect(page.entries).toHaveLength(2);
+  expect(text).not.toMatch(/0123456789/);
 });
 
 test("[SP11] each call has its entry in the audit before it begins, without the key; a refused one says why", async () => {
