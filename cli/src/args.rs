@@ -16,6 +16,7 @@ mod events;
 mod gateway;
 mod heartbeat;
 mod hook;
+mod invite;
 mod job;
 mod memory;
 mod model;
@@ -44,6 +45,7 @@ pub use self::gateway::{
 };
 pub use self::heartbeat::{HeartbeatCommand, HeartbeatOn};
 pub use self::hook::{HookAdd, HookCommand, HookTest};
+pub use self::invite::{Invite, InviteCommand, Join};
 pub use self::job::{JobCommand, JobSubmit};
 pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, MemoryList, MemoryReview, MemorySearch};
 pub use self::model::{ModelCommand, ProviderCommand, Setup, person, time_zone};

@@ -27,6 +27,7 @@ mod embedded;
 mod exit;
 mod import;
 mod in_place;
+mod join_code;
 mod markdown;
 mod new_file;
 mod node_policy;
@@ -124,6 +125,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         }) => run_node_command(&context, command),
         Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
         Command::Nodes(command) => block_on(commands::nodes::run(&context, command)),
+        Command::Invite(command) => block_on(commands::invite::run(&context, command)),
+        Command::Join(args) => block_on(commands::join::run(&context, args)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
         Command::Session(command) => block_on(commands::session::run(&context, command)),
         Command::Setup(args) => commands::setup::run(&context, &args),

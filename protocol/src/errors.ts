@@ -655,7 +655,7 @@ row(
   "invite.used",
   { code: 524, blame: "caller", http: 409, exit: 1 },
   "This invitation was used already, and it is valid once.",
-  "Make a new one on the gateway's machine with `gsv invite`. If it was not you who used it, `gsv token list` shows the token to revoke.",
+  "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`. If it was not you who used it, `gsv token list` shows the token to revoke.",
 );
 row(
   "invite.expired",
@@ -679,7 +679,7 @@ row(
   "invite.bad_code",
   { code: 528, blame: "caller", http: 400, exit: 2 },
   "This is not a whole join code.",
-  "Copy the whole line that `gsv invite` printed, and run it again.",
+  "Copy the whole line that the gateway's machine printed, and run it again.",
 );
 row(
   "token.last_admin",
@@ -1097,6 +1097,6 @@ row(
   "link.wrong_certificate",
   { code: 609, blame: "peer", http: 403, exit: 3 },
   "The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.",
-  "Another computer may answer in its place. If the gateway has a new certificate, set its new address: `gsv local-config set url URL`.",
+  "Another computer may answer in its place. If the gateway has a new certificate, make an invitation on its machine with `gsv invite node` or `gsv invite client`, and join again.",
 );
 row("link.bad_answer", { code: 608, blame: "peer", http: 502, exit: 1 }, "The gateway's answer is not valid.", UPDATE_OLDER_SIDE);

@@ -14,6 +14,7 @@ use super::events::EventsCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
 use super::hook::HookCommand;
+use super::invite::{InviteCommand, Join};
 use super::job::JobCommand;
 use super::memory::MemoryCommand;
 use super::model::{ModelCommand, ProviderCommand, Setup};
@@ -105,6 +106,14 @@ pub enum Command {
     /// List and remove the machines that the gateway knows
     #[command(subcommand)]
     Nodes(NodesCommand),
+    /// Let another machine join this gateway
+    #[command(
+        subcommand,
+        after_help = "The gateway must listen for other machines: `gsv up --listen 0.0.0.0:8788`."
+    )]
+    Invite(InviteCommand),
+    /// Connect this machine to a gateway on another one
+    Join(Join),
     /// Show and change the gateway's settings
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -268,7 +277,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 42);
+        assert_eq!(commands.len(), 44);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

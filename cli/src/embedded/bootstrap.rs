@@ -35,10 +35,7 @@ pub struct NewToken {
 impl NewToken {
     pub fn generate() -> Outcome<Self> {
         let mut bytes = [0_u8; ID_CHARS + SECRET_BYTES];
-        SystemRandom::new().fill(&mut bytes).map_err(|_| {
-            let message = "The system gave no random bytes.";
-            Failure::new(Exit::Bug, message, "Check that /dev/urandom works.")
-        })?;
+        fill(&mut bytes)?;
         let (id, secret) = bytes.split_at(ID_CHARS);
         let token_id: String = id
             .iter()
@@ -78,6 +75,20 @@ impl Bootstrap {
     pub fn write(&self, path: &Path) -> Outcome {
         private_file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
+}
+
+/// Random bytes, in hex.
+pub fn random_hex(count: usize) -> Outcome<String> {
+    let mut bytes = vec![0; count];
+    fill(&mut bytes)?;
+    Ok(HEXLOWER.encode(&bytes))
+}
+
+fn fill(bytes: &mut [u8]) -> Outcome {
+    SystemRandom::new().fill(bytes).map_err(|_| {
+        let message = "The system gave no random bytes.";
+        Failure::new(Exit::Bug, message, "Check that /dev/urandom works.")
+    })
 }
 
 pub fn sha256_hex(bytes: &[u8]) -> String {

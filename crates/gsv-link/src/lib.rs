@@ -8,6 +8,7 @@
 mod deliver;
 mod driver;
 mod error;
+mod join;
 pub mod ledger;
 mod link;
 pub mod machine;
@@ -19,6 +20,7 @@ pub use deliver::Delivery;
 pub use driver::handles::{Events, LinkEvent};
 pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
+pub use join::Join;
 pub use link::Link;
 pub use net::pin::Fingerprint;
 pub use net::target::Target;

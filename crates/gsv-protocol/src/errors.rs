@@ -889,7 +889,7 @@ pub const INVITE_BAD_CODE: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "This is not a whole join code.",
-    hint: "Copy the whole line that `gsv invite` printed, and run it again.",
+    hint: "Copy the whole line that the gateway's machine printed, and run it again.",
 };
 
 /// This invitation has expired: it is valid for 10 minutes.
@@ -937,7 +937,7 @@ pub const INVITE_USED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "This invitation was used already, and it is valid once.",
-    hint: "Make a new one on the gateway's machine with `gsv invite`. If it was not you who used it, `gsv token list` shows the token to revoke.",
+    hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`. If it was not you who used it, `gsv token list` shows the token to revoke.",
 };
 
 /// The gateway knows no such invitation.
@@ -1129,7 +1129,7 @@ pub const LINK_WRONG_CERTIFICATE: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The server at this address has another certificate than the gateway whose fingerprint is stored, so nothing was sent to it.",
-    hint: "Another computer may answer in its place. If the gateway has a new certificate, set its new address: `gsv local-config set url URL`.",
+    hint: "Another computer may answer in its place. If the gateway has a new certificate, make an invitation on its machine with `gsv invite node` or `gsv invite client`, and join again.",
 };
 
 /// There is no such media file.

@@ -51,7 +51,7 @@ async function tokenOf({ kind, secret, nonce }: JoinRequest, sha256: (text: stri
   const bytes = new TextEncoder();
   const algorithm = { name: "HMAC", hash: "SHA-512" };
   const key = await crypto.subtle.importKey("raw", bytes.encode(secret), algorithm, false, ["sign"]);
-  const derived = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes.encode(`gsv join ${kind} ${nonce}`)));
+  const derived = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes.encode(`join:${kind}:${nonce}`)));
   const id = [...derived.slice(32, 32 + TOKEN_ID_CHARS)].map((byte) => BASE32.charAt(byte & 31)).join("");
   const hex = [...derived.slice(0, 32)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const token = `gsv_${kind}_${id}_${hex}`;
