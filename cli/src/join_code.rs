@@ -30,7 +30,11 @@ pub struct JoinCode {
 impl JoinCode {
     /// At most `MAX_ADDRESSES` are written.
     pub fn write(&self) -> String {
-        let mut bytes = vec![VERSION, u8::from(self.kind == InviteKind::Node), u8::from(self.pin.is_some())];
+        let mut bytes = vec![
+            VERSION,
+            u8::from(self.kind == InviteKind::Node),
+            u8::from(self.pin.is_some()),
+        ];
         bytes.extend(self.pin.iter().flat_map(|pin| *pin.bytes()));
         bytes.extend(self.secret.bytes());
         for address in self.addresses.iter().take(MAX_ADDRESSES) {
@@ -128,7 +132,11 @@ mod tests {
     fn code() -> JoinCode {
         JoinCode {
             kind: InviteKind::Node,
-            addresses: vec!["192.168.1.7:8788".into(), "[2001:db8::1]:8788".into(), "gsv.example.org".into()],
+            addresses: vec![
+                "192.168.1.7:8788".into(),
+                "[2001:db8::1]:8788".into(),
+                "gsv.example.org".into(),
+            ],
             pin: Some(Fingerprint::of(b"certificate")),
             secret: "abcdefgh234567abcdefgh234567abcd".into(),
         }
@@ -145,7 +153,10 @@ mod tests {
             },
         ] {
             let text = code.write();
-            assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{text}");
+            assert!(
+                text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'),
+                "{text}"
+            );
             assert_eq!(JoinCode::read(&format!(" {text}\n")).unwrap(), code);
         }
         assert!(code().urls()[0].starts_with("wss://192.168.1.7:8788/ws#sha256="));

@@ -126,10 +126,12 @@ describe("other machines join", () => {
           );
       });
       for (const socket of [client, server])
-        socket.on("error", () => undefined).on("close", () => {
-          client.destroy();
-          server.destroy();
-        });
+        socket
+          .on("error", () => undefined)
+          .on("close", () => {
+            client.destroy();
+            server.destroy();
+          });
     });
     const relayPort = await freePort();
     await new Promise<void>((resolve) => relay?.listen(relayPort, HOST, resolve));

@@ -141,7 +141,10 @@ mod tests {
         let given = || vec!["gsv.example.org:1".to_owned()];
         let addresses = |listening: &Listening, given| of_this_machine(Some(listening), given).unwrap();
         let fixed = listening("192.168.1.7:8788", None);
-        assert_eq!(addresses(&fixed, vec![]), (vec!["192.168.1.7:8788".to_owned()], Some(Fingerprint::of(b"c"))));
+        assert_eq!(
+            addresses(&fixed, vec![]),
+            (vec!["192.168.1.7:8788".to_owned()], Some(Fingerprint::of(b"c")))
+        );
         assert_eq!(addresses(&fixed, given()), (given(), Some(Fingerprint::of(b"c"))));
         let proxied = listening("192.168.1.7:8788", Some("gsv.example.org"));
         assert_eq!(addresses(&proxied, vec![]), (vec!["gsv.example.org".to_owned()], None));

@@ -38,7 +38,9 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
         let known = known.split('#').next().unwrap_or_default();
         ask::confirm(
             out,
-            &format!("The local config is for the gateway at {known}. Replace it? Its former content is kept beside it."),
+            &format!(
+                "The local config is for the gateway at {known}. Replace it? Its former content is kept beside it."
+            ),
             "replace the local config's gateway",
             "Nothing was changed, and the code is still valid.",
         )?;
@@ -75,9 +77,14 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     config.save()?;
     Pending::remove();
     let document = json!({ "kind": joined.kind, "nodeId": joined.node_id, "url": url });
-    out.show(document, |_| out.note("This machine has joined. Address and token are stored in the local config."));
+    out.show(document, |_| {
+        out.note("This machine has joined. Address and token are stored in the local config.")
+    });
     if let Some(backup) = backup {
-        out.note(&format!("The local config's former content is in {}.", backup.display()));
+        out.note(&format!(
+            "The local config's former content is in {}.",
+            backup.display()
+        ));
     }
     out.aside(&next);
     Ok(())
@@ -89,8 +96,12 @@ fn own_name(given: Option<String>, config: &Config) -> Outcome<String> {
         next: "Name it: `gsv join CODE --id NAME`.".to_owned(),
         ..no_name()
     })?;
-    check_node_id(&id)
-        .map_err(|problem| Failure::usage(format!("`{id}` is not valid: {problem}."), "Choose another name with --id."))?;
+    check_node_id(&id).map_err(|problem| {
+        Failure::usage(
+            format!("`{id}` is not valid: {problem}."),
+            "Choose another name with --id.",
+        )
+    })?;
     Ok(id)
 }
 
