@@ -1536,7 +1536,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Ends a transfer. What the destination has of the file is removed. A transfer that has ended stays as it is. */
+  /** Ends a transfer. What the destination has of the file is removed. One that has ended, or whose file is being stored, stays as it is. */
   "transfer.cancel": {
     params: "TransferCancelParams",
     result: "TransferCancelResult",

@@ -63,7 +63,7 @@ method("transfer.get", {
   idempotent: true,
 });
 method("transfer.cancel", {
-  doc: "Ends a transfer. What the destination has of the file is removed. A transfer that has ended stays as it is.",
+  doc: "Ends a transfer. What the destination has of the file is removed. One that has ended, or whose file is being stored, stays as it is.",
   params: { id: TransferKey },
   result: { transfer: Transfer },
   ...client,

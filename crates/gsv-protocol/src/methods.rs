@@ -2129,7 +2129,7 @@ impl Method for TransferAck {
     }
 }
 
-/// Ends a transfer. What the destination has of the file is removed. A transfer that has ended stays as it is.
+/// Ends a transfer. What the destination has of the file is removed. One that has ended, or whose file is being stored, stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferCancel;
 impl Method for TransferCancel {

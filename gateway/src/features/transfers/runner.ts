@@ -39,6 +39,8 @@ interface Live {
 const PASSING: ReadonlySet<string> = new Set(["storage.failed"]);
 /** Until the next attempt after such a failure. */
 const RETRY_MS = 5_000;
+/** Such a failure counts when the transfer has not moved for this long: a full disk is told soon. */
+const PASSING_MS = 60_000;
 const ALIVE_GRAIN_MS = 10_000;
 
 const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
@@ -107,15 +109,16 @@ export class TransferRunner {
     for (const live of gone) this.#drop(live);
   }
 
+  /** A file that is being stored is not stopped any more. */
   cancel(row: TransferRow): void {
-    if (row.endedAt === undefined) this.#end(row, "transfer.cancelled", "The copy was cancelled.");
+    if (row.endedAt === undefined && this.#live.get(row.id)?.attempt.status !== "finishing")
+      this.#end(row, "transfer.cancelled", "The copy was cancelled.");
   }
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
     for (const row of this.#ports.store.due(at)) {
       const live = this.#live.get(row.id);
-      const movedAt = Math.max(row.movedAt, live?.aliveAt ?? 0);
-      if (at - movedAt >= LIMITS.transferIdleMs) {
+      if (at - row.movedAt >= LIMITS.transferIdleMs) {
         this.#end(row, "transfer.interrupted", "The copy made no progress for five minutes, so it was ended.");
         continue;
       }
@@ -190,7 +193,7 @@ export class TransferRunner {
   /** Undefined: the attempt is not the present one. */
   #step(live: Live, happening: Happening): readonly Effect[] | undefined {
     if (this.#live.get(live.row.id) !== live) return undefined;
-    if (happening.kind === "failed" && PASSING.has(happening.reason)) {
+    if (happening.kind === "failed" && PASSING.has(happening.reason) && this.#mayPass(live)) {
       this.#drop(live, RETRY_MS);
       return undefined;
     }
@@ -200,6 +203,9 @@ export class TransferRunner {
     live.facts = next.facts;
     for (const effect of next.effects) this.#carryOut(live, effect);
     return next.effects;
+  }
+  #mayPass({ row }: Live): boolean {
+    return this.#ports.now() - (this.#ports.store.get(row.id)?.movedAt ?? 0) < PASSING_MS;
   }
   #carryOut(live: Live, effect: Effect): void {
     switch (effect.kind) {
@@ -227,9 +233,10 @@ export class TransferRunner {
   #save(live: Live, state: State): void {
     const now = this.#ports.now();
     live.aliveAt = now;
-    this.#ports.store.moved(live.row.id, state, live.facts, live.doneBytes, now);
+    this.#ports.store.save(live.row.id, state, live.facts, live.doneBytes, now);
     this.#ports.arm();
   }
+  /** Nothing has arrived, but an end works: the attempt is not given up. */
   #alive(live: Live): void {
     if (this.#live.get(live.row.id) !== live || this.#ports.now() - live.aliveAt < ALIVE_GRAIN_MS) return;
     this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");

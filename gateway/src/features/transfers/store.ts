@@ -69,13 +69,13 @@ export class TransferStore {
     return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE ended_at IS NULL ORDER BY created_at").map(readRow);
   }
 
-  /** Progress of an open transfer. */
-  moved(id: string, state: State, facts: Facts, doneBytes: number, now: number): void {
+  /** The state of an open transfer. It has moved when the destination has more of the file than ever before. */
+  save(id: string, state: State, facts: Facts, doneBytes: number, now: number): void {
     run(
       this.#db.sql,
-      `UPDATE transfers SET state = ?, size_bytes = ?, version = ?, sha256 = ?, done_bytes = ?, moved_at = ?, due_at = ?
-       WHERE id = ? AND ended_at IS NULL`,
-      ...[state, facts.sizeBytes ?? null, facts.version ?? null, facts.sha256 ?? null, doneBytes, now, now + STALL_MS, id],
+      `UPDATE transfers SET state = ?, size_bytes = ?, version = ?, sha256 = ?, moved_at = iif(? > done_bytes, ?, moved_at),
+       done_bytes = max(done_bytes, ?), due_at = ? WHERE id = ? AND ended_at IS NULL`,
+      ...[state, facts.sizeBytes ?? null, facts.version ?? null, facts.sha256 ?? null, doneBytes, now, doneBytes, now + STALL_MS, id],
     );
   }
   /** Its attempt is over, and another one follows. */

@@ -1,6 +1,6 @@
 /** Transfers on the real wire: fake machines, the gateway object, and its bucket. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset } from "cloudflare:test";
+import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, fakeSessions, gateway, node, type Peer, seed, sha256, until } from "../../support/gateway.ts";
@@ -293,6 +293,49 @@ test("[TF1] one machine's file becomes another's, through the gateway", async ()
   await laptop.peer.ok("transfer.ack", { transferId: to, offset: bytes.length });
   await laptop.peer.ok("transfer.done", { transferId: to, bytesWritten: bytes.length, sha256: await sum(bytes) });
   expect(await look(owner, id)).toMatchObject({ state: "done" });
+});
+
+describe("a transfer that does not move", () => {
+  const alarmAt = async (at: number): Promise<void> => {
+    const now = vi.spyOn(Date, "now").mockReturnValue(at);
+    await runInDurableObject(gateway(), (object) => object.alarm());
+    now.mockRestore();
+  };
+
+  test("[TF10] is begun again while its machine is silent, and fails after five minutes in all", async () => {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    await create(owner, id, "laptop:a", "gsv:b");
+    const begun = Date.now();
+    for (const nth of [1, 2]) {
+      await alarmAt(begun + nth * 125_000);
+      await laptop.asked("transfer.send", nth);
+    }
+    expect(await look(owner, id)).toMatchObject({ state: "running" });
+    await alarmAt(begun + 380_000);
+    expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.interrupted" });
+    expect(laptop.peer.events("transfer.send")).toHaveLength(3);
+  });
+
+  test("[TF8] a bucket that can't be written is asked again for a minute, and then its error is told", async () => {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    await create(owner, id, "laptop:a", "gsv:b");
+    const put = vi.spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "put").mockRejectedValue(new Error("the disk is full"));
+    const send = async (nth: number): Promise<void> => {
+      const { transferId } = await laptop.asked("transfer.send", nth);
+      await laptop.peer.ok("transfer.meta", { transferId, size: 1, version: "v1" });
+      await laptop.asked("transfer.start", nth);
+      laptop.push(transferId, new Uint8Array([1]));
+    };
+    await send(0);
+    await vi.waitFor(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
+    const later = Date.now() + 61_000;
+    await alarmAt(later);
+    const now = vi.spyOn(Date, "now").mockReturnValue(later);
+    await send(1);
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "storage.failed" });
+    now.mockRestore();
+    put.mockRestore();
+  });
 });
 
 describe("what is refused before anything moves", () => {
