@@ -21,6 +21,7 @@ enum Step {
     Answer { which: usize, ok: bool },
     AnswerAgain(usize),
     Event,
+    Chunk { incoming: bool },
     Garbage(String),
     Close(Option<u16>),
     StaleText,
@@ -40,6 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0usize..8, any::<bool>()).prop_map(|(which, ok)| Step::Answer { which, ok }),
         1 => (0usize..8).prop_map(Step::AnswerAgain),
         1 => Just(Step::Event),
+        1 => any::<bool>().prop_map(|incoming| Step::Chunk { incoming }),
         1 => ".{0,40}".prop_map(Step::Garbage),
         2 => prop_oneof![Just(None), Just(Some(1000)), Just(Some(1006)), Just(Some(4001))].prop_map(Step::Close),
         1 => Just(Step::StaleText),
@@ -137,6 +139,10 @@ impl World {
                     assert_eq!(self.machine.next_tick().map(|at| at <= self.now + wait), Some(true));
                 }
             }
+            Output::SendChunk { conn, .. } => {
+                assert!(self.greeted && self.socket == Some(conn), "a chunk before hello-ok")
+            }
+            Output::Chunk { .. } => assert!(self.greeted, "a chunk before hello-ok"),
             Output::Event { .. } | Output::Ignored { .. } => {}
             Output::Stopped { .. } => {
                 self.hang_up();
@@ -262,6 +268,11 @@ impl World {
             (Step::Event, Some(conn)) => {
                 self.feed(jitter, text(conn, json!({"type":"evt","event":"chat","payload":{}})));
             }
+            (Step::Chunk { incoming: true }, Some(conn)) => {
+                let frame = Bytes::from_static(b"1234x");
+                self.feed(jitter, Input::Chunk { conn, frame });
+            }
+            (Step::Chunk { .. }, _) => self.feed(jitter, Input::SendChunk(Bytes::from_static(b"1234x"))),
             (Step::Garbage(garbage), Some(conn)) => self.feed(jitter, Input::Text { conn, text: garbage }),
             (Step::Close(code), Some(conn)) => {
                 let reason = if code == Some(1000) {

@@ -6,6 +6,35 @@ use serde_json::{Value, json};
 use super::backoff::backoff;
 use super::*;
 
+const CHUNK: Bytes = Bytes::from_static(b"\x01\0\0\0chunk");
+
+#[test]
+fn fr5_chunks_pass_both_ways_on_the_present_connection_alone() {
+    let mut rig = Rig::new(true, true);
+    let conn = rig.dial();
+    rig.feed(Input::Opened {
+        conn,
+        connect: connect(),
+    });
+    assert!(matches!(rig.chunk(conn).as_slice(), [Output::Ignored { .. }]));
+    assert_eq!(rig.feed(Input::SendChunk(CHUNK)), []);
+    let mut rig = Rig::new(true, true);
+    let (conn, _) = rig.up();
+    assert_eq!(rig.chunk(conn), [Output::Chunk { frame: CHUNK }]);
+    assert_eq!(rig.chunk(Conn(conn.0 + 1)), []);
+    assert_eq!(
+        rig.feed(Input::SendChunk(CHUNK)),
+        [Output::SendChunk { conn, frame: CHUNK }]
+    );
+    rig.feed(Input::Closed {
+        conn,
+        code: None,
+        reason: String::new(),
+    });
+    assert_eq!(rig.feed(Input::SendChunk(CHUNK)), []);
+    assert_eq!(rig.chunk(conn), []);
+}
+
 /// A machine and its clock, driven by hand.
 pub struct Rig {
     pub machine: Machine,
@@ -63,6 +92,10 @@ impl Rig {
         );
         assert!(matches!(out.remove(0), Output::Up { .. }));
         (conn, out)
+    }
+
+    pub fn chunk(&mut self, conn: Conn) -> Vec<Output> {
+        self.feed(Input::Chunk { conn, frame: CHUNK })
     }
 
     pub fn text(&mut self, conn: Conn, frame: &Value) -> Vec<Output> {
