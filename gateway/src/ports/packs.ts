@@ -37,7 +37,7 @@ export interface PacksPort {
     offPackOf(topic: string): Promise<string | undefined>;
     /** The same of an agent, by its id or by the name in its definition. */
     offPackOfAgent(agent: string): Promise<string | undefined>;
-    /** The pack that has an agent with one of these ids, whether it is on or off, or while it is on with one of these as its name; and what is taken. */
+    /** The pack, on or off, that has an agent with one of these as its id or its name; and what is taken. */
     packWithAgent(names: readonly string[]): Promise<{ readonly pack: string; readonly taken: string } | undefined>;
     /** Before `problem`: loads the packs that could be meant. */
     prepare(): Promise<void>;

@@ -53,7 +53,7 @@ export const OF_PACK = fail(
   "Turn the pack off to remove its agents: `gsv config set packs.enabled '[]'`.",
 );
 
-/** An id also of a pack that is off: conversations and jobs under the id are its agent's. */
+/** An id or a name, also of a pack that is off: conversations and jobs under the id are its agent's, and a task names either. */
 export const takenText = ({ pack, taken }: { readonly pack: string; readonly taken: string }): string =>
   `The pack ${pack} has the agent ${taken}. Choose another id and another name.`;
 
