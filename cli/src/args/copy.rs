@@ -17,7 +17,7 @@ pub struct Copy {
     /// Replace the destination if it exists
     #[arg(long)]
     pub force: bool,
-    /// Agent whose workspace is meant [default: main]
+    /// Agent that the workspace belongs to [default: main]
     #[arg(long, value_name = "ID")]
     pub agent: Option<AgentId>,
 }
