@@ -3,5 +3,5 @@
 mod file;
 mod keys;
 
-pub use self::file::Config;
+pub use self::file::{Config, FormerLogin};
 pub use self::keys::{Key, check_node_id, check_url};

@@ -115,26 +115,6 @@ impl Config {
         self.own.unset(key) || was_shared
     }
 
-    fn backup(&self) -> (&Settings, PathBuf) {
-        let settings = if self.is_foreign { &self.own } else { &self.shared };
-        (settings, settings.path.with_extension("toml.old"))
-    }
-
-    /// Address and token of the backup. None: it has none, or can't be read.
-    pub fn former_login(&self) -> Option<(String, String)> {
-        let (_, backup) = self.backup();
-        let text = private_file::read_private(&backup, REPAIR).ok()??;
-        let former = Settings::parse(backup, text).ok()?;
-        Some((former.get(Key::Url)?.to_owned(), former.get(Key::Token)?.to_owned()))
-    }
-
-    /// Copies the present content to a file beside it.
-    pub fn back_up(&self) -> Outcome<PathBuf> {
-        let (settings, backup) = self.backup();
-        private_file::write(&backup, settings.document.to_string())?;
-        Ok(backup)
-    }
-
     pub fn save(&mut self) -> Outcome {
         for key in Key::ALL {
             if let Some(value) = self.get(key).map(str::to_owned) {
@@ -274,6 +254,11 @@ fn one_line(error: &toml_edit::TomlError) -> String {
     let lines: Vec<&str> = error.message().lines().collect();
     lines.join("; ").trim_end_matches('.').to_owned()
 }
+
+#[path = "former.rs"]
+mod former;
+
+pub use former::FormerLogin;
 
 #[cfg(test)]
 mod tests {

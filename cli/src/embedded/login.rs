@@ -8,7 +8,7 @@ use gsv_link::Target;
 use super::bootstrap::{Bootstrap, NewToken, sha256_hex};
 use super::layout::Layout;
 use super::url;
-use crate::config::{Config, Key};
+use crate::config::{Config, FormerLogin, Key};
 use crate::exit::Outcome;
 
 /// What happened to the local config.
@@ -72,15 +72,12 @@ fn return_login(config: &mut Config, bootstrap: &Bootstrap, here: &str) -> Outco
     if config.get(Key::Url) == Some(here) {
         return Ok(None);
     }
-    let former = config.former_login();
-    let is_ours = |(url, token): &(String, String)| url == here && sha256_hex(token.as_bytes()) == bootstrap.sha256;
-    let Some((url, token)) = former.filter(is_ours) else {
+    config.settle()?;
+    let is_ours = |former: &FormerLogin| former.url == here && sha256_hex(former.token.as_bytes()) == bootstrap.sha256;
+    let Some(former) = config.former_login().filter(is_ours) else {
         return Ok(None);
     };
-    let backup = Some(config.back_up()?);
-    config.set(Key::Url, &url)?;
-    config.set(Key::Token, &token)?;
-    config.save()?;
+    let backup = Some(config.exchange(&former.url, &former.token)?);
     Ok(Some(Login::Stored {
         backup,
         replaced: false,
