@@ -145,7 +145,7 @@ fn refuse_running(layout: &Layout) -> Outcome {
                     node.file_name().display(),
                     layout.home.display()
                 ),
-                "Stop `gsv node`, then run the command again.",
+                "Stop the node with `gsv node stop`, or with Ctrl-C in its terminal. Then run the command again.",
             ));
         }
     }

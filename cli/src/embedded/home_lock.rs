@@ -38,7 +38,7 @@ pub fn hold(home: &Path) -> Outcome<HomeLock> {
                 "A node or another restore runs with the files in {}, so nothing was restored.",
                 home.display()
             ),
-            "Stop `gsv node`, then run the command again.",
+            "Stop the node with `gsv node stop`, or with Ctrl-C in its terminal; wait for another restore to end. Then run the command again.",
         )
     })
 }
