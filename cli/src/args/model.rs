@@ -18,7 +18,7 @@ pub fn person(text: &str) -> Result<String, String> {
 pub fn time_zone(text: &str) -> Result<String, String> {
     let zone = TimeZone::get(text.trim()).ok();
     let name = zone.as_ref().and_then(TimeZone::iana_name).map(str::to_owned);
-    name.ok_or_else(|| "it is no time zone such as Europe/Berlin".to_owned())
+    name.ok_or_else(|| "not a time zone; use a name such as Europe/Berlin".to_owned())
 }
 
 #[derive(Debug, Args)]

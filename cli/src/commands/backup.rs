@@ -177,7 +177,7 @@ fn report_made(out: Output, file: &Path, made: &Made) -> Outcome {
     out.show(document, |_| out.line(&file.display().to_string()));
     for path in &made.left_out {
         out.warn(&format!(
-            "{} is not in the backup: it is no plain file with a name in UTF-8",
+            "{} is not in the backup: only regular files whose names are UTF-8 are saved",
             clean(path)
         ));
     }

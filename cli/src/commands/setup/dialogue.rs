@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use crate::ask;
 use crate::output::Output;
 
-/// A question is asked so often; then the person means something that setup does not understand.
+/// Give up after this many unclear answers.
 pub const TRIES: usize = 5;
 
 enum Typed {

@@ -68,8 +68,8 @@ fn ask_again(
         }
     }
     Err(Failure::usage(
-        "No right answer was given. The model is stored already.",
-        "Run `gsv setup` again.",
+        "No valid answer was given. The model is already stored.",
+        "Give it as an option: `gsv setup --timezone ZONE` or `gsv setup --name NAME`.",
     ))
 }
 
