@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "1511e9dc1e4d1094";
+export const PROTOCOL_FINGERPRINT = "0475258b2607b04a";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -190,7 +190,7 @@ describe("gsv cp", () => {
     for (let at = 0; at < bytes; at += piece.length) writeFileSync(laptop.file("huge/a"), piece, { flag: "a" });
     const pid = machine.state().workerdPid ?? 0;
     const before = peak(pid);
-    const id = await begin("laptop:huge/a", "gsv:huge.bin");
+    const id = await begin("laptop:huge/a", "desk:huge.bin");
     const ended = await until(
       "4 GiB have arrived",
       async () => {
@@ -201,7 +201,7 @@ describe("gsv cp", () => {
       500,
     );
     assert.equal(ended["state"], "done", JSON.stringify(ended));
-    assert.equal(await sum(workspaceFile("huge.bin")), await sum(laptop.file("huge/a")));
+    assert.equal(await sum(desk.file("huge.bin")), await sum(laptop.file("huge/a")));
     assert(peak(pid) - before < 64 * MIB, `${(peak(pid) - before) / MIB} MiB`);
   });
 });
