@@ -138,6 +138,7 @@ fn su1_su2_a_person_is_asked_and_a_refused_key_can_be_typed_again() {
             let before = json!({"provider": "demo", "id": "demo", "fallbacks": [], "baseUrl": "http://127.0.0.1:1/v1"});
             let after = json!({"provider": "anthropic", "id": "claude-opus-5", "fallbacks": []});
             switched(&mut connection, &before, &after);
+            agents(&mut connection);
             let mut connection = gateway.accept();
             owner(&mut connection);
             let file = "# Your human\n\n- Name:\n- Languages:\n";
@@ -193,6 +194,7 @@ fn su1_without_a_person_what_no_option_says_stays() {
             let same = model("google", "gemini-2.5-pro");
             tested(connection, &json!({"model": same}), &same);
             switched(connection, &same, &same);
+            agents(connection);
         }),
         Box::new(owner),
     ];
@@ -202,6 +204,7 @@ fn su1_without_a_person_what_no_option_says_stays() {
         run.json(),
         json!({"model": model("google", "gemini-2.5-pro"), "timezone": "Asia/Tokyo", "services": false})
     );
+    assert!(run.stderr.contains("work (groq/x) keeps its own model:"), "{run:?}");
 }
 
 #[test]
@@ -226,6 +229,89 @@ fn su1_a_server_of_ones_own_needs_no_key_and_a_call_without_an_answer_changes_no
     let args = ["setup", "--no-services", "--no-path", "--no-message", "--yes"];
     let run = fed(&home, &gateway, &args, "", vec![play]).failed(4);
     assert!(run.stderr.contains("can't be reached"), "{run:?}");
+}
+
+fn new_provider(connection: &mut Connection) {
+    present(connection, &model("demo", "demo"));
+    serve(connection, "models.list", &json!({}), &providers());
+    present(connection, &model("demo", "demo"));
+    serve(connection, "models.list", &json!({"provider": "anthropic"}), &models());
+}
+
+#[test]
+fn su2_a_person_who_agreed_to_store_untested_can_choose_another_model_while_no_call_can_be_made() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let play = scope.spawn(|| {
+            let mut connection = gateway.accept();
+            new_provider(&mut connection);
+            for _ in 0..2 {
+                let request = connection.expect("model.test");
+                connection.error(&request, 503, "model.unreachable", "The server can't be reached.");
+            }
+            set(&mut connection, "apiKeys.anthropic", &json!(KEY));
+            switched(
+                &mut connection,
+                &model("demo", "demo"),
+                &model("anthropic", "claude-opus-5"),
+            );
+            agents(&mut connection);
+            let mut connection = gateway.accept();
+            owner(&mut connection);
+        });
+        let args = [
+            "setup",
+            "--provider",
+            "anthropic",
+            "--no-services",
+            "--no-path",
+            "--no-message",
+        ];
+        let mut terminal = Terminal::gsv(&home, &args);
+        terminal.shows("Key of anthropic");
+        terminal.types(&format!("{KEY}\r"));
+        terminal.shows("Store it untested? [y/N]");
+        terminal.types("y\r");
+        terminal.shows("Model [");
+        terminal.types("opus\r");
+        terminal.shows("the model is stored untested");
+        terminal.shows("Your time zone [Asia/Tokyo]:");
+        terminal.types("\r");
+        terminal.shows("Your name");
+        terminal.types("\r");
+        terminal.rest();
+        terminal.ends_with(0);
+        play.join().unwrap();
+    });
+}
+
+#[test]
+fn su2_an_unknown_model_is_not_stored_untested() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let play = scope.spawn(|| {
+            let mut connection = gateway.accept();
+            new_provider(&mut connection);
+            let request = connection.expect("model.test");
+            connection.error(&request, 404, "model.unknown", "There is no such model.");
+        });
+        let args = [
+            "setup",
+            "--provider",
+            "anthropic",
+            "--no-services",
+            "--no-path",
+            "--no-message",
+        ];
+        let mut terminal = Terminal::gsv(&home, &args);
+        terminal.shows("Key of anthropic");
+        terminal.types(&format!("{KEY}\r"));
+        let screen = terminal.rest();
+        assert!(!screen.contains("untested"), "{screen}");
+        play.join().unwrap();
+    });
 }
 
 #[test]
@@ -280,7 +366,7 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
         agents(connection);
     });
     let warned = run.ok().stderr;
-    assert!(warned.contains("work (groq/x) keep their own model"), "{warned}");
+    assert!(warned.contains("work (groq/x) keeps its own model:"), "{warned}");
     let wrong = Home::new().gsv(["model", "use", "/x"]).failed(2);
     assert!(wrong.stderr.contains("names no model"), "{wrong:?}");
 }

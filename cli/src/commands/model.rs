@@ -131,19 +131,22 @@ pub async fn has_own_address(client: &Client, provider: &str) -> Outcome<bool> {
     Ok(is_present && setting.get("baseUrl").is_some_and(Value::is_string))
 }
 
-/// What agents with a model of their own go on using.
+/// Says which agents have a model of their own, which a choice does not change.
 pub async fn others(client: &Client) -> Outcome<Option<String>> {
     let agents = client.call::<AgentsList>(NoParams {}).await?.agents;
     let own: Vec<String> = agents
         .iter()
         .filter_map(|agent| Some(format!("{} ({})", agent.agent_id, name(agent.model.as_ref()?))))
         .collect();
-    Ok((!own.is_empty()).then(|| {
-        format!(
-            "{} keep their own model: `gsv config get agents.list` shows it.",
-            own.join(", ")
-        )
-    }))
+    let keep = match own.len() {
+        0 => return Ok(None),
+        1 => "keeps its own model",
+        _ => "keep their own models",
+    };
+    Ok(Some(format!(
+        "{} {keep}: see `gsv config get agents.list`",
+        own.join(", ")
+    )))
 }
 
 /// How often a change of the settings by someone else is taken in.

@@ -18,6 +18,8 @@ use crate::units::duration;
 
 /// Longer lists are searched.
 const LISTED: usize = 12;
+/// Reasons why a call has no answer, besides those of the budget.
+const NO_ANSWER: [&str; 3] = ["model.unreachable", "model.timeout", "gateway.stopped"];
 const USUAL_PROVIDER: &str = "anthropic";
 
 pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Outcome<ModelRef> {
@@ -32,7 +34,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
             id: DEMO.to_owned(),
         };
         if present.provider != DEMO {
-            model::choose(&client, &demo).await?;
+            store(&client, dialogue, &demo).await?;
         }
         dialogue.out.note(
             "The built-in demo model answers. It follows a few phrases; run `gsv setup` again when you have a key.",
@@ -124,6 +126,14 @@ struct Choice<'a> {
     is_ready: bool,
 }
 
+struct Tested {
+    /// None: the stored one, or none is needed.
+    key: Option<String>,
+    model: ModelRef,
+    /// The call had no answer, and the person agreed to store it.
+    untested: bool,
+}
+
 impl Choice<'_> {
     async fn choose(&self, args: &Setup, present: &ModelRef) -> Outcome<ModelRef> {
         let usual = match &args.model {
@@ -141,18 +151,30 @@ impl Choice<'_> {
         } else {
             self.of(usual)
         };
-        let (key, mut model) = self.test_key(args, first).await?;
+        let Tested {
+            key,
+            mut model,
+            untested,
+        } = self.test_key(args, first).await?;
         if args.model.is_none()
             && let Some(other) = self.choose_model(&models, &model)?
         {
-            model = self.test(other, key.as_deref()).await?;
+            model = match self.test(other.clone(), key.as_deref()).await {
+                // The person agreed to it already.
+                Err(failure) if untested && had_no_answer(&failure) => {
+                    self.dialogue.out.failure(&failure);
+                    self.dialogue.out.warn("the model is stored untested");
+                    other
+                }
+                answered => answered?,
+            };
         }
         if let Some(key) = key {
             let path = format!("apiKeys.{}", self.provider);
             let value = Value::String(key);
             self.client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
         }
-        model::choose(self.client, &model).await?;
+        store(self.client, self.dialogue, &model).await?;
         Ok(model)
     }
 
@@ -182,8 +204,8 @@ impl Choice<'_> {
         Ok(answered.model)
     }
 
-    /// A key with which the model answers. None: the stored one, or none is needed.
-    async fn test_key(&self, args: &Setup, model: ModelRef) -> Outcome<(Option<String>, ModelRef)> {
+    /// A key with which the model answers, or which the person wants stored untested.
+    async fn test_key(&self, args: &Setup, model: ModelRef) -> Outcome<Tested> {
         let out = self.dialogue.out;
         let mut key = if args.key_stdin || !self.is_ready {
             Some(self.key(args)?)
@@ -195,22 +217,37 @@ impl Choice<'_> {
         };
         for _ in 1..TRIES {
             match self.test(model.clone(), key.as_deref()).await {
-                Ok(answered) => return Ok((key, answered)),
+                Ok(model) => {
+                    return Ok(Tested {
+                        key,
+                        model,
+                        untested: false,
+                    });
+                }
                 Err(failure) if self.dialogue.asks && !args.key_stdin && failure.is(&errors::MODEL_AUTH) => {
                     out.failure(&failure);
                     key = Some(self.key(args)?);
                 }
-                Err(failure) if self.dialogue.asks => {
+                Err(failure) if self.dialogue.asks && had_no_answer(&failure) => {
                     out.failure(&failure);
-                    if self.dialogue.no("Store it without a call that was answered?") {
+                    if self.dialogue.no("Store it untested?") {
                         return Err(unanswered("model", &format!("--provider {} --model", self.provider)));
                     }
-                    return Ok((key, model));
+                    return Ok(Tested {
+                        key,
+                        model,
+                        untested: true,
+                    });
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        Ok((key.clone(), self.test(model, key.as_deref()).await?))
+        let model = self.test(model, key.as_deref()).await?;
+        Ok(Tested {
+            key,
+            model,
+            untested: false,
+        })
     }
 
     fn key(&self, args: &Setup) -> Outcome<String> {
@@ -272,6 +309,23 @@ impl Choice<'_> {
         }
         Err(unanswered("model", &format!("--provider {} --model", self.provider)))
     }
+}
+
+/// Stores the choice, and says which agents it does not change.
+async fn store(client: &Client, dialogue: &Dialogue, chosen: &ModelRef) -> Outcome {
+    model::choose(client, chosen).await?;
+    if let Some(others) = model::others(client).await? {
+        dialogue.out.warn(&others);
+    }
+    Ok(())
+}
+
+/// The call was not made or had no answer, which says nothing about the key and the model.
+fn had_no_answer(failure: &Failure) -> bool {
+    failure
+        .reason
+        .as_deref()
+        .is_some_and(|reason| NO_ANSWER.contains(&reason) || reason.starts_with("budget."))
 }
 
 fn unanswered(what: &str, option: &str) -> Failure {
