@@ -332,10 +332,12 @@ export class Gateway
   }
   async emitEvent(emission: Emission): Promise<Result<Emitted>> {
     const ports = await this.#whole();
+    if (ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the event was not emitted.");
     return ports.eventsRpc.emitEvent(emission);
   }
   async packTool(call: PackToolCall): Promise<Result<unknown>> {
     const ports = await this.#whole();
+    if (ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the tool was not called.");
     return ports.packsRpc.packTool(call);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {

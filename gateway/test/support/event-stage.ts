@@ -33,6 +33,7 @@ export class EventStage {
   withoutReview = false;
   /** What is said of a pack that is off. */
   offPack: string | undefined;
+  isStopped = false;
   /** What the log does before each statement. */
   before: (sql: string) => void = () => undefined;
   sending: () => Promise<void> = () => Promise.resolve();
@@ -119,6 +120,7 @@ export class EventStage {
       },
       topics,
       offPackOf: async () => this.offPack,
+      isStopped: () => this.isStopped,
       decisions: new Decisions({
         scrub,
         notify,

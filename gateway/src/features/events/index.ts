@@ -14,7 +14,7 @@ import type { FailedTask, TaskEndsPort } from "../../ports/tasks.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { EventJobsPort } from "../../ports/jobs.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
-import type { SessionsPort } from "../../ports/sessions.ts";
+import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { PacksPort } from "../../ports/packs.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
@@ -32,6 +32,7 @@ export interface EventPorts
     EventQuestionsPort,
     NotifyPort,
     SessionsPort,
+    StopPort,
     TaskEndsPort,
     PacksPort,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now" | "scrub"> {
@@ -93,6 +94,7 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
             handlerOf,
             queueOf: eventQueue,
             offPackOf: ports.packs.offPackOf,
+            isStopped: () => ports.stopped() !== undefined,
             starts,
             decisions,
           }),
@@ -141,9 +143,10 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
       alarms: [
         {
           name: "events",
-          next: () => outbox.next(),
+          // What waits while everything is stopped is sent after the resume.
+          next: () => (ports.stopped() === undefined ? outbox.next() : undefined),
           run: async () => {
-            if ((outbox.next() ?? Number.MAX_SAFE_INTEGER) > now()) return;
+            if (ports.stopped() !== undefined || (outbox.next() ?? Number.MAX_SAFE_INTEGER) > now()) return;
             const parts = await load();
             if (parts.ok) return parts.value.keeper.sweep();
             // The deployment has lost its queue: the events wait for the next one.

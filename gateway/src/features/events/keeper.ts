@@ -34,6 +34,8 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   readonly queueOf: (name: string | undefined) => EventQueue | undefined;
   /** About the pack that has the topic and is off. */
   readonly offPackOf: (topic: string) => Promise<string | undefined>;
+  /** Everything is stopped. */
+  readonly isStopped: () => boolean;
   readonly starts: Pick<EventStarts, "has" | "start">;
   readonly decisions: Pick<Decisions, "ask" | "tell" | "over">;
 }
@@ -176,7 +178,8 @@ export class EventKeeper {
     return this.#handle(row, topic);
   }
   async #handle(row: EventRow, topic: Topic): Promise<Settled> {
-    const { events } = this.#ports;
+    const { events, isStopped } = this.#ports;
+    if (isStopped()) return this.#hold(row);
     const { id } = row.envelope;
     const problem = await this.#problemOf(row, topic);
     if (problem === undefined) return (await events.done(id)).ok ? ACK : AGAIN;
@@ -186,6 +189,11 @@ export class EventKeeper {
     if (delaySeconds === undefined || problem.isFinal)
       return this.#bury({ ...row, attempts: row.attempts + 1, isLimit: problem.isLimit }, problem.reason);
     return { kind: "retry", delaySeconds };
+  }
+  /** The queue would give up during a long stop. The log has the event, and the alarm sends it to the queue again after the resume (ST7). */
+  #hold({ envelope: { id } }: EventRow): Settled {
+    this.#ports.outbox.put(id, this.#ports.now());
+    return ACK;
   }
   /** Why its handler failed, or an agent of its topic got no job. Neither holds up the other, and none of them gets the event twice. */
   async #problemOf(row: EventRow, topic: Topic): Promise<Problem | undefined> {

@@ -33,6 +33,26 @@ test("[EV7] an event whose topic is gone can't be approved; what to do depends o
   }
 });
 
+test("[ST7] a handler that runs at the moment of a stop may end, and its next attempt begins after the resume", async () => {
+  const stage = new EventStage();
+  const id = await stage.emit();
+  const text = stage.sent[0] ?? "";
+  stage.handler = () => {
+    stage.isStopped = true;
+    return broken();
+  };
+  assert.deepEqual(await stage.deliver(text), { kind: "retry", delaySeconds: 10 });
+  assert.deepEqual(await stage.deliver(text), ACK);
+  assert.deepEqual([stage.handled.length, stage.unsent.size], [1, 1]);
+  assert.deepEqual(await stage.status(id), ["queued", 1, "The depot is closed. Wait."], "no attempt was counted");
+  stage.isStopped = false;
+  stage.handler = () => Promise.resolve(succeed(undefined));
+  await stage.keeper.sweep();
+  assert.deepEqual([stage.sent.length, stage.unsent.size], [2, 0]);
+  assert.deepEqual(await stage.deliver(stage.sent[1] ?? ""), ACK);
+  assert.deepEqual([stage.handled.length, (await stage.status(id))[0]], [2, "done"]);
+});
+
 describe("emit_event", () => {
   test("[EV2] a call that is made again emits the same event, which is handled once", async () => {
     const stage = new EventStage();

@@ -129,6 +129,29 @@ describe("emit_event", () => {
   });
 });
 
+test("[ST7] an event that was approved waits while everything is stopped, goes on by itself after the resume, and is handled once", async () => {
+  const id = await emitted();
+  expect(await deliver(sent[0])).toEqual(ACKED);
+  await owner.ok("events.resolve", { id, decision: "approve" });
+  await owner.ok("gateway.stop");
+  // The queue is done with it, so that it gives up no event, however long the stop takes. Copies wait too.
+  expect(await deliver(sent[1])).toEqual(ACKED);
+  expect(await deliver(sent[1])).toEqual(ACKED);
+  expect(await show(id)).toMatchObject({ status: "queued", decision: "approve", attempts: 0 });
+  expect(await emit({ question: "Another?" })).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
+  await evictDurableObject(gateway());
+  owner = await client();
+  vi.spyOn(Date, "now").mockReturnValue(Date.now() + 30 * 86_400_000);
+  await runDurableObjectAlarm(gateway());
+  expect([sent.length, (await show(id)).status]).toEqual([2, "queued"]);
+  await owner.ok("gateway.resume");
+  await runDurableObjectAlarm(gateway());
+  expect(sent.map((envelope) => envelope.id)).toEqual([id, id, id]);
+  expect(await deliver(sent[2])).toEqual(ACKED);
+  expect(await deliver(sent[1])).toEqual(ACKED);
+  expect(await show(id)).toMatchObject({ status: "done" });
+});
+
 describe("the queue", () => {
   test("[EV4] [EV8] a broken message is a dead letter at once, of which the owner is told; it is replayed from the log", async () => {
     const id = await emitted();

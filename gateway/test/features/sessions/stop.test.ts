@@ -68,6 +68,8 @@ test("[ST1] while it is stopped no key of a provider is given out and no tool ca
   const from = { key: "agent:main:main", agentId: "main", ref: "ref", isOwnersSession: true } as never;
   const sent = await gateway().message({ from, callId: "ref/r1/1/1", target, text: "hi", media: [] });
   expect(sent).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
+  const packCall = { tool: "refund", args: {}, session: from, callId: "ref/r1/1/2" } as never;
+  expect(await gateway().packTool(packCall)).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
   await admin.ok("gateway.resume");
   expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: "sk-ant-0123456789" });
 });
