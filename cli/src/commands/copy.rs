@@ -45,7 +45,7 @@ pub async fn run(context: &Context, args: Copy) -> Outcome {
         // Removes the line of the progress.
         context.out.prompt("\r\u{1b}[K");
     }
-    finished(context, ended?, begun.elapsed())
+    finished(context, &ended?, begun.elapsed())
 }
 
 /// 128 random bits.
@@ -150,7 +150,7 @@ fn progress(transfer: &Transfer) -> String {
     }
 }
 
-fn finished(context: &Context, transfer: Transfer, took: Duration) -> Outcome {
+fn finished(context: &Context, transfer: &Transfer, took: Duration) -> Outcome {
     if let Some(reason) = &transfer.reason {
         return Err(Failure::from_reason(
             reason,
@@ -166,7 +166,7 @@ fn finished(context: &Context, transfer: Transfer, took: Duration) -> Outcome {
         bytes(size),
         crate::units::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
     );
-    context.out.done(&transfer, &words);
+    context.out.done(transfer, &words);
     Ok(())
 }
 

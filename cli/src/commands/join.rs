@@ -78,7 +78,7 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     Pending::remove();
     let document = json!({ "kind": joined.kind, "nodeId": joined.node_id, "url": url });
     out.show(document, |_| {
-        out.note("This machine has joined. Address and token are stored in the local config.")
+        out.note("This machine has joined. Address and token are stored in the local config.");
     });
     if let Some(backup) = backup {
         out.note(&format!(

@@ -140,7 +140,7 @@ impl World {
                 }
             }
             Output::SendChunk { conn, .. } => {
-                assert!(self.greeted && self.socket == Some(conn), "a chunk before hello-ok")
+                assert!(self.greeted && self.socket == Some(conn), "a chunk before hello-ok");
             }
             Output::Chunk { .. } => assert!(self.greeted, "a chunk before hello-ok"),
             Output::Event { .. } | Output::Ignored { .. } => {}

@@ -76,7 +76,7 @@ pub fn on_chunk(context: &Context, frame: Bytes) {
 
 pub fn on_end(context: &Arc<Context>, event: TransferEndEvent) {
     if event.error.is_none() {
-        let sha256 = event.sha256.map(Into::into);
+        let sha256 = event.sha256;
         context.transfers.signal(event.transfer_id, Signal::End { sha256 });
         return;
     }

@@ -25,7 +25,7 @@ pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String,
         path: event.path,
         id,
         size,
-        sha256: event.sha256.map(Into::into),
+        sha256: event.sha256,
         replaces: event.force.unwrap_or(false),
     };
     let (opening, open_offer) = (Arc::clone(&files), offer.clone());
@@ -56,7 +56,7 @@ pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String,
         Ok(Some(sha256)) => TransferDoneParams {
             transfer_id: number,
             bytes_written: size,
-            sha256: Some(sha256.into()),
+            sha256: Some(sha256),
             error: None,
             reason: None,
         },
@@ -89,7 +89,6 @@ async fn receive(
     context.tasks.spawn(acknowledge(Arc::clone(context), number, acks));
     loop {
         match signals.recv().await {
-            None => return Ok(None),
             Some(Signal::Chunk(frame)) => {
                 let Ok(due) = window.take(frame.len().saturating_sub(NUMBER)) else {
                     return Ok(None);
@@ -117,7 +116,7 @@ async fn receive(
                 })
                 .await;
             }
-            Some(Signal::End { sha256: None } | Signal::Start { .. } | Signal::Ack { .. }) => return Ok(None),
+            None | Some(Signal::End { sha256: None } | Signal::Start { .. } | Signal::Ack { .. }) => return Ok(None),
         }
     }
 }

@@ -42,7 +42,7 @@ pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: m
         Ok(None) => return,
         Ok(Some(sha256)) => TransferCompleteParams {
             transfer_id: number,
-            sha256: Some(sha256.into()),
+            sha256: Some(sha256),
             error: None,
             reason: None,
         },
