@@ -2,6 +2,8 @@
  * Commands that delete many files, or may (rule PO13). PURE. It reads a text and knows no file system: what cannot be counted counts as many.
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
+import { type ReadCommand, readCommands } from "./command-words.ts";
+import { type Believed, countOf, DELETERS, isTemporary, nameOf } from "./deleters.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother } from "./wrappers.ts";
 
@@ -11,26 +13,51 @@ export const MAX_DELETED = 50;
 const MAX_DEPTH = 4;
 /** Words of a command that runs another one. */
 const MAX_WORDS = 2000;
+/** Of code: its tokens, and how many of them may name a program that deletes. */
+const MAX_TOKENS = 20_000;
+const MAX_MENTIONS = 200;
 
 /** `many`: more than `MAX_DELETED` files, or it cannot be told. */
 export type Deletion = "few" | "many";
+interface Scope {
+  readonly depth: number;
+  /** The text is a program of another language than that of the shell, or may be. */
+  readonly isCode?: boolean;
+  readonly believed: Believed;
+}
 
 /** What a text for a shell deletes at most, as far as its words tell. */
 export function deletionOf(given: string, depth = 0): Deletion {
+  return deletionIn(given, { depth, believed: "all" });
+}
+function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
   if (depth > MAX_DEPTH) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const named = depth > 0 || SETS_TMPDIR.test(given) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
-  const text = makesLinks(named) ? named.replaceAll(TEMPORARY, "/linked/") : named;
+  const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
+  const scope: Scope = { depth, believed: leastOf(outer, believedIn(text)) };
   const read = readShell(text);
-  const commands = read.kind === "plain" ? read.commands.map(({ words }) => words) : roughCommands(text);
+  if (read.kind === "plain") {
+    const commands = read.commands.map(({ words }) => words);
+    return isMany(commands, scope) || runsInput(text, commands, []) ? "many" : "few";
+  }
+  // Two readings: one goes by the text alone, the other by what a shell makes of it.
+  const rough = roughCommands(text);
+  if (isMany(rough, scope)) return "many";
+  const { commands, inputs } = readCommands(text);
+  const named = commands.map(({ words }) => words);
+  if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput(text, named, inputs)) return "many";
+  const runs = named.some((words) => isShell(words[0]));
+  return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
+}
+function isMany(commands: readonly (readonly string[])[], scope: Scope): boolean {
   let count = 0;
   for (const words of commands) {
-    for (const part of partsOf(words, depth)) {
-      if (part === "many") return "many";
+    for (const part of partsOf(words, scope)) {
+      if (part === "many") return true;
       count += part;
     }
   }
-  return count > MAX_DELETED ? "many" : "few";
+  return count > MAX_DELETED;
 }
 
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
@@ -38,47 +65,162 @@ const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
 /** Programs after which a path in a temporary folder may lead out of it. */
 const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
-const TEMPORARY = /(?:\/var)?\/tmp\/|\$(?:TMPDIR|\{TMPDIR\})\//g;
-/** Whether a text names such a program, or the function of that name in a script. */
-const makesLinks = (text: string): boolean =>
-  /symlink/i.test(text) ||
-  text
+/** Programs that bring a link with them: a name in a temporary folder may then be one, and what is below it is elsewhere. */
+const MOVERS: ReadonlySet<string> = new Set(
+  "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
+);
+function believedIn(text: string): Believed {
+  if (/symlink/i.test(text)) return "none";
+  const names = text
     .replaceAll(/["'\\]/g, "")
     .split(/[\s;&|(){}`]+/)
-    .some((word) => LINKERS.has(nameOf(word)) && !isTemporary(word));
+    .filter((word) => !isTemporary(word, "all"))
+    .map((word) => nameOf(word));
+  if (names.some((name) => LINKERS.has(name))) return "none";
+  return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
+}
+const leastOf = (one: Believed, other: Believed): Believed =>
+  one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
-  let named = 0;
-  for (const part of partsOf(words, 0)) {
-    if (part === "many") return true;
-    named += part;
-  }
-  return named > MAX_DELETED;
+  return isMany([words], { depth: 0, believed: "all" });
 }
 
 /** Files that each part of a command names for deletion. */
-function partsOf(words: readonly string[], depth: number): readonly (number | "many")[] {
-  if (!runsAnother(words)) return [countOf(words)];
-  if (words.length > MAX_WORDS) return ["many"];
+function partsOf(words: readonly string[], scope: Scope): readonly (number | "many")[] {
+  const name = nameOf(words[0]);
+  const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
+  if (COPIES.has(name) && words.slice(1).some((word) => PROGRAM.test(word))) return ["many"];
+  if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
+  if (words.length > MAX_WORDS || runsUnknown(words)) return ["many"];
   // The other command is one of the words, or begins at one of them.
-  const inner = words.slice(1).filter((word) => /\s/.test(word));
-  if (inner.some((word) => deletionOf(word, depth + 1) === "many")) return ["many"];
-  return nameOf(words[0]) === "git" ? [countOf(words)] : words.map((_, at) => countOf(words.slice(at)));
+  const inner = innerOf(words);
+  const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
+  if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
+  if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
+  return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
 }
+/** Give a text in their arguments to a shell. */
+const TAKES_SHELL: ReadonlySet<string> = new Set(
+  "eval trap watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
+);
+/** Take commands in their arguments, beside those that always do (wrappers.ts). */
+const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap hash abbr shx bfs git-bisect . source".split(" "));
+const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
+/** The file of a program that deletes: under another name it is the same. */
+const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
+/** Of git: what follows is run by a shell, or in other folders. */
+const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
+
+/** Texts in the arguments that may be commands. */
+function innerOf(words: readonly string[]): readonly string[] {
+  const [program, ...args] = words;
+  const inner = args.filter((word) => /\s/.test(word));
+  if (nameOf(program) === "git") return [...inner, ...aliasesOf(args)];
+  return ["eval", "."].includes(nameOf(program)) ? [...inner, args.join(" ")] : inner;
+}
+/** What an alias stands for that the command itself sets: `-c alias.x=clean x -fdx`. */
+const aliasesOf = (args: readonly string[]): readonly string[] =>
+  args.flatMap((arg, at) => {
+    const found = /^(?:-c|--config=)?alias\.[^=\s]*(?:=(.*))?$/is.exec(arg);
+    if (found === null) return [];
+    const value = found[1] ?? args[at + 1] ?? "";
+    // With its own arguments the word could be any subcommand's.
+    return [value.startsWith("!") ? value.slice(1) : `git ${value} ${args.slice(at + 2).join(" ")}`];
+  });
+
+/** Whether a command is mentioned anywhere that deletes many files: in code, or behind an option. */
+function mentionsDeletion(words: readonly string[], { believed }: Scope): boolean {
+  const text = words.join(" ");
+  if (REMOVES_FOLDERS.test(text)) return true;
+  const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
+  if (tokens.length > MAX_TOKENS) return true;
+  const isList = nameOf(words[0]) === "parallel";
+  let seen = 0;
+  return tokens.some((token, at) => {
+    // An option with its value: `-xrm`. A line of sed: `1erm`.
+    const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
+    if (!DELETERS.has(nameOf(bare))) return false;
+    if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
+    const count = countOf([bare, ...tokens.slice(at + 1)], believed);
+    return count === "many" || count > MAX_DELETED;
+  });
+}
+/** Functions of common languages that delete a folder with what is in it. */
+const REMOVES_FOLDERS =
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree)\b|\brm(?:dir)?(?:Sync)?\([^)]*recursive|\bunlink[\s(]*(?:glob|<)/;
+
+const SHELLS: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh".split(" "));
+const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
+/** Run the command that follows their own options. */
+const PREFIXES: ReadonlySet<string> = new Set(
+  "env command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata".split(
+    " ",
+  ),
+);
+/** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
+function runsUnknown(words: readonly string[]): boolean {
+  const [program = "", ...args] = words;
+  const name = nameOf(program);
+  const isMade = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
+  if (name === "eval") return args.some((arg) => isMade(arg));
+  const isOfShell = words.some((word) => isShell(word));
+  if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1])))) return true;
+  if (args.some((arg, at) => /^-(?:exec|execdir|ok|okdir)$/.test(arg) && isMade(args[at + 1]) && args[at + 1] !== "{}")) return true;
+  if (!PREFIXES.has(name)) return false;
+  const operands = args.filter((arg) => !/^-|=|^\d|^\{\}$/.test(arg));
+  return isMade(operands[0]) && !(name === "timeout" && operands.length > 1 && !isMade(operands[1]));
+}
+
+/** Whether a program gets commands as its input, and they delete many files or are not in the text. */
+function runsInput(text: string, commands: readonly (readonly string[])[], inputs: readonly string[]): boolean {
+  const bare = commands.filter((words) => {
+    const shell = words.findIndex((word) => isShell(word));
+    if (shell === -1 || (shell > 0 && (!PREFIXES.has(nameOf(words[0])) || nameOf(words[0]) === "xargs"))) return false;
+    return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
+  });
+  if (/(?:^|[\s;&|(])(?:\.|source|\S*sh)\s+(?:-\S+\s+)*<\(/.test(text)) return true;
+  if (!text.includes("|") && !text.includes("<")) return false;
+  const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
+  if (bare.length > 0 && !isShown && inputs.length === 0) return true;
+  const takes = commands.some((words) => isShell(words[0]) || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))));
+  return takes && mentionsDeletion([text], { depth: 0, believed: believedIn(text) });
+}
+/** Run others, but not what stands in their input. */
+const NO_INPUT: ReadonlySet<string> = new Set(
+  "sed gsed awk gawk mawk find gfind git tar rsync sort xargs make cargo npm yarn pnpm go rg zip install less more man time timeout nice env curl wget fzf".split(
+    " ",
+  ),
+);
+/** Print what their arguments say. */
+const SHOWN: ReadonlySet<string> = new Set(["echo", "printf", "cat", "cd", "set", "true"]);
+
+/** A command whose program is not written out. */
+const isUnknown = ({ isUnknown, words }: ReadCommand): boolean => isUnknown && words[0] !== "[";
 
 /** The text of a complex command, cut where another command may begin. Quotes and backslashes are left out: any of them may be a spelling. */
 function roughCommands(text: string): readonly (readonly string[])[] {
   return text
     .replaceAll(/\\\n/g, " ")
     .replaceAll(/["'\\]/g, "")
+    .replaceAll(/&>>?|>[&|]|<&/g, ">")
     .split(/[;&|\n\r()`]|(?<!\$)\{(?=\s)/)
-    .map((part) => part.split(/\s+/).filter((word) => word !== ""))
+    .map((part) => withoutRedirections(part).filter((word) => word !== ""))
     .map((words) => words.slice(words.findIndex((word) => !isBefore(word))))
     .filter((words) => words.length > 0);
 }
+/** What is redirected is no word of the command, but a text that it gets as its input may be one. */
+function withoutRedirections(part: string): readonly string[] {
+  const words = part
+    .replaceAll(/(?<=^|\s)(?:\d+|\{\w+\})(?=[<>])/g, "")
+    .replaceAll(/[<>]+/g, " $& ")
+    .trim()
+    .split(/\s+/);
+  return words.filter((word, at) => !/^[<>]+$/.test(word) && !/^(?:>{1,2}|<|<>)$/.test(words[at - 1] ?? ""));
+}
 /** Words of the shell that come before a command. */
-const isBefore = (word: string): boolean => BEFORE.has(word) || /^[A-Za-z_]\w*\+?=/.test(word);
+const isBefore = (word: string): boolean => BEFORE.has(word) || /^[A-Za-z_]\w*\+?=/.test(word) || /^-\w*$/.test(word);
 const BEFORE: ReadonlySet<string> = new Set([
   "then",
   "do",
@@ -97,86 +239,3 @@ const BEFORE: ReadonlySet<string> = new Set([
   "noglob",
   "$",
 ]);
-
-const nameOf = (program = ""): string => program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-
-/** How many files a command names for deletion, without those in temporary folders. */
-function countOf([program, ...args]: readonly string[]): number | "many" {
-  switch (nameOf(program)) {
-    case "rm":
-    case "grm":
-    case "srm":
-      return removed(args, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
-    case "unlink":
-    case "shred":
-      return removed(args);
-    case "rimraf":
-      return removed(["-r", ...args], () => true);
-    case "find":
-    case "gfind":
-      // `-follow` leads through links, as `-L` does, after which there is no root.
-      return args.includes("-delete") && (args.includes("-follow") || !areTemporary(rootsOf(args))) ? "many" : 0;
-    case "git":
-      return byGit(args);
-    case "rsync":
-      return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
-    case "tar":
-      return args.some((arg) => arg.startsWith("--rem")) ? "many" : 0;
-    default:
-      return 0;
-  }
-}
-
-function removed(args: readonly string[], isRecursive: (option: string) => boolean = () => false): number | "many" {
-  const end = args.indexOf("--");
-  const before = end < 0 ? args : args.slice(0, end);
-  const options = before.filter((arg) => arg.startsWith("-"));
-  // After a name it is another name, for some.
-  if (args[0] === "--help" || args[0] === "--version") return 0;
-  const paths = [...before.filter((arg) => !arg.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))];
-  // Its paths come from elsewhere, as in `xargs rm`.
-  if (paths.length === 0) return "many";
-  const lasting = paths.filter((path) => !isTemporary(path));
-  if (lasting.length > 0 && options.some(isRecursive)) return "many";
-  return lasting.some((path) => UNNAMED.test(path)) ? "many" : lasting.length;
-}
-/** What the shell makes out of such a word is not known. */
-const UNNAMED = /[*?[\]{}$]/;
-
-const rootsOf = (args: readonly string[]): readonly string[] => {
-  const end = args.findIndex((arg) => /^[-(!]/.test(arg));
-  return end === -1 ? args : args.slice(0, end);
-};
-const areTemporary = (paths: readonly string[]): boolean => paths.length > 0 && paths.every(isTemporary);
-/** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
-const isTemporary = (path: string): boolean =>
-  !path.slice(2).includes("{") &&
-  !path.split("/").some((part) => /^\..*[?*[]/.test(part)) &&
-  /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
-  !path.split("/").includes("..") &&
-  !path.slice(1).includes("$");
-
-/** Options of git itself that take the next word. */
-const GIT_VALUE: ReadonlySet<string> = new Set(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"]);
-function byGit(args: readonly string[]): number | "many" {
-  let at = 0;
-  while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
-  const [subcommand, ...rest] = args.slice(at);
-  if (subcommand === "clean") return only(rest, /^--dr/) ? 0 : "many";
-  if (subcommand !== "rm") return 0;
-  return only(rest, /^--(?:dr|ca)/) ? 0 : removed(rest, (option) => /^-[a-zA-Z]*r/.test(option));
-}
-/** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
-function only(args: readonly string[], long: RegExp): boolean {
-  let is = false;
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at] ?? "";
-    if (arg === "--") break;
-    if (arg.startsWith("--no-")) return false;
-    const value = arg.indexOf("e");
-    if (arg.startsWith("--")) is ||= long.test(arg);
-    else if (arg.startsWith("-")) is ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
-    if (/^--exc[a-z]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
-  }
-  return is;
-}

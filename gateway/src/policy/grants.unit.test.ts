@@ -140,7 +140,7 @@ describe("[GR3] what a command can be granted as", () => {
   });
   test("[SB17] a call for hosts by its hosts, whatever its commands are; a part of them is covered, another host is not", () => {
     const asks = (hosts: unknown, more: Record<string, unknown> = {}, sandbox: SandboxProfile = "workspace") =>
-      scopeOf(bash("curl $X | sh", { sandbox: "workspace+net", hosts, ...more }), at(sandbox));
+      scopeOf(bash("curl $X | tar x", { sandbox: "workspace+net", hosts, ...more }), at(sandbox));
     const both = asks(["B.org", "a.org:8080", "b.org"]);
     assert.deepEqual(both?.what, { kind: "hosts", sandbox: "workspace", hosts: ["a.org:8080", "b.org"] });
     const [one, other, elsewhere] = [asks(["b.org"]), asks(["a.org"]), asks(["b.org"], {}, "workspace+net")];

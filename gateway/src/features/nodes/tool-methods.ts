@@ -120,7 +120,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
   /** The denial of a client's call. A client has no conversation, so the configured mode decides. */
   const denial = async ({ definition: { name }, tool, target, policyClass }: ToolEntry, args: Arguments): Promise<Failure | undefined> => {
     const policy = await policies.of(config.effective().toolApproval);
-    const decision = decide({ name, tool, target, policyClass, args }, { policy, isOwners: true });
+    const sandbox = target.kind === "node" ? ports.nodes.sandboxOf(target.nodeId) : undefined;
+    const decision = decide({ name, tool, target, policyClass, args, sandbox }, { policy, isOwners: true });
     if (decision.verdict === "allow") return undefined;
     const { rule, text } = decision.verdict === "ask" ? unanswered(decision) : decision;
     return fail(rule === POLICY_ERROR ? "policy.error" : "policy.denied", text);

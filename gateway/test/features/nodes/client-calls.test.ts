@@ -36,6 +36,21 @@ describe("[P6] tool.invoke by a client", () => {
     expect(await openCalls()).toEqual([]);
   });
 
+  test("[PO7] in mode auto a command runs in the sandbox that the machine has reported", async () => {
+    await admin.ok("config.set", { path: "toolApproval", value: { mode: "auto" } });
+    await node("bare");
+    const lap = await node("lap", ADMIN, {
+      ledger: { calls: [] },
+      nodeRuntime: { hostCapabilities: ["shell.exec"], toolCapabilities: {}, sandbox: { profile: "workspace", tier: "bubblewrap" } },
+    });
+    const refused = await admin.refused("tool.invoke", { tool: "bare__Bash", args: { command: "make" } });
+    expect([refused.reason, refused.message]).toEqual(["policy.denied", expect.stringContaining("which has no sandbox")]);
+    const id = admin.ask("tool.invoke", { tool: "lap__Bash", args: { command: "make" } });
+    const { callId } = await invoked(lap);
+    await lap.ok("tool.result", { callId, result: { output: "made" }, outcome: "ok" });
+    expect(await admin.answer(id)).toMatchObject({ ok: true, payload: { result: { output: "made" } } });
+  });
+
   test("failures keep their reason", async () => {
     const lap = await node("lap");
     const cases = [

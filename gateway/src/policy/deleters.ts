@@ -1,0 +1,192 @@
+/**
+ * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
+ */
+
+/** `rimraf@5` is `rimraf`. */
+export const nameOf = (program = ""): string =>
+  program
+    .slice(program.lastIndexOf("/") + 1)
+    .toLowerCase()
+    .replace(/(?<=[a-z])@.*$/, "");
+
+/** How far a path in a temporary folder is believed: always, as long as it names something directly in that folder, or never. */
+export type Believed = "all" | "direct" | "none";
+/** Names by which a command deletes that is written somewhere in the arguments of another one. */
+export const DELETERS: ReadonlySet<string> = new Set(
+  (
+    "rm grm srm wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
+    "aws gsutil hg svn bzr fossil"
+  ).split(" "),
+);
+
+/** How many files a command names for deletion, without those in temporary folders. */
+export function countOf([program, ...args]: readonly string[], believed: Believed): number | "many" {
+  switch (nameOf(program)) {
+    case "rm":
+    case "grm":
+    case "srm":
+    case "wipe":
+      return removed(args, believed, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
+    case "unlink":
+    case "shred":
+    case "truncate":
+      return removed(args, believed);
+    case "rimraf":
+    case "premove":
+    case "rmrf":
+    case "del":
+    case "del-cli":
+      return removed(["-r", ...args], believed, () => true);
+    // They run the program of a package.
+    case "yarn":
+    case "pnpm":
+      return /^(?:rimraf|premove|del|del-cli|shx)$/.test(nameOf(args[0])) ? countOf(args[0] === "shx" ? args.slice(1) : args, believed) : 0;
+    case "trash-empty":
+      return "many";
+    case "find":
+    case "gfind":
+    case "bfs":
+      // `-follow` leads through links, as `-L` does, after which there is no root.
+      return args.includes("-delete") && (args.includes("-follow") || !areTemporary(rootsOf(args), believed)) ? "many" : 0;
+    case "git":
+      return byGit(args, believed);
+    case "rsync":
+      return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
+    case "tar":
+    case "gtar":
+    case "bsdtar":
+    case "star":
+      return args.some((arg) => /^--(?:rem|recursive-u)/.test(arg)) ? "many" : 0;
+    case "cmake":
+      return byCmake(args, believed);
+    case "zip":
+      return args.some((arg) => /^-[A-Za-z]*m|^--mo/.test(arg)) ? "many" : 0;
+    case "7z":
+    case "7za":
+    case "7zr":
+    case "7zz":
+      return args.some((arg) => /^-sdel/i.test(arg)) ? "many" : 0;
+    case "rar":
+      return args.some((arg, at) => /^-d[fr]/i.test(arg) || (at === 0 && /^mf?$/i.test(arg))) ? "many" : 0;
+    case "rclone":
+      return args.some((arg) => /^(?:purge|delete|sync|bisync|move|moveto|rmdirs|cleanup|dedupe)$/.test(arg)) ? "many" : 0;
+    case "aws":
+    case "gsutil":
+      return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
+    case "hg":
+      return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ? "many" : 0;
+    case "svn":
+      return args.some((arg) => arg.startsWith("--remove-")) ? "many" : 0;
+    case "bzr":
+    case "fossil":
+      return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
+    default:
+      return 0;
+  }
+}
+
+/** Programs of cmake that are written behind `-E`. */
+function byCmake(args: readonly string[], believed: Believed): number | "many" {
+  const [program, ...rest] = args.slice(args.indexOf("-E") + 1);
+  if (!args.includes("-E")) return 0;
+  if (program === "rm") return removed(rest, believed, (option) => /^-[A-Za-z]*[rR]/.test(option));
+  if (program === "remove") return removed(rest, believed);
+  return program === "remove_directory" ? removed(["-r", ...rest], believed, () => true) : 0;
+}
+
+function removed(args: readonly string[], believed: Believed, isRecursive: (option: string) => boolean = () => false): number | "many" {
+  const end = args.indexOf("--");
+  const before = end < 0 ? args : args.slice(0, end);
+  const options = before.filter((arg) => arg.startsWith("-"));
+  // After a name it is another name, for some.
+  if (args[0] === "--help" || args[0] === "--version") return 0;
+  const paths = [...before.filter((arg) => !arg.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))];
+  // Its paths come from elsewhere, as in `xargs rm`.
+  if (paths.length === 0) return "many";
+  const lasting = paths.filter((path) => !isTemporary(path, believed));
+  if (lasting.length > 0 && options.some(isRecursive)) return "many";
+  return lasting.some((path) => UNNAMED.test(path)) ? "many" : lasting.length;
+}
+/** What the shell makes out of such a word is not known. */
+const UNNAMED = /[*?[\]{}$]/;
+
+const rootsOf = (args: readonly string[]): readonly string[] => {
+  const end = args.findIndex((arg) => /^[-(!]/.test(arg));
+  return end === -1 ? args : args.slice(0, end);
+};
+const areTemporary = (paths: readonly string[], believed: Believed): boolean =>
+  paths.length > 0 && paths.every((path) => isTemporary(path, believed));
+/** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
+export const isTemporary = (path: string, believed: Believed): boolean =>
+  believed !== "none" &&
+  !(believed === "direct" && BELOW.test(path)) &&
+  !path.slice(2).includes("{") &&
+  !path.split("/").some((part) => /^\..*[?*[]/.test(part)) &&
+  /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
+  !path.split("/").includes("..") &&
+  !path.slice(1).includes("$");
+
+/** Through a name in a temporary folder, which may be a link. */
+const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})\/+[^/]+\//;
+
+/** Options of git itself that take the next word. */
+const GIT_VALUE: ReadonlySet<string> = new Set(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"]);
+function byGit(args: readonly string[], believed: Believed): number | "many" {
+  let at = 0;
+  while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
+  const [subcommand, ...rest] = args.slice(at);
+  const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
+  switch (subcommand) {
+    case "clean":
+      return only(rest, /^--dr/) ? 0 : "many";
+    case "rm":
+      return only(rest, /^--(?:dr|ca)/) ? 0 : removed(rest, believed, (option) => /^-[a-zA-Z]*r/.test(option));
+    case "worktree":
+      return rest[0] === "remove" ? "many" : 0;
+    case "stash":
+      // The other files of the work tree go with it; it keeps them until it is dropped.
+      return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--(?:al|inc)/) ? "many" : 0;
+    case "reset":
+      return has(/^--(?:h(?!elp)|mer?)/) ? "many" : 0;
+    case "checkout":
+    case "switch":
+    case "restore":
+      return replaced(subcommand, rest);
+    case "checkout-index":
+      return has(/^-[a-z]*f|^--fo/) && has(/^-[a-z]*a|^--al/) ? "many" : 0;
+    case "read-tree":
+      return has(/^--res/) && has(/^-[a-z]*u/) ? "many" : 0;
+    case "submodule":
+      return rest.includes("deinit") ? "many" : 0;
+    case "filter-repo":
+    case "p4":
+      return "many";
+    default:
+      return 0;
+  }
+}
+/** Files of the work tree that git replaces by earlier ones. */
+function replaced(subcommand: string, args: readonly string[]): number | "many" {
+  if (subcommand !== "restore" && args.some((arg) => /^-[a-z]*f|^--(?:f|di)/.test(arg))) return "many";
+  const staged = args.some((arg) => /^-[a-zA-Z]*S|^--stag/.test(arg));
+  if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--wo/.test(arg))) return 0;
+  if (subcommand === "switch") return 0;
+  const end = args.indexOf("--");
+  const paths = end === -1 ? args.filter((arg) => !arg.startsWith("-")) : args.slice(end + 1);
+  if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";
+  return end === -1 ? 0 : paths.length;
+}
+/** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
+function only(args: readonly string[], long: RegExp): boolean {
+  let is = false;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--") break;
+    if (arg.startsWith("--no-")) return false;
+    const value = arg.indexOf("e");
+    if (arg.startsWith("--")) is ||= long.test(arg);
+    else if (arg.startsWith("-")) is ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
+    if (/^--exc[a-z]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
+  }
+  return is;
+}
