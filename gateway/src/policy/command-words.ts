@@ -54,8 +54,11 @@ class Reader {
   readonly #inputs: string[] = [];
   #documents: { readonly end: string; readonly isIndented: boolean }[] = [];
 
+  readonly #folders: ReadonlySet<string>;
+
   constructor(text: string) {
     this.#text = text;
+    this.#folders = new Set([...FOLDERS].filter((name) => !text.includes(`${name}=`)));
   }
   read(): ReadCommands {
     while (this.#at < this.#text.length) this.#list("");
@@ -70,10 +73,7 @@ class Reader {
   }
   /** Commands up to the given character, which is read too. */
   #list(end: "" | ")" | "`"): void {
-    if (++this.#nested > MAX_NESTED) {
-      this.#commands.push({ words: [], isUnknown: true });
-      this.#at = this.#text.length;
-    }
+    this.#enter();
     const list: List = { words: [], cases: 0, end };
     while (this.#at < this.#text.length) {
       const char = this.#peek();
@@ -98,6 +98,11 @@ class Reader {
     }
     this.#flush(list);
     this.#nested -= 1;
+  }
+  #enter(): void {
+    if (++this.#nested <= MAX_NESTED) return;
+    this.#commands.push({ words: [], isUnknown: true });
+    this.#at = this.#text.length;
   }
   #flush(list: List): void {
     const [first] = list.words;
@@ -267,14 +272,16 @@ class Reader {
   }
   #isFolder(text: string): boolean {
     const name = text.replace(/^\$\{|\}$/g, "");
-    return FOLDERS.has(name) && !this.#text.includes(`${name}=`);
+    return this.#folders.has(name);
   }
   #array(): void {
+    this.#enter();
     while (this.#at < this.#text.length && this.#peek() !== ")") {
       const from = this.#at;
       if (!/\s/.test(this.#peek())) this.#word("");
       if (this.#at === from) this.#at += 1;
     }
+    this.#nested -= 1;
     this.#at += 1;
   }
   /** What begins with `$` or a backtick. `isOne`: it is no mere character. */

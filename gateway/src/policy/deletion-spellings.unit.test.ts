@@ -205,6 +205,8 @@ describe("[PO13] plain spellings of a deletion", () => {
 
   it("a text that would take long to read is read quickly, and nesting without end counts as many", () => {
     assert.equal(deletionOf(`echo ${"$(".repeat(5_000)}`), "many");
+    assert.equal(deletionOf("a=(".repeat(60_000)), "many");
+    assert.equal(deletionOf("((".repeat(60_000)), "few");
     assert.equal(deletionOf(`echo ${"a $X ".repeat(20_000)}`), "few");
     assert.equal(deletionOf(`python3 - <<EOF\n${"rm a\n".repeat(60)}EOF`), "many");
     assert.equal(deletionOf(`case x in ${"a) echo;; ".repeat(2_000)} esac`), "few");

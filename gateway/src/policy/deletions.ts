@@ -149,7 +149,7 @@ function mentionsDeletion(words: readonly string[], { believed }: Scope): boolea
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree)\b|\brm(?:dir)?(?:Sync)?\([^)]*recursive|\bunlink[\s(]*(?:glob|<)/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
 
 const SHELLS: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh".split(" "));
 const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
@@ -180,7 +180,7 @@ function runsInput(text: string, commands: readonly (readonly string[])[], input
     if (shell === -1 || (shell > 0 && (!PREFIXES.has(nameOf(words[0])) || nameOf(words[0]) === "xargs"))) return false;
     return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
   });
-  if (/(?:^|[\s;&|(])(?:\.|source|\S*sh)\s+(?:-\S+\s+)*<\(/.test(text)) return true;
+  if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
   if (!text.includes("|") && !text.includes("<")) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
   if (bare.length > 0 && !isShown && inputs.length === 0) return true;
