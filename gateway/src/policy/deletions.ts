@@ -76,9 +76,21 @@ function believedIn(text: string): Believed {
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
-  if (names.some((name) => LINKERS.has(name))) return "none";
+  if (names.some((name) => LINKERS.has(name)) || bringsFolder(text)) return "none";
   return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
 }
+/** Whether a command moves what is elsewhere into a temporary folder, or may. */
+const bringsFolder = (text: string): boolean =>
+  roughCommands(text).some((words) => {
+    const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
+    if (at === -1) return false;
+    const operands = words.slice(at + 1).filter((word) => !word.startsWith("-"));
+    const to = operands.at(-1) ?? "";
+    if (operands.slice(0, -1).every((word) => isTemporary(word, "all"))) return false;
+    return (
+      /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./.test(to) || /\b(?:cd|pushd)\s/.test(text) || words.some((word) => /^-t|^--t/.test(word))
+    );
+  });
 const leastOf = (one: Believed, other: Believed): Believed =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
 
@@ -149,28 +161,37 @@ function mentionsDeletion(words: readonly string[], { believed }: Scope): boolea
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree|delete-directory)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
 
 const SHELLS: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh".split(" "));
 const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
 /** Run the command that follows their own options. */
 const PREFIXES: ReadonlySet<string> = new Set(
-  "env command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata".split(
+  "env busybox toybox command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata".split(
     " ",
   ),
 );
+/** Of awk: lines of its input are commands. Of sed: the line that a replacement gives, or each line. */
+const RUNS_LINES = /system\s*\(\s*[^"\s)]|\|\s*"[^"]*\bsh\b/;
+const RUNS_RESULT = /^[\d,$]*e$|^s([/|#,]).*\1.*\1[gpiI0-9]*e[a-zI]*$/;
 /** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
 function runsUnknown(words: readonly string[]): boolean {
   const [program = "", ...args] = words;
   const name = nameOf(program);
   const isMade = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
-  if (name === "eval") return args.some((arg) => isMade(arg));
+  if (name === "eval" || name === "trap") return args.some((arg) => isMade(arg));
+  if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
+  if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
+  if (/^g?sed$/.test(name) && args.some((arg) => RUNS_RESULT.test(arg))) return true;
   const isOfShell = words.some((word) => isShell(word));
-  if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1])))) return true;
+  if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1] ?? "{}")))) return true;
   if (args.some((arg, at) => /^-(?:exec|execdir|ok|okdir)$/.test(arg) && isMade(args[at + 1]) && args[at + 1] !== "{}")) return true;
   if (!PREFIXES.has(name)) return false;
   const operands = args.filter((arg) => !/^-|=|^\d|^\{\}$/.test(arg));
-  return isMade(operands[0]) && !(name === "timeout" && operands.length > 1 && !isMade(operands[1]));
+  // The first may be the value of an option, or the time of timeout.
+  const [first, second] = operands;
+  if (name === "timeout" && !args.some((arg) => /^\d/.test(arg))) return isMade(second);
+  return isMade(first) || (args[0]?.startsWith("-") === true && isMade(second));
 }
 
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
@@ -181,12 +202,18 @@ function runsInput(text: string, commands: readonly (readonly string[])[], input
     return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
   });
   if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
-  if (!text.includes("|") && !text.includes("<")) return false;
+  if (SETS_COMMAND.test(text) && mentionsDeletion([text], { depth: 0, believed: "none" })) return true;
+  if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
-  if (bare.length > 0 && !isShown && inputs.length === 0) return true;
-  const takes = commands.some((words) => isShell(words[0]) || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))));
+  if (bare.length > 0 && !isShown && (inputs.length === 0 || PIPED.test(text))) return true;
+  const takes = commands.some(
+    (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
+  );
   return takes && mentionsDeletion([text], { depth: 0, believed: believedIn(text) });
 }
+const PIPED = /\|&?\s*(?:(?:sudo|env|exec|command)\s+)?[\w./-]{0,40}sh(?=\s*(?:$|[\n;&|)<]|-))/;
+/** Variables whose values other programs run. */
+const SETS_COMMAND = /\b(?:[A-Z_]{0,40}(?:EDITOR|PAGER|COMMAND|ENV|BROWSER|ASKPASS)|GIT_[A-Z_]{1,40}|LESSOPEN|SHELL)=/;
 /** Run others, but not what stands in their input. */
 const NO_INPUT: ReadonlySet<string> = new Set(
   "sed gsed awk gawk mawk find gfind git tar rsync sort xargs make cargo npm yarn pnpm go rg zip install less more man time timeout nice env curl wget fzf".split(
