@@ -60,7 +60,10 @@ impl Confinement {
                 Err(become_program(command, Vec::new()))
             }
             Tier::Seatbelt => {
-                let profile = seatbelt::profile(&self.plan, &protected(&self.plan.workspace, &workdir, &Disk));
+                let profile = seatbelt::profile(
+                    &self.plan,
+                    &protected(&self.plan.workspace, &self.plan.writable, &workdir, &Disk),
+                );
                 let mut built = Command::new(seatbelt::PROGRAM);
                 let error = built.arg("-p").arg(profile).args(command).exec();
                 Err(format!("{} can't be started: {error}", seatbelt::PROGRAM))
@@ -112,7 +115,7 @@ impl Confinement {
         let protected = if self.plan.read_only {
             Mounts::default()
         } else {
-            Mounts::open(protected(&self.plan.workspace, workdir, &Disk))?
+            Mounts::open(protected(&self.plan.workspace, &self.plan.writable, workdir, &Disk))?
         };
         let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
         let survey = Survey {

@@ -28,6 +28,7 @@ mod confine;
 mod environment;
 mod expected;
 mod explain;
+mod git;
 mod grants;
 mod hidden;
 mod hosts;

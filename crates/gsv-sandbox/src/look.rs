@@ -1,7 +1,8 @@
 //! What the planning core asks about the file system, and the driver that answers from the real one.
 
 use std::ffi::OsString;
-use std::os::unix::fs::FileTypeExt as _;
+use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,12 @@ pub trait Look {
     fn kind(&self, path: &Path) -> Option<Kind>;
     /// The entries of a folder, at most `limit`.
     fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)>;
+    /// The content of a small file, links not followed. `None`: it is longer than [`SMALL_FILE`], or no file.
+    fn text(&self, path: &Path) -> Option<Vec<u8>>;
 }
+
+/// Bytes of a file that names a path.
+pub const SMALL_FILE: u64 = 8192;
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,6 +60,22 @@ impl Look for Disk {
             .take(limit)
             .collect()
     }
+
+    fn text(&self, path: &Path) -> Option<Vec<u8>> {
+        // Without `O_NONBLOCK` a pipe that was put there meanwhile would hold up the open.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        let file = std::fs::File::options()
+            .read(true)
+            .custom_flags(flags)
+            .open(path)
+            .ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(SMALL_FILE + 1).read_to_end(&mut text).ok()?;
+        (text.len() as u64 <= SMALL_FILE).then_some(text)
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +89,7 @@ pub(crate) mod fake {
     pub(crate) struct Fake {
         entries: BTreeMap<PathBuf, Kind>,
         links: BTreeMap<PathBuf, PathBuf>,
+        texts: BTreeMap<PathBuf, Vec<u8>>,
     }
 
     impl Fake {
@@ -88,13 +111,26 @@ pub(crate) mod fake {
             self.links.insert(from.into(), to.into());
             self
         }
+
+        pub(crate) fn file(mut self, path: &str, text: &str) -> Self {
+            for parent in Path::new(path).ancestors().skip(1) {
+                self.entries.insert(parent.to_owned(), Kind::Dir);
+            }
+            self.entries.insert(path.into(), Kind::File);
+            self.texts.insert(path.into(), text.into());
+            self
+        }
     }
 
     impl Look for Fake {
         fn real(&self, path: &Path) -> Option<PathBuf> {
             let mut real = PathBuf::new();
             for part in path.components() {
-                real.push(part);
+                if part == std::path::Component::ParentDir {
+                    real.pop();
+                } else {
+                    real.push(part);
+                }
                 while let Some(target) = self.links.get(&real) {
                     real.clone_from(target);
                 }
@@ -112,6 +148,10 @@ pub(crate) mod fake {
                 .filter_map(|(path, kind)| Some((path.file_name()?.to_owned(), *kind)))
                 .take(limit)
                 .collect()
+        }
+
+        fn text(&self, path: &Path) -> Option<Vec<u8>> {
+            self.texts.get(path).cloned()
         }
     }
 }

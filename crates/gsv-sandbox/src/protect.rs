@@ -1,9 +1,10 @@
 //! Files of the workspace that other programs of the user run: git hooks, shell files, editor tasks. Commands may read
 //! them, not change them. PURE: the file system is asked through [`Look`].
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::git::GitDirectories;
 use crate::look::{Kind, Look};
 
 /// Names that are protected in the workspace and in each project folder in it.
@@ -54,9 +55,6 @@ const IN_GIT: &[&str] = &[
 /// Folders that are searched for projects, at most. More are not protected; the documentation says so.
 const FOLDERS: usize = 500;
 const DEPTH: usize = 2;
-/// Git directories of submodules and worktrees in one `.git`, and how deep the names of submodules go.
-const LINKED: usize = 200;
-const LINKED_DEPTH: usize = 5;
 
 /// What bubblewrap mounts over the workspace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -68,41 +66,40 @@ pub(crate) struct Protected {
     pub(crate) missing: Vec<PathBuf>,
 }
 
-/// The protected paths that exist, in the workspace, in folders up to two levels below it, and on the way to `workdir`.
-pub(crate) fn protected(workspace: &Path, workdir: &Path, look: &dyn Look) -> Protected {
+/// The protected paths that exist, in the workspace, in folders up to two levels below it, and on the way to `workdir`. `writable`: where
+/// commands may write, besides the workspace.
+pub(crate) fn protected(workspace: &Path, writable: &[PathBuf], workdir: &Path, look: &dyn Look) -> Protected {
+    let roots: Vec<PathBuf> = std::iter::once(workspace.to_owned())
+        .chain(writable.iter().cloned())
+        .collect();
     let mut found = Protected::default();
+    let mut git = GitDirectories::new(&roots, look);
     for folder in projects(workspace, workdir, look) {
-        let git = folder.join(".git");
-        match look.kind(&git) {
-            Some(Kind::Dir) => {
-                found.git_directory(workspace, &git, true, look);
-                for module in modules(&git, look) {
-                    found.git_directory(workspace, &module, true, look);
-                }
-                for (name, _) in folders(&git.join("worktrees"), look) {
-                    found.git_directory(workspace, &git.join("worktrees").join(name), false, look);
-                }
-            }
-            // Of a worktree or a submodule: it says where the git directory is.
-            Some(Kind::File) => {
-                found.pin(workspace, &folder);
-                found.read_only.push(git);
-            }
-            _ => {}
+        git.search(&folder);
+        let file = folder.join(".git");
+        // Of a worktree or a submodule: it says where the git directory is.
+        if look.kind(&file) == Some(Kind::File) {
+            found.pin(&roots, &folder);
+            found.read_only.push(file);
         }
         for name in NAMES {
             found.keep(folder.join(name), look);
         }
     }
-    found.pinned.sort();
-    found.pinned.dedup();
+    for folder in &git.kept {
+        found.pin(&roots, folder);
+    }
+    for (directory, has_hooks) in &git.found {
+        found.git_directory(&roots, directory, *has_hooks, look);
+    }
+    found.tidy();
     found
 }
 
 impl Protected {
     /// `has_hooks`: git looks for hooks in it.
-    fn git_directory(&mut self, workspace: &Path, git: &Path, has_hooks: bool, look: &dyn Look) {
-        self.pin(workspace, git);
+    fn git_directory(&mut self, roots: &[PathBuf], git: &Path, has_hooks: bool, look: &dyn Look) {
+        self.pin(roots, git);
         for name in IN_GIT {
             self.keep(git.join(name), look);
         }
@@ -120,37 +117,27 @@ impl Protected {
     }
 
     /// With the folders above it: another folder could be put in the place of one that is moved.
-    fn pin(&mut self, workspace: &Path, folder: &Path) {
-        let above = folder.ancestors().take_while(|path| *path != workspace);
+    fn pin(&mut self, roots: &[PathBuf], folder: &Path) {
+        // A mount of what commands may not write would make it writable.
+        let Some(root) = roots.iter().find(|root| folder.starts_with(root)) else {
+            return;
+        };
+        let above = folder.ancestors().take_while(|path| path != root);
         self.pinned.extend(above.map(Path::to_owned));
     }
-}
 
-fn folders(folder: &Path, look: &dyn Look) -> impl Iterator<Item = (OsString, Kind)> {
-    let inner = look.list(folder, LINKED).into_iter();
-    inner.filter(|(_, kind)| *kind == Kind::Dir)
-}
-
-/// The git directories of submodules, and of their submodules. A submodule's name can have slashes.
-fn modules(git: &Path, look: &dyn Look) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut level = vec![git.join("modules")];
-    for _ in 0..LINKED_DEPTH {
-        let mut next = Vec::new();
-        for folder in &level {
-            for (name, _) in folders(folder, look) {
-                let inner = folder.join(name);
-                let is_git = look.kind(&inner.join("HEAD")) == Some(Kind::File);
-                next.push(if is_git { inner.join("modules") } else { inner.clone() });
-                if is_git && found.len() < LINKED {
-                    found.push(inner);
-                }
-            }
-        }
-        next.truncate(LINKED);
-        level = next;
+    /// Nothing twice, and nothing in what is read-only as a whole: a mount there would be covered, or could not be made.
+    fn tidy(&mut self) {
+        let whole: BTreeSet<PathBuf> = self.read_only.drain(..).collect();
+        let is_below = |path: &Path| path.ancestors().skip(1).any(|above| whole.contains(above));
+        self.pinned.sort();
+        self.pinned.dedup();
+        self.pinned.retain(|path| !whole.contains(path) && !is_below(path));
+        self.missing.sort();
+        self.missing.dedup();
+        self.missing.retain(|path| !is_below(path));
+        self.read_only = whole.iter().filter(|path| !is_below(path)).cloned().collect();
     }
-    found
 }
 
 fn projects(workspace: &Path, workdir: &Path, look: &dyn Look) -> Vec<PathBuf> {
@@ -203,7 +190,7 @@ mod tests {
             "/ws/.git/modules/libs/foo/modules/bar/HEAD",
         ])
         .link("/ws/.bashrc", "/etc/bashrc");
-        let found = protected(Path::new("/ws"), Path::new("/ws/a/b/c/d/src"), &disk);
+        let found = protected(Path::new("/ws"), &[], Path::new("/ws/a/b/c/d/src"), &disk);
         let mut names: Vec<String> = found.read_only.iter().map(|path| path.display().to_string()).collect();
         names.sort();
         assert_eq!(
@@ -241,6 +228,46 @@ mod tests {
             assert!(found.pinned.contains(&PathBuf::from(folder)), "{folder}");
         }
         assert!(found.pinned.is_sorted() && !found.pinned.contains(&PathBuf::from("/ws")));
+    }
+
+    #[test]
+    fn sb5_git_directories_of_any_name_are_protected_with_what_makes_them_one() {
+        let disk = Fake::of(&[
+            "/ws/proj.git/config",
+            "/ws/proj.git/objects/",
+            "/ws/proj.git/refs/",
+            "/ws/proj.git/worktrees/main/commondir",
+            "/data/meta/config",
+            "/data/meta/hooks/",
+            "/ws/.claude/plugins/.git/config",
+        ])
+        .file("/ws/sep/.git", "gitdir: /data/meta");
+        let found = protected(Path::new("/ws"), &["/data".into()], Path::new("/ws"), &disk);
+        let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
+        assert_eq!(
+            found.read_only,
+            paths(&[
+                "/data/meta/config",
+                "/data/meta/hooks",
+                "/ws/.claude",
+                "/ws/proj.git/config",
+                "/ws/proj.git/worktrees/main/commondir",
+                "/ws/sep/.git",
+            ])
+        );
+        assert_eq!(found.missing, paths(&["/ws/proj.git/hooks"]));
+        assert_eq!(
+            found.pinned,
+            paths(&[
+                "/data/meta",
+                "/ws/proj.git",
+                "/ws/proj.git/objects",
+                "/ws/proj.git/refs",
+                "/ws/proj.git/worktrees",
+                "/ws/proj.git/worktrees/main",
+                "/ws/sep",
+            ])
+        );
     }
 
     #[test]

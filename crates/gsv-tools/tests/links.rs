@@ -85,6 +85,42 @@ async fn s11_po7_no_link_makes_a_protected_file_look_like_an_ordinary_one() {
 }
 
 #[tokio::test]
+async fn s11_po7_no_link_makes_a_file_of_git_look_like_an_ordinary_one() {
+    for resolver in [Resolver::Auto, Resolver::Walk] {
+        let lab = Lab::with(|config| config.resolver = resolver);
+        let files = [
+            "proj.git/config",
+            "proj.git/HEAD",
+            "proj.git/info/attributes",
+            "proj.git/hooks/update",
+            "proj.git/worktrees/main/commondir",
+        ];
+        for (number, file) in files.into_iter().enumerate() {
+            lab.put(file, "own");
+            let link = format!("link{number}");
+            symlink(file, lab.ws(&link)).unwrap();
+            let [write, edit, _] = calls(&link);
+            for (tool, args) in [write, edit] {
+                let error = lab.call(tool, args).await.unwrap_err();
+                assert_eq!(error.reason(), "path.invalid", "{tool} {file}: {error}");
+            }
+            assert_eq!(lab.get(file), "own");
+            // By its own name, which the policy has seen.
+            lab.ok("Write", json!({"path": file, "content": "new"})).await;
+        }
+        symlink("proj.git/hooks", lab.ws("h")).unwrap();
+        assert_eq!(
+            lab.reason("Write", json!({"path": "h/post-update", "content": "x"}))
+                .await,
+            "path.invalid"
+        );
+        lab.put("src/hooks/useX.ts", "own");
+        symlink("src/hooks", lab.ws("uses")).unwrap();
+        lab.ok("Write", json!({"path": "uses/useX.ts", "content": "new"})).await;
+    }
+}
+
+#[tokio::test]
 async fn s11_po7_no_link_makes_a_file_outside_look_like_one_inside() {
     for resolver in [Resolver::Auto, Resolver::Walk] {
         let lab = Lab::with(|config| {

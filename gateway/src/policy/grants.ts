@@ -10,7 +10,7 @@ import { isForeign, type Taint } from "../ports/taint.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, LEAVES } from "./hosts.ts";
 import { classOf } from "./modes.ts";
-import { isGrantablePath, normalPath } from "./paths.ts";
+import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
 import { COMMAND, isShell } from "./rules.ts";
 import { readShell } from "./shell.ts";
@@ -98,7 +98,7 @@ function commandsOf({ args }: PolicyCall, sandbox: SandboxProfile): GrantedWhat 
   const { command, workdir } = args;
   // An argument that is not known may change what the command does.
   if (typeof command !== "string" || Object.keys(args).some((name) => !SHELL_ARGUMENTS.has(name))) return undefined;
-  if (workdir !== undefined && !isGrantablePath(workdir)) return undefined;
+  if (workdir !== undefined && !isGrantableFolder(workdir)) return undefined;
   const read = readShell(command);
   if (read.kind !== "plain") return undefined;
   const commands: GrantedCommand[] = [];

@@ -43,15 +43,34 @@ const ONLY_SETTINGS: ReadonlySet<string> = new Set(
 /** A folder with a file HEAD can be a repository of git, and the settings beside it start programs when git looks at the folder. */
 const REPOSITORY = "head";
 const startsPrograms = (part: string): boolean => part === REPOSITORY || (part.startsWith(".") && part !== "." && !ONLY_SETTINGS.has(part));
+/**
+ * Files of git in a directory of any name: a repository without files (`mirror.git`) has none that begins with a dot. Each sets which programs
+ * git starts, or where such settings are.
+ */
+const OF_GIT: ReadonlySet<string> = new Set(["config", "config.worktree", "commondir", "gitdir"]);
+/** Git runs only these names. */
+const HOOKS: ReadonlySet<string> = new Set(
+  (
+    "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase post-checkout " +
+    "post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction push-to-checkout pre-auto-gc post-rewrite " +
+    "sendemail-validate fsmonitor-watchman p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
+  ).split(" "),
+);
+function isOfGit(parts: readonly string[]): boolean {
+  const [folder, name = ""] = [parts.at(-2), parts.at(-1)];
+  return OF_GIT.has(name) || (folder === "hooks" && HOOKS.has(name)) || (folder === "info" && name === "attributes");
+}
 /** Whether a file of a machine is surely inside the workspace, and none that makes other programs run something. */
 export function isOrdinaryInside(path: unknown): boolean {
   if (typeof path !== "string" || path === "" || path.length > 4096 || /^[/~]|[\\\p{Cc}\p{Cf}\p{Cs}]|^[A-Za-z]:/u.test(path)) return false;
   const parts = foldedPath(path).split("/");
-  return !path.split("/").includes("..") && !parts.some((part) => part === ".." || startsPrograms(part));
+  return !path.split("/").includes("..") && !parts.some((part) => part === ".." || startsPrograms(part)) && !isOfGit(parts);
 }
-/** Whether a path says for certain which folder it is in, and that no other program runs the file. Absolute paths too. */
-export function isGrantablePath(path: unknown): path is string {
+/** Whether a path says for certain which folder it is. Absolute paths too. */
+export function isGrantableFolder(path: unknown): path is string {
   if (typeof path !== "string" || path === "" || path.length > 512 || /^~|[\\\p{Cc}\p{Cf}\p{Cs}]|^[A-Za-z]:/u.test(path)) return false;
   const parts = path.split("/");
   return !parts.includes("..") && !foldedPath(path).split("/").some(startsPrograms);
 }
+/** The same for a file that no other program runs. */
+export const isGrantablePath = (path: unknown): path is string => isGrantableFolder(path) && !isOfGit(foldedPath(path).split("/"));

@@ -90,6 +90,98 @@ pub(crate) fn protects_linked(tier: Tier) {
     );
 }
 
+/// Git directories of other names than `.git`, as git itself makes them: bare with a worktree, apart from the files, and bare alone; with
+/// a worktree and a submodule of an ordinary repository.
+pub(crate) fn protects_any_git(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    let git = |folder: &Path, args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command
+            .current_dir(folder)
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
+        command.args(["-c", "protocol.file.allow=always"]).args(args);
+        command
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    let other = scene.path("other/src");
+    std::fs::create_dir(&other).unwrap();
+    git(&other, &["init", "-q", "-b", "trunk"]);
+    git(&other, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let from = other.to_str().unwrap();
+    git(&ws, &["clone", "-q", "--bare", from, "proj.git"]);
+    git(
+        &ws.join("proj.git"),
+        &["worktree", "add", "-q", "-b", "main", "../main"],
+    );
+    std::fs::create_dir_all(ws.join("far/away")).unwrap();
+    git(&ws, &["init", "-q", "--separate-git-dir=far/away/meta", "sep"]);
+    git(&ws, &["init", "-q", "--bare", "mirror.git"]);
+    git(&ws, &["clone", "-q", from, "plain"]);
+    git(&ws.join("plain"), &["submodule", "--quiet", "add", from, "lib"]);
+    git(&ws.join("plain"), &["commit", "-q", "-m", "lib"]);
+    git(&ws.join("plain"), &["worktree", "add", "-q", "-b", "tree", "../tree"]);
+    git(&ws.join("tree"), &["submodule", "--quiet", "update", "--init"]);
+    for folder in ["proj.git", "far/away/meta", "mirror.git", "plain/.git"] {
+        std::fs::create_dir_all(ws.join(folder).join("info")).unwrap();
+        std::fs::write(ws.join(folder).join("info/attributes"), "").unwrap();
+        for file in ["config", "info/attributes", "hooks/post-update"] {
+            scene.fails(tier, &format!("echo x >>{folder}/{file}"));
+            scene.fails(tier, &format!("rm -f {folder}/{file} && echo x >{folder}/{file}"));
+        }
+        scene.fails(tier, &format!("mv {folder} {folder}-moved"));
+    }
+    for script in [
+        "echo x >>proj.git/worktrees/main/commondir",
+        "echo x >>proj.git/worktrees/main/gitdir",
+        "mv proj.git/worktrees/main proj.git/worktrees/main-moved",
+        "echo 'gitdir: ../evil' >main/.git",
+        "echo x >>plain/.git/modules/lib/config",
+        "echo x >>plain/.git/worktrees/tree/commondir",
+        "echo x >>plain/.git/worktrees/tree/modules/lib/config",
+        "echo x >plain/.git/worktrees/tree/modules/lib/hooks/post-checkout",
+        "mv far far-moved",
+        // What makes a folder a repository for the search can't be taken away for one command.
+        "mv mirror.git/objects mirror.git/objects-moved",
+        "mv mirror.git/refs mirror.git/refs-moved",
+    ] {
+        scene.fails(tier, script);
+    }
+    // `HEAD` is replaced by git itself, so it can be moved. The next command must find the repository nevertheless.
+    scene.works(
+        tier,
+        "mv mirror.git/HEAD head; mv plain/.git/modules/lib/HEAD head2; mv proj.git/worktrees/main/HEAD head3",
+    );
+    scene.fails(tier, "echo x >>mirror.git/config");
+    scene.fails(tier, "echo x >>plain/.git/modules/lib/config");
+    scene.fails(tier, "echo x >>proj.git/worktrees/main/commondir");
+    scene.works(
+        tier,
+        "mv head mirror.git/HEAD; mv head2 plain/.git/modules/lib/HEAD; mv head3 proj.git/worktrees/main/HEAD",
+    );
+    // Git goes on working in them.
+    let setup = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.example GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.example; set -e; ";
+    for script in [
+        "cd main && echo x >new && git add new && git commit -qm new && git status && git checkout -qb side && git gc -q",
+        "cd sep && echo x >new && git add new && git commit -qm new && git branch other && git log && git pack-refs --all",
+        "cd main && git push -q ../mirror.git HEAD:refs/heads/got && git -C ../mirror.git log got && git -C ../mirror.git repack -adq",
+        "cd mirror.git && git fetch -q ../proj.git main:fetched && git worktree add -q ../added fetched && cd ../added && git status",
+        "cd plain/lib && echo x >new && git add new && git commit -qm new && cd .. && git add lib && git commit -qm newer",
+        "cd tree && git status && echo x >new && git add new && git commit -qm new",
+    ] {
+        scene.works(tier, &format!("{setup}{script}"));
+    }
+    // A worktree that was added by a command is found by the next one.
+    scene.fails(tier, "echo x >>mirror.git/worktrees/added/commondir");
+}
+
 /// A background command exchanges `.git` and a link to a folder outside the workspace, thousands of times a second, while other commands
 /// start. bubblewrap must mount what the survey found, or the command must not run.
 pub(crate) fn races(tier: Tier, starts: u32) {

@@ -5,6 +5,7 @@
 //! kernels, and for valid paths that `openat2` refuses (absolute symlinks that lead back inside).
 //! Never: opens devices, fifos or sockets; trusts a path twice.
 
+mod git;
 mod open;
 mod partial;
 mod path;

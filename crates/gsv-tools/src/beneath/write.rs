@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 #[cfg(not(target_vendor = "apple"))]
 use super::fd_path;
-use super::{Beneath, DIR_FLAGS, Held, Links, Parents, RelPath, Scope, Spot, kind_name, kind_of, stat_name};
+use super::{Beneath, DIR_FLAGS, Held, Links, Parents, RelPath, Scope, Spot, git, kind_name, kind_of, stat_name};
 use crate::error::{ToolError, quote};
 
 /// The name that a change is about, as it is right before the change.
@@ -134,7 +134,8 @@ impl Beneath {
     }
 
     /// A link must not turn the change of an ordinary file into that of a file which other programs run, such as a git hook, or of one
-    /// outside the workspace: who allowed it has seen the path as it was given. Names of such files and folders begin with a dot.
+    /// outside the workspace: who allowed it has seen the path as it was given. Names of such files and folders begin with a dot, or git
+    /// gives them to its files.
     pub(super) fn require_named(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
         let given = self.root_path.join(rel.joined());
         let parent = given.parent().unwrap_or(&given);
@@ -149,7 +150,9 @@ impl Beneath {
             .components()
             .map(Component::as_os_str)
             .chain([spot.name.as_os_str()]);
-        let is_hidden = names.any(|name| name.as_bytes().starts_with(b".") && !is_given(name));
+        let is_hidden = names.any(|name| name.as_bytes().starts_with(b".") && !is_given(name))
+            || (git::is_setting(&actual, &spot.name)
+                && !git::is_setting(parent, given.file_name().unwrap_or_default()));
         let leaves = below.is_none() && given.starts_with(&self.workspace);
         if !is_hidden && !leaves {
             return Ok(());
