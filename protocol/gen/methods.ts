@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "0475258b2607b04a";
+export const PROTOCOL_FINGERPRINT = "3a5599af765af54c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

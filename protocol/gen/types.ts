@@ -2065,6 +2065,7 @@ export type GatewayStopResult = {
   /** At most 200 items. */
   runs: StoppedRun[];
   pending: number;
+  clientCalls?: number;
 };
 
 /** When the agent answers in conversations with several people. */

@@ -20,6 +20,8 @@ method("gateway.stop", {
     runs: t.array(StoppedRun, 200),
     /** Sessions that have not answered yet. They are told until they do, and no model or tool call of theirs gets through. */
     pending: t.int(),
+    /** Calls and background commands of clients that were cancelled on the machines. */
+    clientCalls: t.optional(t.int()),
   },
   callers: ["client"],
   scope: "operate",

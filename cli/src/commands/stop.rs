@@ -38,6 +38,9 @@ async fn everything(context: &Context) -> Outcome {
         0 => format!("  {}", run.session_key),
         calls => format!("  {}, with {}", run.session_key, counted(calls.into(), "tool call")),
     }));
+    if let Some(calls) = result.client_calls.filter(|calls| *calls > 0) {
+        lines.push(format!("Called off for clients: {}.", counted(calls, "command")));
+    }
     if result.pending > 0 {
         lines.push(format!(
             "No answer yet: {}. Nothing that they ask for is done.",

@@ -3098,6 +3098,8 @@ pub struct GatewayStopResult {
     /// At most 200 items.
     pub runs: Vec<StoppedRun>,
     pub pending: u64,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub client_calls: Option<u64>,
 }
 
 /// When the agent answers in conversations with several people.

@@ -74,6 +74,11 @@ export interface StopPort {
   readonly stopSignal: () => AbortSignal;
 }
 
+/** What features do at once when everything is stopped. Each answers how many calls and commands of clients it has ended. */
+export interface StopListenerPort {
+  readonly onStop: (work: () => number) => void;
+}
+
 /** Deletes sessions (rules SD1-SD5). */
 export interface DeletionPort {
   /**

@@ -101,6 +101,9 @@ export class CallStore {
     return row === undefined ? undefined : recordOf(row);
   }
 
+  onNodes(): readonly ClientCall[] {
+    return this.#records("WHERE node IS NOT NULL ORDER BY due_at, id");
+  }
   ofNode(nodeId: string): readonly ClientCall[] {
     return this.#records("WHERE node = ? ORDER BY due_at, id", nodeId);
   }

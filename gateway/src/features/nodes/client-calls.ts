@@ -12,6 +12,7 @@ import { clientCallId } from "../../kernel/routing/call-ids.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { closingAnswer } from "./call-answers.ts";
 import { type CallStore, type ClientCall, tokenOf } from "./call-store.ts";
+import type { ClientCommands } from "./client-command-store.ts";
 import type { CallEvent, NodeDispatch } from "./dispatch.ts";
 
 export interface ClientCallPorts {
@@ -21,7 +22,11 @@ export interface ClientCallPorts {
   readonly now: () => number;
   readonly freshName: (length: number) => string;
   readonly arm: () => void;
+  readonly commands: Pick<ClientCommands, "stoppedCall" | "stopAll">;
+  readonly isStopped: () => boolean;
 }
+export const STOPPED = fail("gateway.stopped", "GSV is stopped, so the tool was not called.");
+export const STOP_REASON = "Everything is stopped.";
 /** A call as a client asks for it. */
 export interface AskedCall extends Omit<ClientCall, "call" | "ownName">, Omit<CallPlan, "callId" | "index"> {
   readonly ownName: string | undefined;
@@ -75,7 +80,8 @@ export class ClientCalls {
   }
 
   #open({ kind, origin, ownName, waiter, readsOnly, timeoutMs: _timeoutMs, ...plan }: AskedCall): Result<OpenedCall> {
-    const { store, now, freshName, arm } = this.#ports;
+    const { store, now, freshName, arm, isStopped } = this.#ports;
+    if (kind === "tool" && !readsOnly && isStopped()) return STOPPED;
     const callId = clientCallId(tokenOf(origin), ownName, freshName(16));
     const open = store.get(callId);
     if (open !== undefined) {
@@ -122,6 +128,21 @@ export class ClientCalls {
     if (record === undefined || record.kind !== kind || !mayReport(record.call, { kind: "node", nodeId })) return false;
     this.#end(record, answer(record));
     return true;
+  }
+
+  /** Everything is stopped: the calls of clients on machines end, and so do their commands in the background. Answers how many. */
+  stopAll(): number {
+    const { store, dispatch, commands, now } = this.#ports;
+    const ended = store.onNodes().filter(({ kind }) => kind === "tool");
+    const open = ended.flatMap(({ call }) => {
+      const nodeId = nodeOf(call);
+      return nodeId === undefined ? [] : [{ nodeId, callId: call.callId }];
+    });
+    const all = [...open, ...commands.stopAll()];
+    for (const { nodeId, callId } of open) commands.stoppedCall(nodeId, callId, now());
+    for (const { nodeId, callId } of all) dispatch.cancel(nodeId, [callId], STOP_REASON);
+    for (const record of ended) this.#end(record, fail("tool.cancelled", "Everything was stopped while the call ran."));
+    return all.length;
   }
 
   /** The connection that waits for a call of this machine. */

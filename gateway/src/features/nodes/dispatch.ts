@@ -11,6 +11,8 @@ export interface DispatchPorts {
   readonly now: () => number;
   /** A link must show life by then. */
   readonly armFor: (deadline: number | undefined) => void;
+  /** Everything is stopped (rule ST8). */
+  readonly isStopped: () => boolean;
 }
 /** The event that asks a machine to run a call. */
 export type CallEvent =
@@ -31,7 +33,8 @@ export class NodeDispatch {
 
   /** True: the frame was handed to the machine's socket. False: the machine is not connected, and it did not get the call. */
   handOver(nodeId: string, callId: string, timeoutMs: number, frame: CallEvent): boolean {
-    const { connections } = this.#ports;
+    const { connections, isStopped } = this.#ports;
+    if (frame.event === "tool.invoke" && isStopped()) return false;
     const node = connections.node(nodeId);
     if (node === undefined) return false;
     // Noted first: if the link breaks during the hand-over, the caller must hear of it.

@@ -9,13 +9,14 @@ import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodeLooksPort, NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
-import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
+import type { NamedSession, SessionsPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
 import type { WaitAnswer, WaitReport } from "../../ports/waits.ts";
 import { isOpenedFor, machinesFor } from "../../tools/guest-tools.ts";
 import { hideTokens } from "../../calls/secrets.ts";
 import { runningProcess } from "../../calls/processes.ts";
 import type { ToolAccess } from "../../tools/registry.ts";
-import { ClientCalls } from "./client-calls.ts";
+import { ClientCalls, STOP_REASON } from "./client-calls.ts";
+import { ClientCommands } from "./client-command-store.ts";
 import { CallStore } from "./call-store.ts";
 import { NodeDispatch } from "./dispatch.ts";
 import { NodeLinks } from "./links.ts";
@@ -34,6 +35,8 @@ import { NodeWaits } from "./waits.ts";
 
 export interface NodePorts
   extends SessionsPort,
+    StopPort,
+    StopListenerPort,
     ChangesPort,
     NotifyPort,
     Pick<
@@ -81,8 +84,12 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
     const hide = (text: string): string => hideTokens(ports.scrub(text));
     const silence = { nodes, notify: ports.notify, timeZone: () => config.effective().userTimezone };
     const processes = new ProcessStore(database);
-    const dispatch = new NodeDispatch({ connections, now, armFor });
-    const calls = new ClientCalls({ store: new CallStore(database), dispatch, connections, now, arm, freshName: ids.name });
+    const isStopped = (): boolean => ports.stopped() !== undefined;
+    const dispatch = new NodeDispatch({ connections, now, armFor, isStopped });
+    const commands = new ClientCommands(database);
+    const store = new CallStore(database);
+    const calls = new ClientCalls({ store, dispatch, connections, now, arm, freshName: ids.name, commands, isStopped });
+    ports.onStop(() => calls.stopAll());
     const waitStore = new WaitStore(database);
     const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background, waits: waitStore });
     const waits = new NodeWaits({
@@ -151,10 +158,10 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         },
       },
       methods: {
-        ...nodeMethods({ connections, nodes, processes, hide, links, sessions, ask, waits }),
+        ...nodeMethods({ connections, nodes, processes, commands, hide, links, sessions, ask, waits }),
         ...logMethods(logs, hide),
         ...undoMethods(calls),
-        ...toolMethods({ ...ports, nodes, links, calls, sessionCalls, hide }),
+        ...toolMethods({ ...ports, nodes, links, calls, commands, dispatch, sessionCalls, hide }),
       },
       frameRules: TOOL_FRAME_RULES,
       alarms: [
@@ -182,6 +189,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
         const waiting = new Set([...nodes.waiting(id), ...(replaced === undefined ? [] : links.refsOf(replaced))]);
         nodes.connected(client, tools ?? [], nodeRuntime, ledger !== undefined, now());
         links.came(connection, ledger?.calls, [...waiting]);
+        dispatch.cancel(id, commands.toCancel(id, ledger?.calls), STOP_REASON);
         if (ledger === undefined) ports.after(LISTENING_MS, links.listensLater(id));
       },
       gone(connection, { kind, text }) {

@@ -135,4 +135,13 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`);
     },
   },
+  {
+    name: "commands of clients that go on, and that a stop has cancelled",
+    up: (sql) => {
+      // `process`: of a command in the background.
+      sql.exec(`CREATE TABLE client_commands(
+        node TEXT NOT NULL, call TEXT NOT NULL, process TEXT, stopped INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(node, call)
+      ) STRICT, WITHOUT ROWID`);
+    },
+  },
 ];

@@ -5,6 +5,7 @@ import type { Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { ownerOf } from "../../kernel/routing/call-ids.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
+import type { ClientCommands } from "./client-command-store.ts";
 import type { NodeLinks } from "./links.ts";
 import type { ProcessStore } from "./process-store.ts";
 import type { Nodes } from "./store.ts";
@@ -14,13 +15,14 @@ export interface NodeMethodPorts extends SessionsPort {
   readonly connections: Connections;
   readonly nodes: Nodes;
   readonly processes: ProcessStore;
+  readonly commands: Pick<ClientCommands, "ended">;
   /** A text without stored secrets and tokens. */
   readonly hide: (text: string) => string;
   readonly links: NodeLinks;
   readonly waits: NodeWaits;
 }
 
-export const nodeMethods = ({ connections, nodes, processes, hide, links, sessions, ask, waits }: NodeMethodPorts): Handlers => ({
+export const nodeMethods = ({ connections, nodes, processes, commands, hide, links, sessions, ask, waits }: NodeMethodPorts): Handlers => ({
   "nodes.list": () => {
     const list = waits.shown(links.known());
     return succeed({ nodes: list, count: list.length });
@@ -37,6 +39,7 @@ export const nodeMethods = ({ connections, nodes, processes, hide, links, sessio
   },
   "node.exec.event": async ({ connection, now }, params) => {
     const nodeId = connection.principal.id;
+    if (params.event !== "started") commands.ended(nodeId, params.sessionId);
     const owner = params.callId === undefined ? undefined : ownerOf(params.callId);
     const named = owner?.kind === "session" ? owner.ref : undefined;
     const ref = params.callId === undefined ? processes.refOf(nodeId, params.sessionId) : named;

@@ -18,12 +18,14 @@ import type { NativeTools } from "../../ports/native-tools.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { SessionDirectory } from "../../ports/sessions.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
+import { runningProcess } from "../../calls/processes.ts";
 import { callTimes } from "../../tools/call-times.ts";
 import { machineOf, NATIVE_PREFIX, ToolRegistry } from "../../tools/registry.ts";
 import { nativeAnswer, toolAnswer } from "./call-answers.ts";
-import type { Waiter } from "./call-store.ts";
-import type { AskedCall, ClientCalls } from "./client-calls.ts";
-import type { CallEvent } from "./dispatch.ts";
+import type { ClientCall, Waiter } from "./call-store.ts";
+import { type AskedCall, type ClientCalls, STOP_REASON, STOPPED } from "./client-calls.ts";
+import type { ClientCommands } from "./client-command-store.ts";
+import type { CallEvent, NodeDispatch } from "./dispatch.ts";
 import type { NodeLinks } from "./links.ts";
 import { LiveOutput } from "./live-output.ts";
 import type { Nodes } from "./store.ts";
@@ -33,6 +35,9 @@ export interface ToolMethodPorts extends ChangesPort, Pick<KernelPorts, "config"
   readonly nodes: Nodes;
   readonly links: NodeLinks;
   readonly calls: ClientCalls;
+  readonly commands: Pick<ClientCommands, "started" | "reported">;
+  readonly dispatch: Pick<NodeDispatch, "cancel">;
+  readonly stopped: () => unknown;
   readonly sessionCalls: SessionCalls;
   /** A text without stored secrets and tokens. */
   readonly hide: (text: string) => string;
@@ -101,7 +106,8 @@ const toolEvent =
   });
 
 export function toolMethods(ports: ToolMethodPorts): Handlers {
-  const { config, changes, connections, subscriptions, links, calls, sessionCalls, hide, sessions, native, port } = ports;
+  const { config, changes, commands, connections, dispatch, subscriptions, links, calls, sessionCalls, hide, sessions, native, port } =
+    ports;
   /** What a client can call: native tools and the tools of connected and returning machines. */
   const callable = (): ToolRegistry => new ToolRegistry(native.entries, links.callable());
 
@@ -204,6 +210,8 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       const entry = found.value;
       const denied = await denial(entry, args);
       if (denied !== undefined) return denied;
+      // What only reads inside GSV is no act.
+      if (entry.policyClass === "read_public" && ports.stopped() !== undefined) return STOPPED;
       const waiter: Waiter = { kind: "client", conn: connection.conn, request: requestId };
       const call = asked(entry, connection, args, { ownName: callId, waiter, wantedMs: timeoutMs });
       if (entry.target.kind === "native") return (await runNative(call, args, now)) as Result<{ result?: unknown }>;
@@ -230,15 +238,22 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       return started.ok ? succeed({ status: "sent" }) : started;
     },
 
-    "tool.result": async ({ connection }, reported) => {
+    "tool.result": async ({ connection, now }, reported) => {
       const { principal } = connection;
       tellOutput(connection, reported.callId, live.end(reported.callId));
       const params = withoutSecrets(textBytes(reported) > LIMITS.frameBytes ? tooLarge(reported.callId) : reported, hide);
       const owner = ownerOf(params.callId);
+      const processId = params.outcome === "ok" ? runningProcess(params.result) : undefined;
+      if (owner?.kind === "gateway" && commands.reported(principal.id, params.callId, processId))
+        dispatch.cancel(principal.id, [params.callId], STOP_REASON);
+      const answer = (record: ClientCall): Result<unknown> => {
+        if (processId !== undefined) commands.started(principal.id, params.callId, processId, now);
+        return toolAnswer(record, params);
+      };
       const isKnown =
         owner?.kind === "session"
           ? await sessionCalls.result(principal.id, owner.ref, params)
-          : calls.report(principal.id, params.callId, "tool", (record) => toolAnswer(record, params));
+          : calls.report(principal.id, params.callId, "tool", answer);
       return succeed(isKnown ? { ok: true } : { ok: true, dropped: true });
     },
 

@@ -34,6 +34,7 @@ export class Stop {
   readonly #ports: StopPorts;
   #again = 0;
   #calls = new AbortController();
+  readonly #listeners: (() => number)[] = [];
 
   constructor(ports: StopPorts) {
     this.#ports = ports;
@@ -44,19 +45,25 @@ export class Stop {
     return this.#calls.signal;
   }
 
+  onStop(work: () => number): void {
+    this.#listeners.push(work);
+  }
+
   async stop(by: string): Promise<Stopped> {
     const { stops, sessions, now, after, background, arm } = this.#ports;
     const state: StopState = stops.state() ?? { since: now(), by: by.slice(0, 256) };
     stops.stop(state, sessions.activeSince(now() - ACTIVE_WITHIN_MS, MAX_TOLD));
     this.#calls.abort();
     this.#calls = new AbortController();
+    // With the state, in one commit.
+    const clientCalls = this.#listeners.reduce((sum, work) => sum + work(), 0);
     this.#again = now() + AGAIN_MS;
     arm();
     const runs: Stopped["runs"] = [];
     const told = this.#tell(runs);
     background("stop", told);
     await Promise.race([told, new Promise<void>((resolve) => after(ANSWER_MS, resolve))]);
-    return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount() };
+    return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount(), clientCalls };
   }
   resume(): { readonly wasStopped: boolean; readonly sessions: number } {
     const { stops, now, background, arm } = this.#ports;
@@ -111,11 +118,12 @@ export class Stop {
   // ------------------------------------------------------------ for sessions: `/stop all` and `/resume`
 
   async stopFor(by: string, origin: Origin): Promise<string> {
-    const { runs, pending } = await this.stop(by);
+    const { runs, pending, clientCalls = 0 } = await this.stop(by);
     this.#record(by, origin, "gateway.stop");
     const counted = runs.length === 1 ? "1 run was stopped" : `${runs.length} runs were stopped`;
     const more = pending === 0 ? "" : `, ${pending} conversations have not answered yet`;
-    return `Everything is stopped: ${counted}${more}. Messages wait until /resume.`;
+    const calls = clientCalls === 0 ? "" : `, ${clientCalls === 1 ? "1 command" : `${clientCalls} commands`} of clients too`;
+    return `Everything is stopped: ${counted}${calls}${more}. Messages wait until /resume.`;
   }
   resumeFor(by: string, origin: Origin): string {
     const { wasStopped, sessions } = this.resume();
