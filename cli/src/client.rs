@@ -84,8 +84,9 @@ pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
     Ok(url.to_owned())
 }
 
-/// An address without the name and the password that may stand in it.
+/// An address without what may be secret in it: name and password, query and fragment.
 fn without_login(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     match rest.rsplit_once('@') {
         Some((_, host)) if scheme.is_empty() => format!("{HIDDEN}@{host}"),
