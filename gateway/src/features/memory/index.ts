@@ -79,7 +79,7 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     };
     const indexState = new VectorIndexStateStore(ports.database);
     const indexDue = (): number | undefined =>
-      rowDatabase === undefined || vectorIndex === undefined ? undefined : indexState.read().dueAt;
+      rowDatabase === undefined || vectorIndex === undefined || ports.stopped() !== undefined ? undefined : indexState.read().dueAt;
     const announceToIndex = (dueAt: number): void => {
       if (vectorIndex === undefined) return;
       indexState.announce(dueAt);

@@ -136,6 +136,21 @@ describe("with a vector index", () => {
     const left = await env.DB?.prepare("SELECT again FROM vector_removals").all<{ again: number }>();
     expect(left?.results, "it is removed once more").toEqual([{ again: 1 }]);
   });
+  test("[LM21] [ST6] while everything is stopped the index is not called; after a resume it follows", async () => {
+    const gone = await add("My vehicle wartburg zq.");
+    await indexed(1);
+    await idle();
+    await owner.ok("gateway.stop");
+    const removals = vi.spyOn(fake, "deleteByIds");
+    await owner.ok("memory.forget", { ids: [gone], agentId: "main" });
+    for (let round = 0; round < 3; round++) {
+      await hurry();
+      await runDurableObjectAlarm(gateway());
+    }
+    expect([removals.mock.calls.length, fake.visible.has(gone)]).toEqual([0, true]);
+    await owner.ok("gateway.resume");
+    await until(async () => expect([...fake.visible.keys()]).not.toContain(gone));
+  });
   test("[LM20] without the binding nothing is sent and everything is found; bound later, the index gets what is there", async () => {
     bound = undefined;
     await evictDurableObject(gateway());
