@@ -12,8 +12,8 @@ interface Asked {
 const ROLE = "You sort the orders of a shop. Marker 7431.";
 const RULE = "Never promise a refund.";
 const yaml = (autonomy = "{}", tools = "[gsv__ReadFile, laptop__Read]"): string => `# the owner's own comment
-metadata: { id: triage, name: triage, version: 0.1.0 }
-core_context: { system_prompt: { file: ./triage.prompt.md }, hard_constraints: ["${RULE}"] }
+metadata: { id: sorter, name: sorter, version: 0.1.0 }
+core_context: { system_prompt: { file: ./sorter.prompt.md }, hard_constraints: ["${RULE}"] }
 characteristics: { tone: warm }
 tools: { allowed: ${tools} }
 autonomy: ${autonomy}
@@ -21,7 +21,7 @@ autonomy: ${autonomy}
 
 describe("[AD1] to [AD11] agent.yaml", () => {
   const machine = new Machine();
-  const folder = join(machine.folder, "triage");
+  const folder = join(machine.folder, "sorter");
   let fake: FakeModel;
   let node: NodeProcess;
   const write = (text: string): void => writeFileSync(join(folder, "agent.yaml"), text);
@@ -31,22 +31,22 @@ describe("[AD1] to [AD11] agent.yaml", () => {
     assert.equal(code, 0, `${stdout}\n${stderr}`);
     return stderr;
   }
-  const inForce = (): Promise<string> => machine.ok("agent", "show", "triage", "--yaml");
+  const inForce = (): Promise<string> => machine.ok("agent", "show", "sorter", "--yaml");
   const lastAsked = (): Asked => fake.requests.at(-1)?.body as unknown as Asked;
   const systemOf = ({ messages }: Asked): string => JSON.stringify(messages.filter(({ role }) => role !== "user" && role !== "assistant"));
   const namesOf = ({ tools = [] }: Asked): readonly string[] => tools.map((tool) => tool.function.name).sort();
-  const chat = (message: string, ...more: string[]) => machine.gsv(["chat", "--agent", "triage", ...more, message]);
+  const chat = (message: string, ...more: string[]) => machine.gsv(["chat", "--agent", "sorter", ...more, message]);
   const codeOf = (stderr: string): string => /gsv approval allow ([2-9A-Z]{5})/.exec(stderr)?.[1] ?? assert.fail(stderr);
   const idle = (): Promise<unknown> =>
     until("the run ends", async () => {
-      const stats = await machine.ok("session", "stats", "agent:triage:cli:dm:main", "--json");
+      const stats = await machine.ok("session", "stats", "agent:sorter:cli:dm:main", "--json");
       return !(JSON.parse(stats) as { isProcessing: boolean }).isProcessing || undefined;
     });
 
   before(async () => {
     fake = await startFakeModel();
     mkdirSync(folder);
-    writeFileSync(join(folder, "triage.prompt.md"), ROLE);
+    writeFileSync(join(folder, "sorter.prompt.md"), ROLE);
     await machine.up();
     await machine.useModel(fake);
     node = await machine.node("laptop");
@@ -68,30 +68,30 @@ describe("[AD1] to [AD11] agent.yaml", () => {
     );
     assert.match(wrong.stderr, /has 2 mistakes, so nothing was put in force/);
     assert.equal((await machine.gsv(["agent", "define", folder])).code, 1);
-    assert.equal((await machine.gsv(["agent", "show", "triage"])).code, 1, "no agent was created");
+    assert.equal((await machine.gsv(["agent", "show", "sorter"])).code, 1, "no agent was created");
     write(yaml());
     const right = await machine.ok("agent", "validate", folder);
-    assert.match(right, /agent\.yaml is right\.\nagent +triage\nname +triage, version 0\.1\.0\nrole +You sort the orders/);
+    assert.match(right, /agent\.yaml is right\.\nagent +sorter\nname +sorter, version 0\.1\.0\nrole +You sort the orders/);
     const json = JSON.parse(await machine.ok("agent", "validate", join(folder, "agent.yaml"), "--json")) as {
       problems: unknown[];
       definition: { tools: unknown };
     };
     assert.deepEqual([json.problems, json.definition.tools], [[], { allowed: ["gsv__ReadFile", "laptop__Read"] }]);
-    assert.equal((await machine.gsv(["agent", "show", "triage"])).code, 1, "validate changes nothing");
+    assert.equal((await machine.gsv(["agent", "show", "sorter"])).code, 1, "validate changes nothing");
   });
 
   it("[AD4] [AD6] [AD10] define creates the agent; the model gets its role and rules, and its tools alone", async () => {
-    assert.match(await define(yaml()), /The agent triage was created\. Talk to it: `gsv chat --agent triage`/);
-    assert.match(await define(yaml("{ max_iterations: 9 }")), /The definition of triage is in force from its next run on\./);
+    assert.match(await define(yaml()), /The agent sorter was created\. Talk to it: `gsv chat --agent sorter`/);
+    assert.match(await define(yaml("{ max_iterations: 9 }")), /The definition of sorter is in force from its next run on\./);
     assert.equal((await chat("say hello")).stdout.trim(), "hello");
     const asked = lastAsked();
     for (const part of [ROLE, RULE, "tone: warm"]) assert.ok(systemOf(asked).includes(part), part);
     assert.ok(!asked.messages.some(({ role, content }) => role === "user" && JSON.stringify(content).includes(ROLE)));
     assert.deepEqual(namesOf(asked), ["gsv__ReadFile", "laptop__Read"]);
     assert.match((await chat('call laptop__Read {"path":"order.txt"}')).stdout, /order 1042/);
-    const shown = await machine.ok("agent", "show", "triage");
+    const shown = await machine.ok("agent", "show", "sorter");
     assert.match(shown, /Definition in force\n[\s\S]*tools +gsv__ReadFile, laptop__Read\nlimits +9 model calls a run/);
-    const layers = await machine.ok("prompt", "show", "--layers", "-s", "agent:triage:cli:dm:main");
+    const layers = await machine.ok("prompt", "show", "--layers", "-s", "agent:sorter:cli:dm:main");
     assert.match(layers, /^1 core +[1-9][\s\S]*^2 characteristics +[1-9][\s\S]*^3 shared[\s\S]*2 tools[\s\S]*^6 memory/m);
   });
 
@@ -132,27 +132,27 @@ describe("[AD1] to [AD11] agent.yaml", () => {
     const good = yaml("{ max_iterations: 5 }");
     await define(good);
     const broken = `${good}tool: 1\n`;
-    const piped = await machine.gsv(["agent", "edit", "triage"], { input: broken });
+    const piped = await machine.gsv(["agent", "edit", "sorter"], { input: broken });
     assert.equal(piped.code, 1);
     assert.match(piped.stdout, /^agent\.yaml:7: tool: /);
     write(broken);
     assert.equal((await machine.gsv(["agent", "define", folder])).code, 1);
-    const other = await machine.gsv(["agent", "edit", "triage"], {
+    const other = await machine.gsv(["agent", "edit", "sorter"], {
       input: "metadata: { id: other, name: other }\ncore_context: { system_prompt: Hello. }\n",
     });
     assert.equal(other.code, 1);
-    assert.match(other.stdout, /metadata\.id: This is the definition of triage/);
+    assert.match(other.stdout, /metadata\.id: This is the definition of sorter/);
     assert.equal(await inForce(), good);
-    const stored = join(machine.home, "workspace", "agents", "triage", "agent.yaml");
+    const stored = join(machine.home, "workspace", "agents", "sorter", "agent.yaml");
     assert.equal(readFileSync(stored, "utf8"), good);
     writeFileSync(stored, broken);
-    assert.match(await machine.ok("agent", "show", "triage"), /changed +agent\.yaml: without effect/);
+    assert.match(await machine.ok("agent", "show", "sorter"), /changed +agent\.yaml: without effect/);
     assert.equal(await inForce(), good);
     // The prompt's file need not be sent again: the agent's own one is taken.
     const next = good.replace("tone: warm", "tone: cool");
-    assert.equal((await machine.gsv(["agent", "edit", "triage"], { input: next })).code, 0);
+    assert.equal((await machine.gsv(["agent", "edit", "sorter"], { input: next })).code, 0);
     assert.equal(await inForce(), next);
-    const nothing = await machine.gsv(["agent", "edit", "triage"]);
+    const nothing = await machine.gsv(["agent", "edit", "sorter"]);
     assert.deepEqual([nothing.code, /gsv agent define PATH/.test(nothing.stderr)], [2, true], nothing.stderr);
   });
 
@@ -163,12 +163,12 @@ describe("[AD1] to [AD11] agent.yaml", () => {
       ["workspace", "rm", "agent.yaml"],
       ["workspace", "restore", "agent.yaml"],
     ]) {
-      const refused = await machine.gsv([...args, "--agent", "triage"]);
+      const refused = await machine.gsv([...args, "--agent", "sorter"]);
       assert.equal(refused.code, 3, refused.stderr);
-      assert.match(refused.stderr, /gsv agent edit triage/);
+      assert.match(refused.stderr, /gsv agent edit sorter/);
     }
     assert.equal(await inForce(), before);
-    const earlier = await machine.ok("workspace", "cat", "agent.yaml", "--agent", "triage", "--version", "1");
+    const earlier = await machine.ok("workspace", "cat", "agent.yaml", "--agent", "sorter", "--version", "1");
     assert.notEqual(earlier, before);
   });
 
@@ -192,17 +192,17 @@ describe("[AD1] to [AD11] agent.yaml", () => {
   });
 
   it("[AD11] undefine gives the defaults back; files and conversations stay", async () => {
-    const refused = await machine.gsv(["agent", "undefine", "triage"]);
+    const refused = await machine.gsv(["agent", "undefine", "sorter"]);
     assert.deepEqual([refused.code, /--yes/.test(refused.stderr)], [2, true]);
-    await machine.ok("agent", "undefine", "triage", "--yes");
-    assert.match(await machine.ok("agent", "show", "triage"), /No definition: every tool/);
-    assert.equal(existsSync(join(machine.home, "workspace", "agents", "triage", "agent.yaml")), false);
-    assert.equal(existsSync(join(machine.home, "workspace", "agents", "triage", "triage.prompt.md")), true);
+    await machine.ok("agent", "undefine", "sorter", "--yes");
+    assert.match(await machine.ok("agent", "show", "sorter"), /No definition: every tool/);
+    assert.equal(existsSync(join(machine.home, "workspace", "agents", "sorter", "agent.yaml")), false);
+    assert.equal(existsSync(join(machine.home, "workspace", "agents", "sorter", "sorter.prompt.md")), true);
     assert.equal((await chat("say free")).stdout.trim(), "free");
     assert.ok(!systemOf(lastAsked()).includes(ROLE));
     assert.ok(namesOf(lastAsked()).includes("laptop__Bash"));
-    const earlier = await machine.ok("workspace", "cat", "agent.yaml", "--agent", "triage", "--version", "1");
-    assert.equal((await machine.gsv(["agent", "edit", "triage"], { input: earlier })).code, 0);
+    const earlier = await machine.ok("workspace", "cat", "agent.yaml", "--agent", "sorter", "--version", "1");
+    assert.equal((await machine.gsv(["agent", "edit", "sorter"], { input: earlier })).code, 0);
     assert.equal(await inForce(), earlier);
   });
 });

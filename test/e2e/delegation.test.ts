@@ -16,17 +16,17 @@ interface Report {
 const agent = (name: string, more = ""): string =>
   `metadata: { id: ${name}, name: ${name} }\ncore_context: { system_prompt: "You are the agent ${name}." }\ntools: { allowed: [] }\n${more}`;
 
-describe("[DG5] [P12] order triage", () => {
+describe("[DG5] [P12] order sorter", () => {
   const machine = new Machine();
   let fake: FakeModel;
   /** The agents that were asked, in order. */
   const asked = (): readonly string[] =>
     fake.requests.map(({ body }) => /You are the agent (\w+)\./.exec(JSON.stringify(body))?.[1] ?? "another");
-  const triage = async (key: string): Promise<Report> => {
+  const sorter = async (key: string): Promise<Report> => {
     const response = await fetch(`http://127.0.0.1:${machine.port}/run`, {
       method: "POST",
       body: JSON.stringify({
-        agent_name: "triage",
+        agent_name: "sorter",
         instructions: "Anna asks for a refund of order #1042, 49 SEK: a defective towel.",
       }),
       headers: { Authorization: `Bearer ${machine.token}`, "Idempotency-Key": key },
@@ -44,7 +44,7 @@ describe("[DG5] [P12] order triage", () => {
     const client = await machine.client();
     await client.call("agents.define", { text: agent("communication") });
     await client.call("agents.define", { text: agent("refund", "sub_agents: [communication]") });
-    await client.call("agents.define", { text: agent("triage", "sub_agents: [refund]") });
+    await client.call("agents.define", { text: agent("sorter", "sub_agents: [refund]") });
     client.close();
   });
   after(async () => {
@@ -63,15 +63,15 @@ describe("[DG5] [P12] order triage", () => {
       { text: "Approved, and Anna knows." },
       { text: "Done: approved." },
     );
-    const first = triage("k").catch((error: unknown) => error);
+    const first = sorter("k").catch((error: unknown) => error);
     await until("refund is asked", () => asked().length === 2 || undefined);
     await machine.killWorkerd();
     assert.ok((await first) instanceof Error, "the connection was cut");
-    const second = triage("k").catch((error: unknown) => error);
+    const second = sorter("k").catch((error: unknown) => error);
     await until("communication is asked", () => asked().length === 4 || undefined);
     await machine.killWorkerd();
     assert.ok((await second) instanceof Error, "the connection was cut");
-    const got = await triage("k");
+    const got = await sorter("k");
     assert.deepEqual([got.status, got.summary], ["completed", "Done: approved."]);
     assert.deepEqual(
       got.delegations?.map(({ agent_name, depth, status }) => [agent_name, depth, status]),
@@ -81,12 +81,12 @@ describe("[DG5] [P12] order triage", () => {
       ],
     );
     // The two calls of the model that were cut are made again, and no other.
-    assert.deepEqual(asked(), ["triage", "refund", "refund", "communication", "communication", "refund", "triage"]);
+    assert.deepEqual(asked(), ["sorter", "refund", "refund", "communication", "communication", "refund", "sorter"]);
     const below = got.delegations?.[0]?.session_key ?? "";
     assert.ok(
       (await machine.ok("why", "--session", below)).includes(`its task: \`gsv why --session ${got.delegations?.[1]?.session_key}\``),
     );
-    assert.deepEqual((await triage("k")).delegations, got.delegations);
+    assert.deepEqual((await sorter("k")).delegations, got.delegations);
     assert.equal(asked().length, 7);
   });
 });

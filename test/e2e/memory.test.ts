@@ -16,9 +16,9 @@ interface Row {
 describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   const machine = new Machine();
   let fake: FakeModel;
-  const chat = (message: string): Promise<string> => machine.ok("chat", "--agent", "triage", message);
+  const chat = (message: string): Promise<string> => machine.ok("chat", "--agent", "sorter", message);
   const listed = async (...more: string[]): Promise<readonly Row[]> => {
-    const text = await machine.ok("memory", "list", "--agent", "triage", "--json", ...more);
+    const text = await machine.ok("memory", "list", "--agent", "sorter", "--json", ...more);
     return (JSON.parse(text) as { memories: readonly Row[] }).memories;
   };
   const offered = (): readonly string[] => {
@@ -29,8 +29,8 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   withModel(machine, async (model) => {
     fake = model;
     await machine.defineAgent(
-      "triage",
-      "metadata: { id: triage, name: triage }\ncore_context: { system_prompt: You sort. }\ntools: { allowed: [gsv__ReadFile] }\nmemory_config: { long_term_enabled: true, top_k: 5 }\n",
+      "sorter",
+      "metadata: { id: sorter, name: sorter }\ncore_context: { system_prompt: You sort. }\ntools: { allowed: [gsv__ReadFile] }\nmemory_config: { long_term_enabled: true, top_k: 5 }\n",
     );
   });
 
@@ -38,7 +38,7 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
     await chat('call remember {"text":"Anna prefers linen towels."}');
     assert.deepEqual([...offered()].sort(), ["gsv__ReadFile", "recall_memory", "remember"]);
     await machine.killWorkerd();
-    await machine.ok("chat", "--agent", "triage", "/reset");
+    await machine.ok("chat", "--agent", "sorter", "/reset");
     const answer = await chat('call recall_memory {"query":"Which towels does Anna prefer?"}');
     assert.match(answer, /Anna prefers linen towels\./);
     await machine.ok("chat", "say hello");
@@ -70,21 +70,21 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   it("the owner adds, finds, exports and forgets; a newer fact supersedes an older one", async () => {
     const [first] = await listed();
     assert.equal(first?.label, "self");
-    await machine.ok("memory", "add", "Anna prefers cotton towels.", "--agent", "triage", "--supersedes", first?.id ?? "");
-    assert.match(await machine.ok("memory", "search", "towels", "--agent", "triage"), /cotton/);
-    assert.doesNotMatch(await machine.ok("memory", "search", "towels", "--agent", "triage"), /linen/);
+    await machine.ok("memory", "add", "Anna prefers cotton towels.", "--agent", "sorter", "--supersedes", first?.id ?? "");
+    assert.match(await machine.ok("memory", "search", "towels", "--agent", "sorter"), /cotton/);
+    assert.doesNotMatch(await machine.ok("memory", "search", "towels", "--agent", "sorter"), /linen/);
     assert.deepEqual(
       (await listed("--all")).map(({ text }) => text),
       ["Anna prefers cotton towels.", "Anna prefers linen towels."],
     );
     const file = join(machine.folder, "memories.jsonl");
-    await machine.ok("memory", "export", "--agent", "triage", "-o", file);
+    await machine.ok("memory", "export", "--agent", "sorter", "-o", file);
     const rows = readFileSync(file, "utf8")
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as Row);
     assert.deepEqual(rows, await listed("--all"));
-    const unsure = await machine.gsv(["memory", "forget", rows[0]?.id ?? "", "--agent", "triage"]);
+    const unsure = await machine.gsv(["memory", "forget", rows[0]?.id ?? "", "--agent", "sorter"]);
     assert.deepEqual([unsure.code, /--yes/.test(unsure.stderr)], [2, true]);
     assert.match((await machine.gsv(["memory", "add", "x", "--supersedes", "nonsense"])).stderr, /There is no memory.*\n.*gsv memory list/);
     assert.equal((await machine.gsv(["memory", "add", " "])).code, 2);
@@ -92,16 +92,16 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   it("what is forgotten is nowhere in the index, also when workerd is killed in the middle", async () => {
     const canary = "quokkacanary";
     for (const delay of [0, 5, 15, 40]) {
-      await machine.ok("memory", "add", `The ${canary} eats leaves.`, "--agent", "triage");
-      assert.match(await machine.ok("memory", "search", canary, "--agent", "triage"), /leaves/);
+      await machine.ok("memory", "add", `The ${canary} eats leaves.`, "--agent", "sorter");
+      assert.match(await machine.ok("memory", "search", canary, "--agent", "sorter"), /leaves/);
       const row = (await listed()).find(({ text }) => text.includes(canary));
-      const running = machine.gsv(["memory", "forget", "--yes", row?.id ?? "", "--agent", "triage"]);
+      const running = machine.gsv(["memory", "forget", "--yes", row?.id ?? "", "--agent", "sorter"]);
       const due = performance.now() + delay;
       while (performance.now() < due) await new Promise(setImmediate);
       await machine.killWorkerd();
       await running;
-      await machine.ok("memory", "forget", "--yes", row?.id ?? "", "--agent", "triage");
-      assert.doesNotMatch(await machine.ok("memory", "search", canary, "--agent", "triage"), /leaves/);
+      await machine.ok("memory", "forget", "--yes", row?.id ?? "", "--agent", "sorter");
+      assert.doesNotMatch(await machine.ok("memory", "search", canary, "--agent", "sorter"), /leaves/);
       assert.deepEqual(
         (await listed()).filter(({ text }) => text.includes(canary)),
         [],
@@ -112,13 +112,13 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
   it("[LM19] what is forgotten is in no file of a stopped gateway whose databases were rewritten, and the others are kept", async () => {
     const canaries = ["wombatcanary", "numbatcanary", "bilbycanary"];
     for (const canary of canaries) {
-      await machine.ok("memory", "add", `The ${canary} digs. ${"It is seen at night. ".repeat(300)}`, "--agent", "triage");
-      assert.match(await machine.ok("memory", "search", canary, "--agent", "triage"), /digs/);
+      await machine.ok("memory", "add", `The ${canary} digs. ${"It is seen at night. ".repeat(300)}`, "--agent", "sorter");
+      assert.match(await machine.ok("memory", "search", canary, "--agent", "sorter"), /digs/);
     }
     const rows = await listed();
     const [kept, ...gone] = canaries;
     const ids = gone.flatMap((canary) => rows.filter(({ text }) => text.includes(canary)).map(({ id }) => id));
-    await machine.ok("memory", "forget", "--yes", ...ids, "--agent", "triage");
+    await machine.ok("memory", "forget", "--yes", ...ids, "--agent", "sorter");
     await machine.ok("down");
     const files = (): readonly string[] =>
       readdirSync(machine.home, { recursive: true, withFileTypes: true })
@@ -135,7 +135,7 @@ describe("[LM1] [LM2] [LM5] [LM8] [LM10] gsv memory", () => {
     assert.ok(withText(kept ?? "").length > 0, "the files are those that hold memories");
     for (const canary of gone) assert.deepEqual(withText(canary), []);
     await machine.up();
-    assert.match(await machine.ok("memory", "search", kept ?? "", "--agent", "triage"), /digs/);
+    assert.match(await machine.ok("memory", "search", kept ?? "", "--agent", "sorter"), /digs/);
     assert.equal((await listed()).length, rows.length - gone.length);
   });
 });

@@ -387,10 +387,10 @@ describe("[JB9] [JB10] the index", () => {
   });
   test("lists the newest first, by status and agent, in pages", async () => {
     await stage.peer.ok("agents.define", {
-      text: 'metadata: { id: agent-sorting, name: triage }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
+      text: 'metadata: { id: agent-sorting, name: sorter }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
     });
     const ids: string[] = [];
-    for (const agent_name of ["main", "triage", "main", "triage"]) {
+    for (const agent_name of ["main", "sorter", "main", "sorter"]) {
       pass(stage, 1_000);
       const id = await submit({ ...TASK, agent_name });
       ids.push(id);
@@ -399,7 +399,7 @@ describe("[JB9] [JB10] the index", () => {
     }
     const idsOf = ({ jobs }: JobListResult) => jobs.map(({ job_id }) => job_id);
     expect(idsOf(await list())).toEqual(ids.toReversed());
-    expect(idsOf(await list("?agent=triage"))).toEqual([ids[3], ids[1]]);
+    expect(idsOf(await list("?agent=sorter"))).toEqual([ids[3], ids[1]]);
     expect(idsOf(await list("?agent=agent-sorting&status=succeeded"))).toEqual([ids[3], ids[1]]);
     expect(idsOf(await list("?status=failed"))).toEqual([]);
     const first = await list("?limit=3");

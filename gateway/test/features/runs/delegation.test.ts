@@ -46,21 +46,21 @@ const then = (first: ModelOutcome, after: (told: readonly string[]) => string) =
 beforeEach(async () => {
   await define("refund");
   await define("letter");
-  await define("triage", "sub_agents: [refund, letter]\ntools: { allowed: [] }");
+  await define("sorter", "sub_agents: [refund, letter]\ntools: { allowed: [] }");
 });
 
 describe("[DG1] an agent with sub_agents", () => {
   test("is offered a tool for each of them, and gets the report of what it has handed on", async () => {
     act({
-      triage: then(
+      sorter: then(
         uses(hands("refund", "Decide about 49 SEK.", { payload: { order: "#1042" } })),
         ([told]) => `It is decided. ${told?.includes("approve")}`,
       ),
       refund: () => says("approve"),
     });
-    const report = await run("triage");
+    const report = await run("sorter");
     expect(report).toMatchObject({ status: "completed", summary: "It is decided. true" });
-    const [first] = calledAs("triage");
+    const [first] = calledAs("sorter");
     expect(first?.tools.map(({ name }) => name)).toEqual(["delegate_to_letter", "delegate_to_refund"]);
     expect(first?.tools.find(({ name }) => name === "delegate_to_refund")?.description).toContain("Does refund.");
     const [asked] = calledAs("refund");
@@ -74,16 +74,16 @@ describe("[DG1] an agent with sub_agents", () => {
   test("[DG8] and its report has the tree of what was handed on, with its cost in the sum", async () => {
     await define("refund", "sub_agents: [letter]");
     act({
-      triage: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), () => "ok"),
+      sorter: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), () => "ok"),
       refund: then(uses(hands("letter", "Write a refusal.")), () => "refused"),
     });
-    const report = await run("triage");
+    const report = await run("sorter");
     expect(report.delegations?.map(({ agent_name, depth, status }) => [agent_name, depth, status])).toEqual([
       ["refund", 1, "completed"],
       ["letter", 2, "completed"],
       ["letter", 1, "completed"],
     ]);
-    // Six calls of the model in all: triage 2, refund 2, letter twice 1.
+    // Six calls of the model in all: sorter 2, refund 2, letter twice 1.
     expect(report.cost_usd).toBeCloseTo(0.006, 9);
     expect(stage.calls).toHaveLength(6);
     const why = await stage.peer.ok<{ steps: { calls: { handedTo?: string }[] }[] }>("run.why", {
@@ -104,11 +104,11 @@ describe("[DG2] [DG3] what may not be handed on", () => {
     await define("letter", "sub_agents: [deep]");
     await define("refund", "sub_agents: [letter]");
     act({
-      triage: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
+      sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
       refund: then(uses(hands("letter", "Write.")), ([told]) => told ?? ""),
       letter: then(uses(hands("deep", "Look.")), ([told]) => told ?? ""),
     });
-    const report = await run("triage");
+    const report = await run("sorter");
     expect(report.status).toBe("completed");
     expect(report.summary).toContain("This delegation would have depth 3; the limit is 2");
     expect(calledAs("deep")).toHaveLength(0);
@@ -116,15 +116,15 @@ describe("[DG2] [DG3] what may not be handed on", () => {
   test("an agent that the definition no longer names is not asked, also when the model still knows its tool", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     act({
-      triage: async (request) => {
+      sorter: async (request) => {
         if (results(request).length > 0) return says(results(request)[0] ?? "");
         await promise;
         return uses(hands("refund", "Decide."));
       },
     });
-    const going = run("triage");
-    await eventually(() => expect(calledAs("triage")).toHaveLength(1));
-    await define("triage", "sub_agents: [letter]");
+    const going = run("sorter");
+    await eventually(() => expect(calledAs("sorter")).toHaveLength(1));
+    await define("sorter", "sub_agents: [letter]");
     resolve();
     expect((await going).summary).toContain("does not let it delegate tasks to refund");
     expect(calledAs("refund")).toHaveLength(0);
@@ -133,14 +133,14 @@ describe("[DG2] [DG3] what may not be handed on", () => {
 
 describe("[DG4] the budget of a task", () => {
   test("is what the run above has left, parted among the tasks at once", async () => {
-    await define("triage", "sub_agents: [refund, letter]\nautonomy: { cost_budget_usd: 0.021 }");
+    await define("sorter", "sub_agents: [refund, letter]\nautonomy: { cost_budget_usd: 0.021 }");
     const loops = (request: ModelRequest): ModelOutcome => uses(["gsv__ReadFile", { path: `none-${request.messages.length}.md` }]);
     act({
-      triage: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), (told) => told.join(" ")),
+      sorter: then(uses(hands("refund", "Decide."), hands("letter", "Write.")), (told) => told.join(" ")),
       refund: loops,
       letter: loops,
     });
-    const report = await run("triage");
+    const report = await run("sorter");
     const costs = report.delegations?.map(({ cost_usd }) => cost_usd) ?? [];
     expect(costs).toHaveLength(2);
     expect(report.delegations?.map(({ status }) => status)).toEqual(["budget_exceeded", "budget_exceeded"]);
@@ -152,24 +152,24 @@ describe("[DG4] the budget of a task", () => {
   });
 });
 
-/** Everything is killed while the task of `triage` runs, after `meanwhile`; then the same request is sent again. */
+/** Everything is killed while the task of `sorter` runs, after `meanwhile`; then the same request is sent again. */
 async function killedInTask(meanwhile: () => Promise<unknown> = async () => undefined): ReturnType<typeof run> {
   let isHeld = true;
   act({
-    triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
+    sorter: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("approve")}`),
     refund: async () => {
       while (isHeld) await scheduler.wait(2);
       return says("approve");
     },
   });
-  const lost = run("triage").catch(() => undefined);
+  const lost = run("sorter").catch(() => undefined);
   await eventually(() => expect(calledAs("refund")).toHaveLength(1));
   await meanwhile();
   await abortAllDurableObjects();
   await lost;
   stage.peer = await client();
   isHeld = false;
-  return run("triage");
+  return run("sorter");
 }
 
 describe("[DG5] a kill", () => {
@@ -183,22 +183,22 @@ describe("[DG5] a kill", () => {
   test("when the run above is stopped, the task is ended", async () => {
     let isHeld = true;
     act({
-      triage: then(uses(hands("refund", "Decide.")), () => "never"),
+      sorter: then(uses(hands("refund", "Decide.")), () => "never"),
       refund: async ({ signal }) => {
         while (isHeld && !signal.aborted) await scheduler.wait(2);
         return says("approve");
       },
     });
-    const going = run("triage");
+    const going = run("sorter");
     await eventually(() => expect(calledAs("refund")).toHaveLength(1));
     const { sessions } = await stage.peer.ok<{ sessions: { sessionKey: string }[] }>("sessions.list", {});
-    const above = sessions.find(({ sessionKey }) => sessionKey.startsWith("agent:triage:task:"));
+    const above = sessions.find(({ sessionKey }) => sessionKey.startsWith("agent:sorter:task:"));
     await stage.peer.ok("chat.abort", { sessionKey: above?.sessionKey });
     expect(await going).toMatchObject({ status: "cancelled" });
     pass(stage, 16_000);
     await eventually(async () => {
       await alarm();
-      const again = await run("triage");
+      const again = await run("sorter");
       expect(again.delegations).toMatchObject([{ agent_name: "refund", status: "cancelled" }]);
     });
     isHeld = false;
@@ -208,10 +208,10 @@ describe("[DG5] a kill", () => {
 describe("[DG6] a task", () => {
   test("that fails is the report of the call, and a note in the conversation above", async () => {
     act({
-      triage: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
+      sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
       refund: () => ({ kind: "failed", error: { reason: "model.refused" as never, message: "The model says no." }, retryable: false }),
     });
-    const report = await run("triage");
+    const report = await run("sorter");
     expect(report).toMatchObject({ status: "completed", delegations: [{ status: "failed" }] });
     expect(report.summary).toContain("The model says no.");
     const { events } = await stage.peer.ok<{ events: { payload: { text?: string } }[] }>("session.subscribe", {
@@ -223,10 +223,10 @@ describe("[DG6] a task", () => {
   test("that waits for the owner tells them once, and goes on with their word", async () => {
     await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "ask" } });
     act({
-      triage: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("written")}`),
+      sorter: then(uses(hands("refund", "Decide.")), ([told]) => `told ${told?.includes("written")}`),
       refund: then(uses(["gsv__WriteFile", { path: "SOUL.md", content: "x" }]), () => "written"),
     });
-    const going = run("triage");
+    const going = run("sorter");
     let code = "";
     await eventually(async () => {
       const { approvals } = await stage.peer.ok<{ approvals: { code: string }[] }>("approval.list", {});
@@ -240,12 +240,12 @@ describe("[DG6] a task", () => {
     // Who waits for the run above is told, too.
     expect(await going).toMatchObject({ status: "awaiting_approval", metadata: { approvals: [code] } });
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
-    expect(await run("triage")).toMatchObject({ status: "completed", summary: "told true" });
+    expect(await run("sorter")).toMatchObject({ status: "completed", summary: "told true" });
   }, 40_000);
 });
 
 test("[DG2] [DG5] a change of the definition ends no task that has begun", async () => {
-  const report = await killedInTask(() => define("triage", "sub_agents: [letter]"));
+  const report = await killedInTask(() => define("sorter", "sub_agents: [letter]"));
   expect(report).toMatchObject({ status: "completed", summary: "told true" });
 });
 
@@ -262,11 +262,11 @@ describe("[DG7] what was read", () => {
   };
   beforeEach(async () => {
     await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "auto" } });
-    await define("triage", "sub_agents: [refund, letter]");
+    await define("sorter", "sub_agents: [refund, letter]");
   });
   test("above labels the task", async () => {
-    act({ triage: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "denied") });
-    const going = run("triage", "k", { letter: "from a customer" });
+    act({ sorter: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "denied") });
+    const going = run("sorter", "k", { letter: "from a customer" });
     await asks();
     const report = await going;
     const [below] = report.delegations ?? [];
@@ -278,27 +278,27 @@ describe("[DG7] what was read", () => {
     act({ refund: then(uses(["gsv__WriteFile", { path: "notes.md", content: "from outside" }]), () => "written") });
     await run("refund", "first", { letter: "from a customer" });
     act({
-      triage: (request) =>
+      sorter: (request) =>
         results(request).length === 0 ? uses(hands("refund", "Decide.")) : results(request).length === 1 ? uses(soul) : says("denied"),
       refund: then(uses(["gsv__ReadFile", { path: "notes.md" }]), ([text]) => text ?? ""),
     });
-    const going = run("triage", "third");
+    const going = run("sorter", "third");
     await asks();
     expect(await going).toMatchObject({ status: "awaiting_approval" });
-    expect(await run("triage", "third")).toMatchObject({ summary: "denied" });
+    expect(await run("sorter", "third")).toMatchObject({ summary: "denied" });
   });
   test("by a task that failed labels the run above as well", async () => {
     act({ refund: then(uses(["gsv__WriteFile", { path: "notes.md", content: "from outside" }]), () => "written") });
     await run("refund", "first", { letter: "from a customer" });
     act({
-      triage: (request) =>
+      sorter: (request) =>
         results(request).length === 0 ? uses(hands("refund", "Decide.")) : results(request).length === 1 ? uses(soul) : says("denied"),
       refund: (request) =>
         results(request).length === 0
           ? uses(["gsv__ReadFile", { path: "notes.md" }])
           : { kind: "failed", error: { reason: "model.refused" as never, message: "do what I say" }, retryable: false },
     });
-    const going = run("triage", "second");
+    const going = run("sorter", "second");
     await asks();
     expect(await going).toMatchObject({ status: "awaiting_approval" });
   });
@@ -321,7 +321,7 @@ describe("[DG7] what was read", () => {
     };
     await define("letter", "memory_config: { long_term_enabled: true }");
     act({
-      triage: (request) => {
+      sorter: (request) => {
         const told = results(request).length;
         if (told === 0) return uses(hands("refund", "Read."));
         if (told === 1) return uses(hands("letter", "Remember it."));
@@ -331,7 +331,7 @@ describe("[DG7] what was read", () => {
       letter: then(uses(["remember", { text: "The readme says: read me." }]), () => "remembered"),
     });
     // The owner's own conversation, which may change SOUL.md without a question until it has read files.
-    await stage.peer.ok("chat.send", { sessionKey: "agent:triage:cli:dm:main", message: "Begin.", messageId: "m1", runId: "r1" });
+    await stage.peer.ok("chat.send", { sessionKey: "agent:sorter:cli:dm:main", message: "Begin.", messageId: "m1", runId: "r1" });
     await answered(1);
     await asksFor(/files|No one knows who wrote/);
     const { memories } = await stage.peer.ok<{ memories: { label: string }[] }>("memory.list", { agentId: "letter" });
@@ -339,9 +339,9 @@ describe("[DG7] what was read", () => {
   });
   test("[PO8] the mode that was chosen for the run holds for the task; `full` does not", async () => {
     await stage.peer.ok("config.set", { path: "toolApproval", value: { defaultDecision: "allow" } });
-    act({ triage: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "tried") });
+    act({ sorter: then(uses(hands("refund", "Decide.")), () => "ok"), refund: then(uses(soul), () => "tried") });
     await stage.peer.ok("chat.send", {
-      sessionKey: "agent:triage:cli:dm:main",
+      sessionKey: "agent:sorter:cli:dm:main",
       message: "Begin.",
       messageId: "m1",
       runId: "r1",
@@ -357,23 +357,23 @@ describe("[DG7] what was read", () => {
 test("[DG3] no chain begins again: a delegated run writes to no other conversation, and a message of one delegates nothing", async () => {
   await stage.peer.ok("config.set", { path: "toolApproval", value: { defaultDecision: "allow" } });
   await stage.peer.ok("chat.send", { sessionKey: "agent:refund:cli:dm:main", message: "hello", messageId: "m0", runId: "r0" });
-  await stage.peer.ok("chat.send", { sessionKey: "agent:triage:cli:dm:main", message: "hello", messageId: "m0", runId: "r00" });
-  await eventually(() => expect(calledAs("triage")).toHaveLength(1));
+  await stage.peer.ok("chat.send", { sessionKey: "agent:sorter:cli:dm:main", message: "hello", messageId: "m0", runId: "r00" });
+  await eventually(() => expect(calledAs("sorter")).toHaveLength(1));
   const sends = (to: string): Call => ["gsv__SessionSend", { sessionKey: to, message: "Go on." }];
   act({
-    triage: (request) => {
+    sorter: (request) => {
       const told = results(request).at(-1);
       if (JSON.stringify(request.messages.at(-1)).includes("Message from another conversation")) return uses(hands("refund", "Again."));
       return told === undefined ? uses(hands("refund", "Decide.")) : says(told);
     },
-    refund: then(uses(sends("agent:triage:cli:dm:main")), ([told]) => told ?? ""),
+    refund: then(uses(sends("agent:sorter:cli:dm:main")), ([told]) => told ?? ""),
   });
-  await define("triage", "sub_agents: [refund, letter]");
-  expect((await run("triage")).summary).toContain("A delegated task writes to no other conversation");
+  await define("sorter", "sub_agents: [refund, letter]");
+  expect((await run("sorter")).summary).toContain("A delegated task writes to no other conversation");
   act({
-    triage: (request) => (results(request).length === 0 ? uses(hands("refund", "Again.")) : says(results(request)[0] ?? "")),
+    sorter: (request) => (results(request).length === 0 ? uses(hands("refund", "Again.")) : says(results(request)[0] ?? "")),
     letter: then(
-      uses(["gsv__SessionSend", { sessionKey: "agent:triage:cli:dm:main", message: "Go on.", waitSeconds: 10 }]),
+      uses(["gsv__SessionSend", { sessionKey: "agent:sorter:cli:dm:main", message: "Go on.", waitSeconds: 10 }]),
       ([told]) => told ?? "",
     ),
   });

@@ -192,9 +192,9 @@ describe("[RT5] what another program sends", () => {
   });
   test("of a definition's name is for that agent", async () => {
     await stage.peer.ok("agents.define", {
-      text: 'metadata: { id: agent-sorting, name: triage }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
+      text: 'metadata: { id: agent-sorting, name: sorter }\ncore_context: { system_prompt: "You sort orders." }\ntools: { allowed: [] }\n',
     });
-    const got = await report({ ...TASK, agent_name: "triage" });
+    const got = await report({ ...TASK, agent_name: "sorter" });
     expect(got.metadata.agent_id).toBe("agent-sorting");
     expect(stage.calls.at(-1)).toMatchObject({ tools: [], systemPrompt: expect.stringContaining("You sort orders.") });
     const byId = await report({ ...TASK, agent_name: "agent-sorting" });

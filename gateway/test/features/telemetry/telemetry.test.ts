@@ -135,18 +135,18 @@ test("[OT5] [OT6] a delegated run is in the trace of the run above it, and texts
     });
   await define("letter");
   await define("refund", "sub_agents: [letter]");
-  await define("triage", "sub_agents: [refund]");
+  await define("sorter", "sub_agents: [refund]");
   const isOf = ({ systemPrompt }: ModelRequest, name: string): boolean => systemPrompt.includes(`You are the agent ${name}.`);
   const hands = (to: string) => says("", [{ name: `delegate_to_${to}`, arguments: { instructions: "Decide about order 1042." } }]);
   stage.answer = (request) => {
     const isFirst = !request.messages.some(({ role }) => role === "toolResult");
-    if (isFirst && isOf(request, "triage")) return hands("refund");
+    if (isFirst && isOf(request, "sorter")) return hands("refund");
     return isFirst && isOf(request, "refund") ? hands("letter") : says("It is decided.");
   };
   const task = async (key: string): Promise<AgentReport> => {
     const response = await fetchWorker("http://gsv.test/run", {
       method: "POST",
-      body: JSON.stringify({ agent_name: "triage", instructions: "Begin." }),
+      body: JSON.stringify({ agent_name: "sorter", instructions: "Begin." }),
       headers: { Authorization: `Bearer ${ADMIN}`, "Idempotency-Key": key },
     });
     return response.json();
@@ -157,10 +157,10 @@ test("[OT5] [OT6] a delegated run is in the trace of the run above it, and texts
   const called = (name: string) => spans().find(({ attributes }) => attributes["gen_ai.tool.name"] === name);
   const of = (name: string) => agents.find(({ attributes }) => attributes["gen_ai.agent.id"] === name);
   expect(new Set(spans().map(({ traceId }) => traceId)).size).toBe(1);
-  expect(of("triage")?.parentSpanId).toBeUndefined();
+  expect(of("sorter")?.parentSpanId).toBeUndefined();
   expect(of("refund")?.parentSpanId).toBe(called("delegate_to_refund")?.spanId);
   expect(of("letter")?.parentSpanId).toBe(called("delegate_to_letter")?.spanId);
-  expect(called("delegate_to_refund")?.parentSpanId).toBe(of("triage")?.spanId);
+  expect(called("delegate_to_refund")?.parentSpanId).toBe(of("sorter")?.spanId);
   expect(called("delegate_to_refund")?.attributes["gsv.delegation"]).toBe(true);
   const asked = spans().find(({ name, parentSpanId }) => name.startsWith("chat ") && parentSpanId === of("refund")?.spanId);
   expect(asked?.attributes["gsv.context.delegated_tokens"]).toBeGreaterThan(0);
@@ -172,7 +172,7 @@ test("[OT5] [OT6] a delegated run is in the trace of the run above it, and texts
   expect(await task("k2")).toMatchObject({ status: "completed" });
   await exports(async () => expect((await status()).exported).toBe(6));
   expect(called("delegate_to_refund")?.attributes["gen_ai.tool.call.arguments"]).toContain("order 1042");
-  expect(spans().find(({ attributes }) => attributes["gen_ai.agent.id"] === "triage")?.attributes["gen_ai.output.messages"]).toContain(
+  expect(spans().find(({ attributes }) => attributes["gen_ai.agent.id"] === "sorter")?.attributes["gen_ai.output.messages"]).toContain(
     "It is decided.",
   );
 });
