@@ -8,7 +8,7 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import worker from "../../../src/app/worker.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, gateway, port, silent } from "../../support/gateway.ts";
-import { object, stands, submit } from "../jobs/support.ts";
+import { stands, submit } from "../jobs/support.ts";
 import { alarm, HOUR, jobStage, pass } from "../schedule/support.ts";
 
 const stage = jobStage();
@@ -162,11 +162,24 @@ describe("[EV10] an event", () => {
     pass(stage, HOUR);
     expect(await hopsOfNext()).toBe(0);
   });
-  test("while GSV is stopped gives a job that waits", async () => {
-    await emitted();
+  test("[ST7] while GSV is stopped gives no job; after the resume it gives one", async () => {
+    const { id } = await emitted();
+    await deliver(sent.at(-1));
+    await stage.peer.ok("events.resolve", { id, decision: "approve" });
     await stage.peer.ok("gateway.stop", {});
-    const job = await approved();
-    expect(await object(job).get()).toMatchObject({ status: "queued" });
+    await deliver(sent.at(-1));
+    const { status, started = [] } = await show(id);
+    expect([status, started]).toEqual(["queued", []]);
+    const count = sent.length;
+    await stage.peer.ok("gateway.resume", {});
+    pass(stage, 60_000);
+    await eventually(async () => {
+      await alarm();
+      expect(sent.slice(count).map((envelope) => envelope.id)).toEqual([id]);
+    });
+    stage.answer = () => says("Refunded.");
+    await deliver(sent.at(-1));
+    await stands((await show(id)).started?.[0]?.jobId ?? "", "succeeded");
   });
 });
 
