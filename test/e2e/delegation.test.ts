@@ -42,8 +42,8 @@ describe("[DG5] [P12] order sorter", () => {
     await machine.up();
     await machine.useModel(fake);
     const client = await machine.client();
-    await client.call("agents.define", { text: agent("communication") });
-    await client.call("agents.define", { text: agent("refund", "sub_agents: [communication]") });
+    await client.call("agents.define", { text: agent("writer") });
+    await client.call("agents.define", { text: agent("refund", "sub_agents: [writer]") });
     await client.call("agents.define", { text: agent("sorter", "sub_agents: [refund]") });
     client.close();
   });
@@ -57,7 +57,7 @@ describe("[DG5] [P12] order sorter", () => {
       hands("refund", "Decide about order #1042."),
       // Killed here: asked again.
       { text: "lost", gate: "never" },
-      hands("communication", "Tell Anna that it is approved."),
+      hands("writer", "Tell Anna that it is approved."),
       { text: "lost", gate: "never" },
       { text: "Dear Anna, it is approved." },
       { text: "Approved, and Anna knows." },
@@ -68,7 +68,7 @@ describe("[DG5] [P12] order sorter", () => {
     await machine.killWorkerd();
     assert.ok((await first) instanceof Error, "the connection was cut");
     const second = sorter("k").catch((error: unknown) => error);
-    await until("communication is asked", () => asked().length === 4 || undefined);
+    await until("the writer is asked", () => asked().length === 4 || undefined);
     await machine.killWorkerd();
     assert.ok((await second) instanceof Error, "the connection was cut");
     const got = await sorter("k");
@@ -77,11 +77,11 @@ describe("[DG5] [P12] order sorter", () => {
       got.delegations?.map(({ agent_name, depth, status }) => [agent_name, depth, status]),
       [
         ["refund", 1, "completed"],
-        ["communication", 2, "completed"],
+        ["writer", 2, "completed"],
       ],
     );
     // The two calls of the model that were cut are made again, and no other.
-    assert.deepEqual(asked(), ["sorter", "refund", "refund", "communication", "communication", "refund", "sorter"]);
+    assert.deepEqual(asked(), ["sorter", "refund", "refund", "writer", "writer", "refund", "sorter"]);
     const below = got.delegations?.[0]?.session_key ?? "";
     assert.ok(
       (await machine.ok("why", "--session", below)).includes(`its task: \`gsv why --session ${got.delegations?.[1]?.session_key}\``),
