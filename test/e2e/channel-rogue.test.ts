@@ -4,16 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
+import { GATEWAY_MODULES, gatewayFiles } from "./gateway-modules.ts";
 import { Client, type Json } from "./support.ts";
 
-const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
-const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
 const DATE = 'compatibilityDate = "2026-11-01"';
 
 /** Answers each webhook with what its attacks have reached. */
@@ -47,7 +45,7 @@ const config :Workerd.Config = (
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "gsv")]
 );
 const gsv :Workerd.Worker = (
-  modules = [(name = "worker.js", esModule = embed "worker.js")], ${DATE},
+  modules = ${GATEWAY_MODULES}, ${DATE},
   durableObjectNamespaces = [
     (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true), (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
     (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
@@ -80,10 +78,8 @@ let gateway: RawWorkerd;
 let owner: Client;
 before(async () => {
   for (const name of ["do", "files"]) mkdirSync(join(folder, name));
-  const file = (name: string): string => readFileSync(join(RUNTIME, name), "utf8");
   gateway = await RawWorkerd.start(folder, config(createHash("sha256").update(token).digest("hex")), {
-    "worker.js": file("worker.js"),
-    "r2.js": file("r2.js"),
+    ...gatewayFiles(),
     "rogue.js": ROGUE,
   });
   owner = await Client.connect(`${gateway.url.replace("http", "ws")}/ws`, { token });

@@ -4,23 +4,16 @@
  * data. The Workers are those of `dist/runtime`; their state is on disk.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { Program } from "../../channels/fakes/example/program.ts";
 import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
+import { GATEWAY_MODULES, gatewayFiles, runtimeFile } from "./gateway-modules.ts";
 import { Client, type FakeModel, type Json, startFakeModel, until } from "./support.ts";
 
-const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
-const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
-const runtimeFile = (name: string): Buffer => readFileSync(join(RUNTIME, name));
-/** What the gateway loads on first use. */
-const { modules } = JSON.parse(readFileSync(join(RUNTIME, "manifest.json"), "utf8")) as { readonly modules: readonly string[] };
-/** Other files of the runtime are no modules: they are read when they are needed. */
-const MODULES = modules.filter((name) => name.endsWith(".mjs") || name.endsWith(".wasm"));
 /** The socket option that connects two Workers in two processes. */
 const RPC = 'http = (capnpConnectHost = "rpc")';
 const DATE = 'compatibilityDate = "2026-11-01"';
@@ -52,7 +45,7 @@ const config :Workerd.Config = (
   ]
 );
 const gsv :Workerd.Worker = (
-  modules = [(name = "worker.js", esModule = embed "worker.js")${MODULES.map((name) => `, (name = "${name}", ${name.endsWith(".wasm") ? "wasm" : "esModule"} = embed "${name}")`).join("")}], ${DATE},
+  modules = ${GATEWAY_MODULES}, ${DATE},
   durableObjectNamespaces = [
     (className = "Gateway", uniqueKey = "gsv-Gateway", enableSql = true), (className = "Session", uniqueKey = "gsv-Session", enableSql = true),
     (className = "SearchIndex", uniqueKey = "gsv-SearchIndex", enableSql = true)
@@ -212,7 +205,7 @@ export class ChannelStack {
   }
   async bootGateway(): Promise<void> {
     const hash = createHash("sha256").update(this.token).digest("hex");
-    const files = Object.fromEntries(["worker.js", "r2.js", ...MODULES].map((name) => [name, runtimeFile(name)]));
+    const files = gatewayFiles();
     const config = gatewayConfig(this.#kind.name, this.toChannel.port, hash);
     this.#gateway = await RawWorkerd.start(join(this.folder, "gateway"), config, files, ["http", "rpc", "bucket"], this.env);
     this.toGateway.target = this.#gateway.ports.get("rpc");
