@@ -38,7 +38,7 @@ interface List {
 const MAX_NESTED = 40;
 /** Before a command. */
 const KEYWORDS: ReadonlySet<string> = new Set(
-  "if then else elif fi do done while until ! { } time coproc esac nocorrect noglob -p".split(" "),
+  "if then else elif fi do done while until ! { } time coproc esac nocorrect noglob -p --".split(" "),
 );
 const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
 /** Variables that no one sets to a command, unless the text itself does. */

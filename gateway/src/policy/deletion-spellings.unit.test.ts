@@ -8,6 +8,12 @@ const each = (texts: readonly string[], said: string): Record<string, string> =>
 describe("[PO13] plain spellings of a deletion", () => {
   it("many: a program whose name the shell makes, that runs another one, or that deletes by itself", () => {
     const many = [
+      "time -- rm -rf src",
+      "time -p -- rm -rf src",
+      "cp $(which rm) q; ./q -rf src",
+      "cp `command -v rm` q && ./q -rf src",
+      'mapfile -C "rm -rf src" -c 1 < f',
+      "readarray -C 'rm -rf src' a < f",
       "mv x /tmp/y && rm -rf /tmp/y",
       "cd /tmp && mv ~/d x; rm -rf /tmp/x",
       "sudo -u me $R -rf d",
@@ -227,8 +233,10 @@ describe("[PO13] plain spellings of a deletion", () => {
   it("a text that would take long to read is read quickly, and nesting without end counts as many", () => {
     assert.equal(deletionOf(`echo ${"$(".repeat(5_000)}`), "many");
     assert.equal(deletionOf("a=(".repeat(60_000)), "many");
-    assert.equal(deletionOf("((".repeat(60_000)), "few");
-    assert.equal(deletionOf(`echo ${"a $X ".repeat(20_000)}`), "few");
+    assert.equal(deletionOf("((".repeat(40_000)), "few");
+    assert.equal(deletionOf(`echo ${"a $X ".repeat(15_000)}`), "few");
+    assert.equal(deletionOf("mv a b;".repeat(14_000)), "few");
+    assert.equal(deletionOf(`echo ${"x".repeat(100_000)}`), "many", "a longer text is not read");
     assert.equal(deletionOf(`python3 - <<EOF\n${"rm a\n".repeat(60)}EOF`), "many");
     assert.equal(deletionOf(`case x in ${"a) echo;; ".repeat(2_000)} esac`), "few");
   });

@@ -11,6 +11,8 @@ import { runsAnother } from "./wrappers.ts";
 export const MAX_DELETED = 50;
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
+/** Characters of a text that is read. A longer one may do anything. */
+const MAX_TEXT = 100_000;
 /** Words of a command that runs another one. */
 const MAX_WORDS = 2000;
 /** Of code: its tokens, and how many of them may name a program that deletes. */
@@ -31,9 +33,10 @@ export function deletionOf(given: string, depth = 0): Deletion {
   return deletionIn(given, { depth, believed: "all" });
 }
 function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
-  if (depth > MAX_DEPTH) return "many";
+  if (depth > MAX_DEPTH || given.length > MAX_TEXT) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
+  if (COPIES_FOUND.test(text)) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, believedIn(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -80,17 +83,17 @@ function believedIn(text: string): Believed {
   return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
 }
 /** Whether a command moves what is elsewhere into a temporary folder, or may. */
-const bringsFolder = (text: string): boolean =>
-  roughCommands(text).some((words) => {
+function bringsFolder(text: string): boolean {
+  const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
+  return roughCommands(text).some((words) => {
     const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
     if (at === -1) return false;
     const operands = words.slice(at + 1).filter((word) => !word.startsWith("-"));
     const to = operands.at(-1) ?? "";
     if (operands.slice(0, -1).every((word) => isTemporary(word, "all"))) return false;
-    return (
-      /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./.test(to) || /\b(?:cd|pushd)\s/.test(text) || words.some((word) => /^-t|^--t/.test(word))
-    );
+    return /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./.test(to) || goesElsewhere || words.some((word) => /^-t|^--t/.test(word));
   });
+}
 const leastOf = (one: Believed, other: Believed): Believed =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
 
@@ -115,13 +118,15 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
-  "eval trap watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
+  "eval trap mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
-const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap hash abbr shx bfs git-bisect . source".split(" "));
+const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source".split(" "));
 const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
 /** The file of a program that deletes: under another name it is the same. */
 const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
+/** Copies or links the file of a program that a substitution finds. */
+const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 
@@ -247,7 +252,7 @@ function withoutRedirections(part: string): readonly string[] {
   return words.filter((word, at) => !/^[<>]+$/.test(word) && !/^(?:>{1,2}|<|<>)$/.test(words[at - 1] ?? ""));
 }
 /** Words of the shell that come before a command. */
-const isBefore = (word: string): boolean => BEFORE.has(word) || /^[A-Za-z_]\w*\+?=/.test(word) || /^-\w*$/.test(word);
+const isBefore = (word: string): boolean => BEFORE.has(word) || /^[A-Za-z_]\w*\+?=/.test(word) || /^-(?:\w*|-)$/.test(word);
 const BEFORE: ReadonlySet<string> = new Set([
   "then",
   "do",

@@ -12,8 +12,10 @@ export class ClientCommands {
     this.#db = db;
   }
 
+  /** A result says that a command goes on. The machine ends it by the call that began it, which is the first one with its name. */
   started(nodeId: string, callId: string, processId: string, now: number): void {
-    this.#put(nodeId, callId, processId, false, now);
+    const known = "SELECT call FROM client_commands WHERE node = ? AND process = ?";
+    if (one<{ call: string }>(this.#db.sql, known, nodeId, processId) === undefined) this.#put(nodeId, callId, processId, false, now);
   }
   ended(nodeId: string, processId: string): void {
     run(this.#db.sql, "DELETE FROM client_commands WHERE node = ? AND process = ?", nodeId, processId);

@@ -62,6 +62,14 @@ test("[ST8] a stop cancels what clients have begun, in the background too, and c
   expect(await admin.ok<GatewayStopResult>("gateway.stop")).toMatchObject({ clientCalls: 0 });
 });
 
+test("[ST8] a command that a client has polled often is ended by the call that began it, and counts once", async () => {
+  const background = await inBackground("p1");
+  for (let i = 0; i < 300; i++) await inBackground("p1");
+  expect(await admin.ok<GatewayStopResult>("gateway.stop")).toMatchObject({ clientCalls: 1 });
+  await until("the cancel", () => cancelled(lap).length > 0);
+  expect(cancelled(lap)).toEqual([background]);
+});
+
 test("[ST8] a machine that is away is told when it is back, also after the resume and a restart", async () => {
   const background = await inBackground("p1");
   const { callId } = await begun();
