@@ -217,12 +217,28 @@ pub fn shell(path: &Path) -> String {
 
 /// Writes a file so that a reader sees the old or the new one, never a part, and only its owner can read it.
 pub fn write_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::with_prefix_in(".gsv-", dir)?;
-    file.write_all(content)?;
+    let dir = folder(path);
+    let file = filled(dir, content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     fs::File::open(dir)?.sync_all()
+}
+
+/// As `write_private_file`, for what is worthless after a restart of the machine: nothing is synced to the disk.
+pub fn write_unsynced_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    filled(folder(path), content)?.persist(path)?;
+    Ok(())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+/// A temporary file of its owner alone.
+fn filled(dir: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::with_prefix_in(".gsv-", dir)?;
+    file.write_all(content)?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Small private files of the state and configuration folders: written whole, read with a limit.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::exit::{Failure, OrFail, Outcome};
@@ -15,6 +16,25 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
         format_args!("write {}", path.display()),
         "Check that the folder is yours and that the disk is not full.",
     )
+}
+
+/// As `write`, for what is worthless after a restart of the machine: a start does not wait for the disk.
+pub fn write_unsynced(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
+    paths::write_unsynced_private_file(path, content.as_ref()).or_fail(
+        format_args!("write {}", path.display()),
+        "Check that the folder is yours and that the disk is not full.",
+    )
+}
+
+/// As `write`, but does not touch a private file that has this content already.
+pub fn write_changed(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
+    let is_private = |meta: Metadata| meta.is_file() && meta.permissions().mode() & 0o077 == 0;
+    if fs::symlink_metadata(path).is_ok_and(is_private)
+        && fs::read(path).is_ok_and(|present| present == content.as_ref())
+    {
+        return Ok(());
+    }
+    write(path, content)
 }
 
 /// The text of a file that may hold secrets, or `None` when it does not exist. Fails when other users can read the file.
@@ -52,4 +72,31 @@ pub fn read_checked(
 
 pub fn unusable(path: &Path, why: &str, repair: &str) -> Failure {
     Failure::failed(format!("{} cannot be used: {why}.", path.display()), repair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s20_a_file_is_written_again_when_its_content_or_its_mode_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let inode = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(&path).unwrap());
+        write_changed(&path, "one").unwrap();
+        let first = inode();
+        write_changed(&path, "one").unwrap();
+        assert_eq!(inode(), first);
+        write_changed(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        set_mode(0o644);
+        write_changed(&path, "two").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let target = dir.path().join("target");
+        fs::rename(&path, &target).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        write_changed(&path, "two").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
 }

@@ -28,7 +28,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         channels: &channels,
         listen: listen.as_ref(),
     })?;
-    private_file::write(&layout.config(), config)?;
+    private_file::write_changed(&layout.config(), config)?;
     Ok(warnings)
 }
 
@@ -37,7 +37,7 @@ fn embed(layout: &Layout, runtime: &Runtime, channel: &Channel) -> Outcome<()> {
     runtime::copy(&runtime.channel_script(&channel.name), &script)?;
     for (number, certificate) in channel.certificates.iter().enumerate() {
         let path = layout.gateway().join(capnp::channel_certificate(&channel.name, number));
-        private_file::write(&path, certificate)?;
+        private_file::write_changed(&path, certificate)?;
     }
     Ok(())
 }

@@ -181,10 +181,7 @@ impl Runtime {
 /// Does not touch a copy that is the same already.
 pub fn copy(from: &Path, to: &Path) -> Outcome<()> {
     let content = fs::read(from).or_fail(format_args!("read {}", from.display()), REBUILD)?;
-    if fs::read(to).is_ok_and(|present| present == content) {
-        return Ok(());
-    }
-    private_file::write(to, content)
+    private_file::write_changed(to, content)
 }
 
 /// By size and time: only for files of one build.

@@ -122,7 +122,7 @@ impl State {
     }
 
     pub fn write(&self, path: &Path) -> Outcome<()> {
-        private_file::write(path, serde_json::to_string_pretty(self).unwrap_or_default())
+        private_file::write_unsynced(path, serde_json::to_string_pretty(self).unwrap_or_default())
     }
 
     pub fn supervisor(&self) -> Process {

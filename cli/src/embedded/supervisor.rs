@@ -223,7 +223,7 @@ impl Supervisor {
             return Ok((End::Died(worker.died(Some(status)).await), false));
         }
         // Only a port that the gateway has had is the one of the next start.
-        if let Err(failure) = private_file::write(&self.layout.port(), self.state.port.to_string()) {
+        if let Err(failure) = private_file::write_changed(&self.layout.port(), self.state.port.to_string()) {
             self.say(&format!("the port is not stored: {}", failure.message));
         }
         self.state.ready_at = Some(now_ms());
