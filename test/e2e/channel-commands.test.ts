@@ -1,46 +1,20 @@
 /** Channels as a person sets them up: from an empty home, by commands only, to a conversation. The platforms are fakes. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
+import { FakePlatform } from "./fake-platform.ts";
 import { type Json, Machine, until } from "./support.ts";
 
-const FAKES = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..", "channels", "fakes");
 const ANN = "15550002222";
-
-/** A fake platform in its own process, which prints its address on the first line. */
-class Fake {
-  readonly #child: ChildProcess;
-  constructor(script: string, ...args: readonly string[]) {
-    this.#child = spawn(process.execPath, [join(FAKES, script), ...args], { stdio: ["ignore", "pipe", "inherit"] });
-  }
-  async told(): Promise<Record<string, string>> {
-    const { stdout } = this.#child;
-    assert(stdout);
-    let text = "";
-    for await (const piece of stdout) {
-      text += String(piece);
-      if (text.includes("\n")) break;
-    }
-    return JSON.parse(text) as Record<string, string>;
-  }
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null) return;
-    this.#child.kill("SIGKILL");
-    await once(this.#child, "close");
-  }
-}
 
 describe("gsv channel and gsv pair", () => {
   const machine = new Machine();
-  const fakes: Fake[] = [];
+  const fakes: FakePlatform[] = [];
   let whatsapp: Record<string, string> = {};
   let discord: Record<string, string> = {};
   const fake = (script: string, ...args: readonly string[]): Promise<Record<string, string>> => {
-    const one = new Fake(script, ...args);
+    const one = new FakePlatform(script, ...args);
     fakes.push(one);
     return one.told();
   };

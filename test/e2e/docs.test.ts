@@ -1,11 +1,16 @@
 /** The commands of the guides, as they are printed there, with the built program and a real gateway. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { withServices } from "./services.ts";
-import { BIN, freePort, Machine, ROOT } from "./support.ts";
+import { startFakeModel } from "../fakes/fake-model.ts";
+import { FakePlatform } from "./fake-platform.ts";
+import { BIN, freePort, type Json, Machine, ROOT } from "./support.ts";
+import { until } from "./waiting.ts";
 
 /** Commands that read an answer, with what is typed. */
 const TYPED: Readonly<Record<string, string>> = {
@@ -28,16 +33,127 @@ const scriptsOf = (guide: string): readonly string[] =>
   [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
 
 /** Runs a line of a guide as a person would, in the machine's folder. */
-function run(machine: Machine, command: string, env: Readonly<Record<string, string>> = {}): void {
-  const { status, stdout, stderr } = spawnSync("/bin/sh", ["-c", command], {
+async function run(machine: Machine, command: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  const child = spawn("/bin/sh", ["-c", command], {
     cwd: machine.folder,
     env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true", ...env }),
-    input: Object.entries(TYPED).find(([text]) => command.includes(text))?.[1] ?? "",
-    encoding: "utf8",
+    stdio: ["pipe", "pipe", "pipe"],
     timeout: 60_000,
   });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(Object.entries(TYPED).find(([name]) => command.includes(name))?.[1] ?? "");
+  const [[status], stdout, stderr] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
   assert.equal(status, 0, `${command}\n${stdout}\n${stderr}`);
 }
+
+describe("docs/getting-started.md", () => {
+  const machine = new Machine();
+  const model = startFakeModel();
+  before(() => machine.up());
+  after(async () => {
+    await machine.end();
+    await (await model).close();
+  });
+
+  it("[SU1] [SU3] each of its commands does what the guide says, in the order of the guide", async () => {
+    const { url } = await model;
+    await machine.ok("config", "set", "providers.lab", JSON.stringify({ baseUrl: `${url}/v1`, wire: "openai-completions" }));
+    writeFileSync(join(machine.folder, "key"), "sk-a-key-of-a-test\n");
+    await machine.node("laptop");
+    await machine.ok("local-config", "set", "node.workspace", join(machine.folder, "laptop"));
+    const commands = commandsOf("getting-started.md");
+    assert.ok(commands.length >= 15, commands.join("\n"));
+    for (const command of commands)
+      await run(machine, command.replace("--provider anthropic --model claude-sonnet-4-5", "--provider lab --model fake-1"));
+    assert.match(await machine.ok("workspace", "cat", "USER.md"), /^- Name: Sam$/m);
+  });
+});
+
+describe("docs/troubleshooting.md", () => {
+  const machine = new Machine();
+  const env = withServices(machine);
+  before(async () => {
+    await machine.up();
+    await machine.node("laptop");
+    await machine.ok("chat", "say hello");
+  });
+  after(() => machine.end());
+
+  it("each of its commands does what the guide says", async () => {
+    const commands = commandsOf("troubleshooting.md");
+    assert.ok(commands.length >= 7, commands.join("\n"));
+    for (const command of commands) await run(machine, command, { ...env, PATH: `${dirname(BIN)}${delimiter}${env.PATH}` });
+  });
+
+  it("names only commands, methods and reasons of errors that exist", async () => {
+    const guide = readFileSync(join(ROOT, "docs", "troubleshooting.md"), "utf8");
+    const help = await machine.ok("--help");
+    const named = [...guide.matchAll(/`gsv ([a-z-]+)/g)].map(([, name = ""]) => name);
+    assert.ok(named.length > 15, named.join(" "));
+    for (const name of named) assert.match(help, new RegExp(`^  ${name} `, "m"), name);
+  });
+});
+
+describe("docs/channels.md", () => {
+  const machine = new Machine();
+  const platforms = { whatsapp: new FakePlatform("whatsapp/main.ts", "--port", "0"), discord: new FakePlatform("discord/main.ts", "0") };
+  after(async () => {
+    await machine.end();
+    for (const platform of Object.values(platforms)) await platform.end();
+  });
+
+  it("[P7] each of its commands does what the guide says, in the order of the guide", async () => {
+    const whatsapp = await platforms.whatsapp.told();
+    const discord = await platforms.discord.told();
+    const { WHATSAPP_URL = "", WHATSAPP_NOISE_ROOT = "" } = whatsapp;
+    mkdirSync(join(machine.home, "gateway"), { recursive: true, mode: 0o700 });
+    const channels = { whatsapp: { enabled: true, vars: { WHATSAPP_URL, WHATSAPP_NOISE_ROOT } } };
+    writeFileSync(join(machine.home, "gateway", "channels.json"), JSON.stringify({ version: 1, channels }), { mode: 0o600 });
+    await machine.up();
+    const play = async (what: string, wanted: object): Promise<void> => {
+      const response = await fetch(`${whatsapp["http"] ?? ""}/${what}`, { method: "POST", body: JSON.stringify(wanted) });
+      assert.equal(response.status, 200, await response.text());
+    };
+    // Enabling a channel restarts the gateway, so each question has a connection of its own.
+    const ask = async (method: string, params: object = {}): Promise<Json> => {
+      const client = await machine.client();
+      try {
+        return await client.call(method, params);
+      } finally {
+        client.close();
+      }
+    };
+    const codes = async (): Promise<readonly string[]> =>
+      Object.values(((await ask("pair.list"))["pairs"] ?? {}) as Record<string, { code: string }>).map(({ code }) => code);
+    const commands = commandsOf("channels.md");
+    assert.ok(commands.length >= 15, commands.join("\n"));
+    for (const command of commands) {
+      if (command === "gsv channel whatsapp login") {
+        const login = machine.ok("channel", "whatsapp", "login", "--json");
+        const { login: shown } = await ask("channel.login", { channel: "whatsapp" });
+        await play("scan", { qr: (shown as { qr: string }).qr });
+        await login;
+        for (const pn of ["15550004441", "15550004442", "15550004443"]) {
+          await play("people", { pn });
+          await play("say", { from: pn, text: "hello" });
+        }
+        await until("three strangers wait", async () => (await codes()).length === 3, undefined, 50);
+      } else if (command === "gsv channel discord start") {
+        const token = join(machine.folder, "token.txt");
+        writeFileSync(token, discord["token"] ?? "", { mode: 0o600 });
+        await run(machine, `${command} --config apiBase=${discord["apiBase"] ?? ""} --token-file '${token}'`);
+      } else if (command.includes("K7Q2AB")) {
+        const [code = ""] = await codes();
+        await run(
+          machine,
+          `${command.replace(/(whatsapp|discord) K7Q2AB/, `whatsapp ${code}`)}${command.includes("--owner") ? " --yes" : ""}`,
+        );
+      } else await run(machine, command);
+    }
+    assert.deepEqual(JSON.parse(await machine.ok("config", "get", "channels.whatsapp.owners", "--json")), ["+31687654321"]);
+    assert.match(await machine.ok("channel", "status", "discord"), /not logged in|stopped/);
+  });
+});
 
 describe("docs/agents.md", () => {
   const machine = new Machine();
@@ -60,7 +176,7 @@ describe("docs/agents.md", () => {
       const { jobs = [] } = command.includes("ID")
         ? (JSON.parse(await machine.ok("job", "list", "--json")) as { jobs?: readonly { job_id: string }[] })
         : {};
-      run(
+      await run(
         machine,
         command
           .replace(" MEMORY ", ` ${memories[0]?.id ?? ""} --yes `)
@@ -88,7 +204,7 @@ describe("docs/automation.md", () => {
     assert.ok(commands.length > 10, commands.join("\n"));
     for (const command of commands) {
       const { jobs } = JSON.parse(await machine.ok("cron", "list", "--json")) as { jobs: readonly { id: string }[] };
-      run(machine, command.replace("JOB", jobs[0]?.id ?? ""));
+      await run(machine, command.replace("JOB", jobs[0]?.id ?? ""));
     }
     const hooks = await machine.ok("hook", "list");
     for (const name of ["issues", "payments", "backup"]) assert.match(hooks, new RegExp(`^${name}\\b`, "m"));
@@ -112,7 +228,7 @@ describe("docs/automation.md", () => {
         SECRET: added.secret,
         ADDRESS: `http://127.0.0.1:${machine.port}${added.hook.path}`,
       });
-      const deliver = (text: string) => spawnSync("/bin/sh", ["-c", text], { env, encoding: "utf8", timeout: 60_000 });
+      const deliver = (script: string) => spawnSync("/bin/sh", ["-c", script], { env, encoding: "utf8", timeout: 60_000 });
       const first = deliver(script);
       assert.equal(first.status, 0, first.stderr);
       assert.equal(first.stdout, '{"status":"accepted"}');
@@ -134,7 +250,7 @@ describe("docs/everyday.md", () => {
     await machine.usePort();
     const commands = commandsOf("everyday.md");
     assert.ok(commands.length >= 10, commands.join("\n"));
-    for (const command of commands) run(machine, command, { ...env, PATH: `${dirname(BIN)}${delimiter}${env.PATH}` });
+    for (const command of commands) await run(machine, command, { ...env, PATH: `${dirname(BIN)}${delimiter}${env.PATH}` });
     assert.equal((await machine.gsv(["service", "status"], { env })).code, 1);
     assert.deepEqual(readdirSync(join(machine.folder, ".config", "systemd", "user")), []);
   });
@@ -149,7 +265,7 @@ describe("docs/packs.md", () => {
     const commands = commandsOf("packs.md");
     assert.ok(commands.length >= 10, commands.join("\n"));
     for (const command of commands) {
-      run(machine, command);
+      await run(machine, command);
       if (command === "gsv agent list") assert.match(await machine.ok("agent", "list"), /agent-triage/);
       if (command.includes('"success"')) assert.match(await machine.ok("tools", "list"), /success_usage/);
     }
@@ -175,7 +291,7 @@ describe("docs/backup.md", () => {
     const commands = commandsOf("backup.md");
     assert.ok(commands.length >= 9, commands.join("\n"));
     const port = String(await freePort());
-    for (const command of commands) run(machine, command.replaceAll("~/", `'${machine.folder}'/`).replace("8799", port));
+    for (const command of commands) await run(machine, command.replaceAll("~/", `'${machine.folder}'/`).replace("8799", port));
     assert.match(await machine.ok("session", "preview"), /it is kept/);
     assert.ok(readdirSync(machine.folder).some((name) => name.startsWith("home.before-")));
   });

@@ -1,7 +1,7 @@
 //! Who the agent is for: the time zone, a setting, and the name, a line of USER.md.
 
-use gsv_protocol::methods::{ConfigGet, ConfigSet, WorkspaceWrite};
-use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, WorkspaceWriteParams};
+use gsv_protocol::methods::{ConfigGet, ConfigSet, SessionPrompt, WorkspaceWrite};
+use gsv_protocol::types::{ConfigGetParams, ConfigSetParams, SessionPromptParams, WorkspaceWriteParams};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
@@ -74,7 +74,17 @@ fn ask_again(
 }
 
 async fn store_name(client: &Client, dialogue: &Dialogue, name: &str) -> Outcome {
-    let Some(file) = read_or_absent(client, FILE, None).await? else {
+    let mut found = read_or_absent(client, FILE, None).await?;
+    if found.is_none() {
+        // The files of a new agent are made with its first prompt.
+        client
+            .call::<SessionPrompt>(SessionPromptParams {
+                session_key: Context::session(None)?,
+            })
+            .await?;
+        found = read_or_absent(client, FILE, None).await?;
+    }
+    let Some(file) = found else {
         dialogue.out.warn(&format!(
             "there is no {FILE}, so the agent does not know your name yet; tell it."
         ));
