@@ -6,12 +6,14 @@ import type {
   ChannelDone,
   ChannelInboundOutcome,
   ChannelLogin,
+  ChannelMayDeliver,
   ChannelMediaSlot,
   ChannelSendResult,
   ChannelServiceDescribeParams,
   ChannelServiceLiveParams,
   ChannelServiceLoginParams,
   ChannelServiceLogoutParams,
+  ChannelServiceRecheckParams,
   ChannelServiceSendParams,
   ChannelServiceStartParams,
   ChannelServiceStatusParams,
@@ -19,6 +21,7 @@ import type {
   ChannelServiceTypingParams,
   GatewayServiceDeliveredParams,
   GatewayServiceInboundParams,
+  GatewayServiceMayDeliverParams,
   GatewayServiceMediaParams,
   GatewayServiceStatusParams,
 } from "./types.ts";
@@ -43,6 +46,8 @@ export interface ChannelService {
   login(params: ChannelServiceLoginParams): Promise<ChannelLogin>;
   /** Logs an account out and deletes its keys. */
   logout(params: ChannelServiceLogoutParams): Promise<ChannelAccount>;
+  /** Everything was stopped, or goes on. After the answer, the account begins to send nothing that an agent wrote before `mayDeliver` has allowed it again. */
+  recheck(params: ChannelServiceRecheckParams): Promise<ChannelDone>;
 }
 
 /** Calls that the gateway serves to the Workers of channels. */
@@ -55,4 +60,6 @@ export interface GatewayService {
   status(params: GatewayServiceStatusParams): Promise<ChannelDone>;
   /** Reports how a delivery ended. */
   delivered(params: GatewayServiceDeliveredParams): Promise<ChannelDone>;
+  /** Says whether messages that agents wrote may leave now. Without an answer the channel keeps them. */
+  mayDeliver(params: GatewayServiceMayDeliverParams): Promise<ChannelMayDeliver>;
 }

@@ -854,6 +854,11 @@ export type ChannelLogoutResult = {
   accountId: string;
 };
 
+/** `may` is false while everything is stopped: the messages stay in the channel until it is true. */
+export type ChannelMayDeliver = {
+  may: boolean;
+};
+
 /** The stored file. Absent: the file is not wanted. */
 export type ChannelMediaSlot = {
   /** At most 1024 characters. */
@@ -905,6 +910,12 @@ export type ChannelServiceLoginParams = {
 
 /** Parameters of `ChannelService.logout`. */
 export type ChannelServiceLogoutParams = {
+  /** At most 128 characters. */
+  accountId: string;
+};
+
+/** Parameters of `ChannelService.recheck`. */
+export type ChannelServiceRecheckParams = {
   /** At most 128 characters. */
   accountId: string;
 };
@@ -2035,6 +2046,11 @@ export type GatewayServiceInboundParams = {
   inbound: ChannelInbound;
 };
 
+/** Parameters of `GatewayService.mayDeliver`. */
+export type GatewayServiceMayDeliverParams = {
+  account: ChannelRef;
+};
+
 /** Parameters of `GatewayService.media`. */
 export type GatewayServiceMediaParams = {
   account: ChannelRef;
@@ -2607,6 +2623,8 @@ export type LiveText = {
   text: string;
   /** At most 256 characters. */
   replyToId?: string;
+  /** Epoch ms. */
+  askFrom?: number;
 };
 
 /** A geographic position. */
@@ -3243,6 +3261,8 @@ export type OutboundMessage = {
   media?: Media[];
   /** At most 5 items. */
   actions?: OutboundAction[];
+  /** Epoch ms. */
+  askFrom?: number;
 };
 
 /** Packs: tools, agents and events for one kind of business. */

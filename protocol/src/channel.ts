@@ -117,6 +117,8 @@ export const OutboundMessage = struct(
     replyToId: t.optional(t.string(256)),
     media: t.optional(t.array(Media, 16)),
     actions: t.optional(t.array(OutboundAction, 5)),
+    /** An agent wrote it. From this time on, the channel asks `mayDeliver` before it begins to send it. */
+    askFrom: t.optional(t.time()),
   },
 );
 export const InboundOutcome = enumOf(
@@ -181,6 +183,8 @@ export const LiveText = struct(
     peer: Peer,
     text: t.text(),
     replyToId: t.optional(t.string(256)),
+    /** As that of `OutboundMessage`. */
+    askFrom: t.optional(t.time()),
   },
 );
 export const LoginState = enumOf("LoginState", "The state of a login.", ["connecting", "qr", "code", "connected", "failed"]);
@@ -346,6 +350,11 @@ service("ChannelService", "Calls that every channel's Worker serves to the gatew
     result: ChannelLogin,
   },
   logout: { doc: "Logs an account out and deletes its keys.", params: { accountId: t.string(128) }, result: ChannelAccount },
+  recheck: {
+    doc: "Everything was stopped, or goes on. After the answer, the account begins to send nothing that an agent wrote before `mayDeliver` has allowed it again.",
+    params: { accountId: t.string(128) },
+    result: ref("ChannelDone"),
+  },
 });
 service("GatewayService", "Calls that the gateway serves to the Workers of channels.", {
   inbound: {
@@ -372,4 +381,11 @@ service("GatewayService", "Calls that the gateway serves to the Workers of chann
     result: ref("ChannelDone"),
   },
   delivered: { doc: "Reports how a delivery ended.", params: { account: ChannelRef, report: DeliveryReport }, result: ref("ChannelDone") },
+  mayDeliver: {
+    doc: "Says whether messages that agents wrote may leave now. Without an answer the channel keeps them.",
+    params: { account: ChannelRef },
+    result: struct("ChannelMayDeliver", "`may` is false while everything is stopped: the messages stay in the channel until it is true.", {
+      may: t.bool(),
+    }),
+  },
 });

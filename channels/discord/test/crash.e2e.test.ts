@@ -120,6 +120,7 @@ class Life {
         read: () => Promise.resolve(null),
         status: async () => {},
         delivered: async () => {},
+        mayDeliver: async () => true,
       },
       now: () => Date.now(),
       random: () => 0.5,

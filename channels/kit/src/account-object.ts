@@ -16,7 +16,7 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { GatewayService } from "../../../protocol/gen/services.ts";
 import type { GatewayFiles } from "../../../protocol/runtime/channel-files.ts";
-import { checkChannelInboundOutcome, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
+import { checkChannelInboundOutcome, checkChannelMayDeliver, checkChannelMediaSlot } from "../../../protocol/gen/validators/checks.js";
 import { readSealingKeys, SEAL_NONCE_BYTES } from "../../../protocol/runtime/sealing.ts";
 import { explainText } from "../../../protocol/runtime/explain.ts";
 import { afterTimeout } from "../../../protocol/runtime/within.ts";
@@ -81,6 +81,9 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
   live(text: LiveText): void {
     this.#own.live(text);
   }
+  recheck(): void {
+    this.#own.recheck();
+  }
   typing(peer: Peer, active: boolean): void {
     this.#own.typing(peer, active);
   }
@@ -129,6 +132,12 @@ function gatewayCalls(gateway: KitEnv["GATEWAY"], channel: string, accountId: st
     },
     async delivered(report) {
       await gateway.delivered({ account, report });
+    },
+    async mayDeliver() {
+      const answer: unknown = await gateway.mayDeliver({ account });
+      if (!checkChannelMayDeliver(answer))
+        throw new Error(`the gateway's answer is not valid: ${explainText("ChannelMayDeliver", answer)}`);
+      return answer.may;
     },
   };
 }

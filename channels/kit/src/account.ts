@@ -44,6 +44,8 @@ export interface GatewayCalls {
   read(file: { readonly deliveryId: string; readonly r2Key: string; readonly maxBytes: number }): Promise<OutboundBytes | null>;
   status(state: ChannelAccount): Promise<void>;
   delivered(report: DeliveryReport): Promise<void>;
+  /** Whether what agents wrote may leave now. */
+  mayDeliver(): Promise<boolean>;
 }
 export interface AccountHost {
   readonly accountId: string;
@@ -127,6 +129,8 @@ export class Account {
       platform: () => this.platform,
       isOpen: () => this.#started() && this.platform.isConnected(),
       report: (report) => gateway.delivered(report),
+      mayDeliver: () => gateway.mayDeliver(),
+      kv: this.#kv,
     });
     this.#outbox.recover();
   }
@@ -199,6 +203,11 @@ export class Account {
   }
   live(text: LiveText): void {
     if (this.#started()) this.#outbox.show(text);
+  }
+  /** Everything was stopped, or goes on: no earlier word counts for what agents wrote. */
+  recheck(): void {
+    this.#outbox.recheck();
+    this.#wake();
   }
   /** Repeats the indicator until it is ended, at most for two minutes. */
   typing(peer: Peer, active: boolean): void {

@@ -42,6 +42,13 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TABLE live(delivery TEXT PRIMARY KEY, message TEXT NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE kv(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
   ],
+  [
+    // From when on the gateway must be asked whether the message may leave. 0: no agent wrote it, or an earlier version stored it.
+    "ALTER TABLE outbox ADD COLUMN ask_from INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX outbox_of_agents ON outbox(id) WHERE ask_from > 0",
+    // 1: the outcome of an attempt is unknown.
+    "ALTER TABLE outbox ADD COLUMN unsure INTEGER NOT NULL DEFAULT 0",
+  ],
 ];
 
 export function migrate(db: Database): void {

@@ -13,5 +13,5 @@ test("tables are made once; a newer program's tables are left alone, with what t
     ["kept"],
   );
   db.query("UPDATE schema_version SET version = 99");
-  assert.throws(() => migrate(db), /tables are of version 99, but this program knows only 1; install the newer program/);
+  assert.throws(() => migrate(db), /tables are of version 99, but this program knows only 2; install the newer program/);
 });

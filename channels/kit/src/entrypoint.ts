@@ -13,6 +13,7 @@ import type {
   ChannelServiceLiveParams,
   ChannelServiceLoginParams,
   ChannelServiceLogoutParams,
+  ChannelServiceRecheckParams,
   ChannelServiceSendParams,
   ChannelServiceStartParams,
   ChannelServiceStatusParams,
@@ -23,6 +24,7 @@ import {
   checkChannelServiceLiveParams,
   checkChannelServiceLoginParams,
   checkChannelServiceLogoutParams,
+  checkChannelServiceRecheckParams,
   checkChannelServiceSendParams,
   checkChannelServiceStartParams,
   checkChannelServiceStatusParams,
@@ -76,6 +78,10 @@ export class ChannelEntrypoint<E extends ChannelEnv> extends WorkerEntrypoint<E>
   async typing(params: ChannelServiceTypingParams): Promise<ChannelDone> {
     const { accountId, peer, active } = checked(checkChannelServiceTypingParams, "typing", params);
     await this.#account(accountId).typing(peer, active);
+    return { ok: true };
+  }
+  async recheck(params: ChannelServiceRecheckParams): Promise<ChannelDone> {
+    await this.#account(checked(checkChannelServiceRecheckParams, "recheck", params).accountId).recheck();
     return { ok: true };
   }
   async login(params: ChannelServiceLoginParams): Promise<ChannelLogin> {

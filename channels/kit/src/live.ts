@@ -8,6 +8,7 @@ import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
 import { errorText, KIT, peerName, within } from "./limits.ts";
 import { liveNonce } from "./nonce.ts";
+import type { Permission } from "./permission.ts";
 import type { Platform } from "./platform.ts";
 import { splitText } from "./split-text.ts";
 
@@ -18,6 +19,7 @@ export interface LivePorts {
   readonly platform: () => Pick<Platform, "capabilities" | "recognisesNonceMs" | "mark" | "showLive">;
   /** The account is started and its platform is connected. */
   readonly isOpen: () => boolean;
+  readonly permission: Pick<Permission, "ask" | "covers">;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
 }
 
@@ -105,11 +107,13 @@ export class LiveTexts {
     this.#texts.set(id, { ...entry, busy: false });
     void this.#showNext(id);
   }
-  async #showNow({ deliveryId, peer, text, replyToId }: LiveText): Promise<void> {
-    const { db, now, after } = this.#ports;
+  async #showNow({ deliveryId, peer, text, replyToId, askFrom = 0 }: LiveText): Promise<void> {
+    const { db, now, after, permission } = this.#ports;
     const platform = this.#ports.platform();
     const [first = "", ...more] = splitText(platform.mark(text), platform.capabilities.maxTextChars);
     if (first === "" || platform.showLive === undefined || !this.#ports.isOpen()) return;
+    // While everything is stopped no text is shown, and none waits for the end of that.
+    if (!permission.covers(askFrom) && !(await permission.ask())) return;
     const [row] = db.query<{ message: string }>("SELECT message FROM live WHERE delivery = ?", deliveryId);
     const shown = row?.message || undefined;
     const visible = more.length > 0 ? `${first.slice(0, -1)}…` : first;

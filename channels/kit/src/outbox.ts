@@ -1,20 +1,24 @@
 /**
  * The durable outbox of an account (promises P9, P3). A delivery is a row before its sender gets an answer, and each attempt is
  * written before it is made. Each conversation is sent in order, one message at a time. An attempt with an unknown outcome is
- * repeated only while the platform recognises the repetition; later the delivery is marked `unknown`. Knows no platform.
+ * repeated only while the platform recognises the repetition; later the delivery is marked `unknown`. While everything is stopped, what
+ * agents wrote stays here, and other messages pass it (gateway rule ST9). Knows no platform.
  */
 import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
+import type { KeyValues } from "./kv.ts";
 import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
 import { LiveTexts } from "./live.ts";
 import { nonceOf } from "./nonce.ts";
+import { Permission } from "./permission.ts";
 import type { OutboundFile, OutboundPart, Platform, SendOutcome } from "./platform.ts";
 import { DeliveryReports } from "./reports.ts";
 import { splitText } from "./split-text.ts";
 
 export interface OutboxPorts {
   readonly db: Database;
+  readonly kv: Pick<KeyValues, "get" | "put" | "delete">;
   readonly now: () => number;
   readonly random: () => number;
   readonly after: After;
@@ -23,6 +27,8 @@ export interface OutboxPorts {
   readonly isOpen: () => boolean;
   /** Tells the gateway how a delivery ended. Throws when the report must be retried. */
   readonly report: (report: DeliveryReport) => Promise<void>;
+  /** Asks the gateway whether what agents wrote may leave. Throws when it does not answer. */
+  readonly mayDeliver: () => Promise<boolean>;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
 }
 export class OutboxFull extends Error {
@@ -40,7 +46,11 @@ interface Row {
   readonly attempts: number;
   readonly first_at: number;
   readonly next_at: number;
+  readonly ask_from: number;
+  readonly unsure: 0 | 1;
 }
+/** `held`: the attempt was not begun. */
+type Attempt = SendOutcome | { readonly kind: "held" };
 interface DeliveryRow {
   readonly state: "queued" | DeliveryState;
   readonly messages: string;
@@ -48,16 +58,25 @@ interface DeliveryRow {
 }
 /** Older failures are not counted in the account's status. */
 const UNDELIVERED_MS = 7 * 86_400_000;
+const NOT_ASKED = "the gateway did not answer for a day whether the message may leave";
 export class Outbox {
   readonly #ports: OutboxPorts;
   /** Conversations that this instance is sending to. */
   readonly #busy = new Set<string>();
   readonly #live: LiveTexts;
   readonly #reports: DeliveryReports;
+  readonly #permission: Permission;
+  /** Deliveries that were handed to this instance. The word that came with others may be older than a stop that it does not know of. */
+  readonly #given = new Set<string>();
 
   constructor(ports: OutboxPorts) {
     this.#ports = ports;
-    this.#live = new LiveTexts(ports);
+    this.#permission = new Permission({
+      ...ports,
+      transaction: (work) => ports.db.transaction(work),
+      released: () => this.#released(),
+    });
+    this.#live = new LiveTexts({ ...ports, permission: this.#permission });
     this.#reports = new DeliveryReports(ports);
   }
 
@@ -87,13 +106,15 @@ export class Outbox {
       );
       for (const [index, part] of parts.entries())
         db.query(
-          "INSERT INTO outbox(delivery, part, peer, body, state, attempts, first_at, next_at) VALUES(?, ?, ?, ?, 'waiting', 0, 0, ?)",
+          "INSERT INTO outbox(delivery, part, peer, body, state, attempts, first_at, next_at, ask_from) VALUES(?, ?, ?, ?, 'waiting', 0, 0, ?, ?)",
           message.deliveryId,
           index,
           peerName(message.peer),
           JSON.stringify(part),
           at,
+          message.askFrom === undefined ? 0 : Math.max(1, message.askFrom),
         );
+      if (message.askFrom !== undefined) this.#given.add(message.deliveryId);
       return true;
     });
   }
@@ -139,19 +160,33 @@ export class Outbox {
   #rows(statement: string, ...params: (string | number)[]): Row[] {
     return this.#ports.db.query<Row>(statement, ...params);
   }
+  /** The first message of each conversation that may be looked at: while agents' messages are held, the others pass them. */
   #heads(): readonly { readonly peer: string; readonly next_at: number }[] {
     const { db, now } = this.#ports;
     return db
       .query<{ readonly peer: string; readonly next_at: number }>(
-        "SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox GROUP BY peer) ORDER BY next_at LIMIT 100",
+        `SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox ${this.#looked("WHERE")} GROUP BY peer) ORDER BY next_at LIMIT 100`,
       )
       .map(({ peer, next_at }) => ({ peer, next_at: dueAt(next_at, now()) }));
+  }
+  #looked(word: "AND" | "WHERE"): string {
+    return this.#permission.isBlocked ? `${word} ask_from = 0` : "";
+  }
+  /** Messages of agents wait here. */
+  #hasAgents(): boolean {
+    return this.#ports.db.query("SELECT 1 FROM outbox WHERE ask_from > 0 LIMIT 1").length > 0;
   }
   /** Without a connection, the only deadline is the one at which the oldest delivery fails. */
   #oldest(): readonly { readonly next_at: number }[] {
     return this.#ports.db
-      .query<{ at: number | null }>("SELECT min(d.at) AS at FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE o.state = 'waiting'")
+      .query<{ at: number | null }>(
+        `SELECT min(d.at) AS at FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE o.state = 'waiting' ${this.#aging()}`,
+      )
       .flatMap(({ at }) => (at === null ? [] : { next_at: at + KIT.sendMaxMs + 1 }));
+  }
+  /** The time of a stop does not count for the deadline of what it holds. */
+  #aging(): string {
+    return this.#permission.isHeld ? "AND o.ask_from = 0" : "";
   }
   /** Epoch ms of the next thing to do; undefined when nothing is due. A lost connection is not waited for here. */
   nextAt(): number | undefined {
@@ -163,10 +198,32 @@ export class Outbox {
     const times = [
       ...heads.map(({ next_at }) => next_at),
       ...(report === undefined ? [] : [report]),
+      ...this.#asksAt(),
       // The lease of what is under way: this instance may die before it ends.
       ...(this.#busy.size > 0 ? [again] : []),
     ];
     return times.toSorted((left, right) => left - right)[0];
+  }
+  #asksAt(): readonly number[] {
+    const at = this.#permission.nextAt();
+    return at === undefined || !this.#hasAgents() ? [] : [at];
+  }
+  /** Asks the gateway again whether what waits may leave, and sends it. */
+  async #askAgain(): Promise<void> {
+    const now = this.#ports.now();
+    if (!this.#asksAt().some((at) => at <= now)) return;
+    if (await this.#permission.ask()) await this.pump();
+  }
+  /** No earlier word counts any more for what agents wrote. */
+  recheck(): void {
+    this.#permission.recheck();
+  }
+  /** The stop is over: what it held has its whole time again. An attempt with an unknown outcome stays what it is. */
+  #released(): void {
+    const { db, now } = this.#ports;
+    const at = now();
+    db.query("UPDATE deliveries SET at = ? WHERE id IN (SELECT delivery FROM outbox WHERE ask_from > 0)", at);
+    db.query("UPDATE outbox SET attempts = 0, first_at = 0, next_at = ? WHERE ask_from > 0 AND unsure = 0 AND state = 'waiting'", at);
   }
   /** Sends what is due and reports what ended. Never throws; may be called at any time. */
   async pump(): Promise<void> {
@@ -181,7 +238,7 @@ export class Outbox {
       // A free slot: start conversations that waited for one.
       if (await this.#serve(peer)) await this.pump();
     };
-    await Promise.all([...due.map(({ peer }) => serve(peer)), this.#reports.send()]);
+    await Promise.all([...due.map(({ peer }) => serve(peer)), this.#reports.send(), this.#askAgain()]);
   }
   /** False: an unexpected error; the alarm tries again. */
   async #serve(peer: string): Promise<boolean> {
@@ -189,7 +246,7 @@ export class Outbox {
     this.#busy.add(peer);
     try {
       for (;;) {
-        const row = this.#rows("SELECT * FROM outbox WHERE peer = ? ORDER BY id LIMIT 1", peer)[0];
+        const row = this.#rows(`SELECT * FROM outbox WHERE peer = ? ${this.#looked("AND")} ORDER BY id LIMIT 1`, peer)[0];
         if (!row || dueAt(row.next_at, this.#ports.now()) > this.#ports.now() || !this.#ports.isOpen()) break;
         await this.#one(row);
       }
@@ -204,14 +261,17 @@ export class Outbox {
   }
   async #one(row: Row): Promise<void> {
     const { db, now, after, platform } = this.#ports;
+    // A live text that arrives after this point would stand beside the answer.
+    await this.#live.settled(row.delivery);
+    if (!(await this.#mayLeave(row))) return;
+    if (row.unsure === 1 && now() - row.first_at >= (platform().recognisesNonceMs * 3) / 4) return this.#forgotten(row);
     const firstTriedAt = row.first_at === 0 ? now() : row.first_at;
     const attempt = row.attempts + 1;
     // Written before the attempt, so that the next instance knows of it.
     db.query("UPDATE outbox SET state = 'trying', attempts = ?, first_at = ? WHERE id = ?", attempt, firstTriedAt, row.id);
     const body: StoredPart = JSON.parse(row.body);
-    // A live text that arrives after this point would stand beside the answer.
-    await this.#live.settled(row.delivery);
-    const send = async (shown: string | undefined): Promise<SendOutcome> => {
+    const send = async (shown: string | undefined): Promise<Attempt> => {
+      if (!(await this.#mayLeave(row))) return { kind: "held" };
       const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
       return within(KIT.sendMs, "sending", after, platform().send(part)).catch(unsure);
     };
@@ -220,7 +280,25 @@ export class Outbox {
         ? // Without its live text the answer would appear beside it. The search is repeated only while the platform knows the nonce.
           await this.#live.messageId(row.delivery, body).then(send, notFound)
         : await send(undefined);
+    if (outcome.kind === "held")
+      return void db.query(
+        "UPDATE outbox SET state = 'waiting', attempts = ?, first_at = ? WHERE id = ?",
+        row.attempts,
+        row.first_at,
+        row.id,
+      );
     this.#ended({ ...row, attempts: attempt, first_at: firstTriedAt }, outcome);
+    this.#freed(row.peer);
+  }
+  async #mayLeave({ ask_from, delivery }: Row): Promise<boolean> {
+    const from = ask_from > 0 && !this.#given.has(delivery) ? 1 : ask_from;
+    return this.#permission.covers(from) || (await this.#permission.ask());
+  }
+  /** The platform no longer recognises a repetition: the account was away, or everything was stopped, for too long. */
+  #forgotten(row: Row): void {
+    this.#ports.log("send_unknown", { attempts: row.attempts, error: "too late to try again" });
+    const why = "it is not known whether an earlier attempt arrived, and it is too late to try again";
+    this.#ports.db.transaction(() => this.#close(row, "unknown", undefined, why));
     this.#freed(row.peer);
   }
   #freed(peer: string): void {
@@ -229,8 +307,14 @@ export class Outbox {
   #ended(row: Row, outcome: SendOutcome): void {
     const { db, now, random, platform, log } = this.#ports;
     const at = now();
-    const later = (waitMs: number, error: string): void => {
-      db.query("UPDATE outbox SET state = 'waiting', next_at = ?, last_error = ? WHERE id = ?", at + waitMs, error, row.id);
+    const later = (waitMs: number, error: string, isUnsure: 0 | 1): void => {
+      db.query(
+        "UPDATE outbox SET state = 'waiting', next_at = ?, last_error = ?, unsure = ? WHERE id = ?",
+        at + waitMs,
+        error,
+        isUnsure,
+        row.id,
+      );
     };
     const spent = row.attempts >= KIT.sendTries || at - row.first_at > KIT.sendMaxMs;
     switch (outcome.kind) {
@@ -240,13 +324,13 @@ export class Outbox {
         log("send_failed", { attempts: row.attempts, error: outcome.error });
         return db.transaction(() => this.#close(row, "failed", undefined, outcome.error));
       case "retry":
-        if (!spent) return later(Math.min(KIT.retryMaxMs, outcome.afterMs ?? retryWait(row.attempts, random())), outcome.error);
+        if (!spent) return later(Math.min(KIT.retryMaxMs, outcome.afterMs ?? retryWait(row.attempts, random())), outcome.error, row.unsure);
         log("send_failed_for_good", { attempts: row.attempts, error: outcome.error });
         return db.transaction(() => this.#close(row, "failed", undefined, outcome.error));
       case "unsure": {
         const wait = retryWait(row.attempts, random());
         // With a margin: the retry must arrive while the platform still remembers the first attempt.
-        if (!spent && at + wait - row.first_at < platform().recognisesNonceMs / 2) return later(wait, outcome.error);
+        if (!spent && at + wait - row.first_at < platform().recognisesNonceMs / 2) return later(wait, outcome.error, 1);
         log("send_unknown", { attempts: row.attempts, error: outcome.error });
         return db.transaction(() => this.#close(row, "unknown", undefined, outcome.error));
       }
@@ -276,17 +360,19 @@ export class Outbox {
         row.delivery,
       );
       this.#live.end(row.delivery);
+      this.#given.delete(row.delivery);
     } else db.query("UPDATE deliveries SET state = ?, messages = ?, error = ? WHERE id = ?", next, messages, why, row.delivery);
   }
   /** Fails deliveries that could not be attempted for a day. */
   #failOld(): void {
     const { db, now } = this.#ports;
     for (const row of this.#rows(
-      "SELECT o.* FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE d.at < ? AND o.state = 'waiting' ORDER BY o.id LIMIT 100",
+      `SELECT o.* FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE d.at < ? AND o.state = 'waiting' ${this.#aging()} ORDER BY o.id LIMIT 100`,
       now() - KIT.sendMaxMs,
     )) {
       if (this.#busy.has(row.peer)) continue;
-      db.transaction(() => this.#close(row, "failed", undefined, "the platform could not be reached for a day"));
+      const away = row.ask_from > 0 && this.#permission.isBlocked ? NOT_ASKED : "the platform could not be reached for a day";
+      db.transaction(() => this.#close(row, "failed", undefined, away));
       this.#freed(row.peer);
     }
   }

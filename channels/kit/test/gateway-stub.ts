@@ -37,6 +37,9 @@ export class GatewayEntrypoint extends WorkerEntrypoint<Env> {
   delivered(params: unknown): Promise<unknown> {
     return ask(this.env, "delivered", params);
   }
+  mayDeliver(params: unknown): Promise<unknown> {
+    return ask(this.env, "mayDeliver", params);
+  }
 }
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {

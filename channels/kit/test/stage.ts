@@ -80,6 +80,9 @@ export class GatewaySide {
   readonly states: ChannelAccount[] = [];
   readonly reports: DeliveryReport[] = [];
   away = false;
+  /** Everything is stopped, and how often the channel asked whether messages may leave. */
+  stopped = false;
+  asks = 0;
   /** Accepts everything by default. A rule of the conversation has priority. */
   rule: Rule = () => ({ outcome: "accepted" });
   readonly rules = new Map<string, Rule>();
@@ -195,6 +198,9 @@ export class Stage {
       case "status":
         gateway.states.push(state);
         return { ok: true };
+      case "mayDeliver":
+        gateway.asks += 1;
+        return { may: !gateway.stopped };
       default:
         return gateway.delivered(report);
     }

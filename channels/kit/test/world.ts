@@ -79,6 +79,9 @@ export class World {
   outcomeOf: (inbound: ChannelInbound) => ChannelInboundOutcome = () => ({ outcome: "accepted" });
   /** The gateway takes nothing for this many ms. */
   holds: (() => number | undefined) | undefined;
+  /** The gateway is stopped, and how often it was asked whether messages may leave. */
+  stopped = false;
+  asks = 0;
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   /** Outcomes of the next messages that are posted or edited on the platform, before `faults` apply. */
   readonly nextPosts: (keyof Faults)[] = [];
@@ -170,6 +173,11 @@ export class World {
         },
         status: async () => await this.gate,
         delivered: (report) => this.#call(alive, () => void this.reports.push(report)),
+        mayDeliver: () =>
+          this.#call(alive, () => {
+            this.asks += 1;
+            return !this.stopped;
+          }),
       },
       now: () => this.now,
       random: this.random,

@@ -1348,6 +1348,13 @@ pub struct ChannelLogoutResult {
     pub account_id: String,
 }
 
+/// `may` is false while everything is stopped: the messages stay in the channel until it is true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelMayDeliver {
+    pub may: bool,
+}
+
 /// The stored file. Absent: the file is not wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1410,6 +1417,14 @@ pub struct ChannelServiceLoginParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelServiceLogoutParams {
+    /// At most 128 characters.
+    pub account_id: String,
+}
+
+/// Parameters of `ChannelService.recheck`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelServiceRecheckParams {
     /// At most 128 characters.
     pub account_id: String,
 }
@@ -3058,6 +3073,13 @@ pub struct GatewayServiceInboundParams {
     pub inbound: ChannelInbound,
 }
 
+/// Parameters of `GatewayService.mayDeliver`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayServiceMayDeliverParams {
+    pub account: ChannelRef,
+}
+
 /// Parameters of `GatewayService.media`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -4050,6 +4072,9 @@ pub struct LiveText {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub reply_to_id: Option<String>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ask_from: Option<u64>,
 }
 
 /// A geographic position.
@@ -5077,6 +5102,9 @@ pub struct OutboundMessage {
     /// At most 5 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<OutboundAction>>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub ask_from: Option<u64>,
 }
 
 /// Packs: tools, agents and events for one kind of business.

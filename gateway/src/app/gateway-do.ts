@@ -234,6 +234,10 @@ export class Gateway
   async channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void> {
     this.#ports.channelsRpc.delivered(account, report);
   }
+  async channelMayDeliver(): Promise<boolean> {
+    await this.#ready();
+    return this.#ports.channelsRpc.mayDeliver();
+  }
 
   // ------------------------------------------------------------ for sessions (GatewayPort)
 

@@ -10,9 +10,11 @@ import type {
   ChannelDone,
   ChannelFileRead,
   ChannelInboundOutcome,
+  ChannelMayDeliver,
   ChannelMediaSlot,
   GatewayServiceDeliveredParams,
   GatewayServiceInboundParams,
+  GatewayServiceMayDeliverParams,
   GatewayServiceMediaParams,
   GatewayServiceStatusParams,
 } from "../../../protocol/gen/types.ts";
@@ -20,6 +22,7 @@ import {
   checkChannelFileRead,
   checkGatewayServiceDeliveredParams,
   checkGatewayServiceInboundParams,
+  checkGatewayServiceMayDeliverParams,
   checkGatewayServiceMediaParams,
   checkGatewayServiceStatusParams,
 } from "../../../protocol/gen/validators/checks.js";
@@ -104,5 +107,10 @@ export class GatewayEntrypoint extends WorkerEntrypoint<Env, ChannelProps> imple
     const { account, report } = checked(checkGatewayServiceDeliveredParams, "GatewayServiceDeliveredParams", params);
     await gatewayStub(this.env).channelDelivered(await this.#own(account), report);
     return { ok: true };
+  }
+  async mayDeliver(params: GatewayServiceMayDeliverParams): Promise<ChannelMayDeliver> {
+    const { account } = checked(checkGatewayServiceMayDeliverParams, "GatewayServiceMayDeliverParams", params);
+    await this.#own(account);
+    return { may: await gatewayStub(this.env).channelMayDeliver() };
   }
 }

@@ -38,5 +38,10 @@ export function callTerms(
   const fresh = Math.max(rates.input, rates.cacheWrite ?? rates.input);
   const cached = Math.min(inputTokens, cachedTokens);
   const inputUsd = (cached * (rates.cacheRead ?? rates.input) + (inputTokens - cached) * fresh) / MILLION;
-  return { ...terms, inputUsd, rates: { output: rates.output / MILLION } };
+  const all = [price, ...(info.priceTiers ?? [])];
+  const dearest = {
+    input: Math.max(...all.map(({ input, cacheWrite = 0, cacheRead = 0 }) => Math.max(input, cacheWrite, cacheRead))) / MILLION,
+    output: Math.max(...all.map(({ output }) => output)) / MILLION,
+  };
+  return { ...terms, inputUsd, rates: { output: rates.output / MILLION }, dearest };
 }

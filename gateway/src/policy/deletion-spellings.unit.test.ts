@@ -241,3 +241,119 @@ describe("[PO13] plain spellings of a deletion", () => {
     assert.equal(deletionOf(`case x in ${"a) echo;; ".repeat(2_000)} esac`), "few");
   });
 });
+
+describe("[PO13] everyday lines that delete in temporary folders only, and their neighbours", () => {
+  it("few: a folder of mktemp, what stands beside a moved folder, a compiler by its usual variable", () => {
+    const few = [
+      'T=$(mktemp -d); cc -o "$T/a" a.c; "$T/a"; rm -rf "$T"',
+      'T=$(mktemp -d)\ngit clone x "$T/r"\nrm -rf "$T"',
+      'set -euo pipefail; tmp="$(mktemp -d)"; cp -r a "$tmp/b"; rm -rf "$tmp"',
+      ["T=$(mktemp -d) && ls $", '{T} && rm -rf "$', '{T}"'].join(""),
+      'T=$(mktemp -d); trap \'rm -rf "$T"\' EXIT; tar xzf a.tgz -C "$T"',
+      'T=$(mktemp -d -t build); printf "%s" x > a; find "$T" -delete',
+      'T=$(mktemp -d /tmp/x.XXXXXX); rm -rf "$T"',
+      "mv dist /tmp/old && rm -rf /tmp/old2",
+      "trap 'rm -f a.txt; rm -rf /tmp/x' EXIT INT; make",
+      "rm -rf /tmp/old2; mv dist /tmp/old",
+      "$CC -o a a.c",
+      ["$", "{CC} -o a a.c && ./a"].join(""),
+      "$CC -O2 -o a a.c && $PYTHON run.py",
+      "cp rm.txt a && cp git/config b",
+      "cd src && cp git.ts g.ts",
+      "mv rm-old.sh x",
+      "git -C bin status",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+
+  it("many: the folder may be another one", () => {
+    const many = [
+      // The name is joined to something, set again, or not set for sure.
+      'T=$(mktemp -d); rm -rf "$T/x"',
+      'T=$(mktemp -d); rm -rf "$T"/../home',
+      'T=$(mktemp -d); rm -rf ~/"$T"',
+      'T=$(mktemp -d); rm -rf "$T"old',
+      'T=$(mktemp -d); T=/home/me; rm -rf "$T"',
+      'T=$(mktemp -d); T+=/../../home; rm -rf "$T"',
+      'T=$(mktemp -d); read T < f; rm -rf "$T"',
+      "T=$(mktemp -d); \\read $'\\x54' < f; rm -rf \"$T\"",
+      'T=$(mktemp -d); re\\\nad $(echo T) < f; rm -rf "$T"',
+      'T=$(mktemp -d); printf -v T /home/me; rm -rf "$T"',
+      'T=$(mktemp -d); printf $(echo -v) $(echo T) /home/me; rm -rf "$T"',
+      'T=$(mktemp -d); eval "$X"; rm -rf "$T"',
+      'T=$(mktemp -d); . ./env.sh; rm -rf "$T"',
+      'T=$(mktemp -d); for T in *; do rm -rf "$T"; done',
+      'T=$(mktemp -d); for f in *; do rm -rf "$f"; done',
+      "T=$(mktemp -d); IFS=/; rm -rf $T",
+      "T=$(mktemp -d); find $T -delete",
+      'false && T=$(mktemp -d); rm -rf "$T"',
+      'while false; do T=$(mktemp -d); done; rm -rf "$T"',
+      'T=$(mktemp -d) true; rm -rf "$T"',
+      'T=$(mktemp -d) | cat; rm -rf "$T"',
+      'T=$(mktemp -d -p .); rm -rf "$T"',
+      'T=$(mktemp -d x.XXX); rm -rf "$T"',
+      'TMPDIR=/home/me; T=$(mktemp -d); rm -rf "$T"',
+      'HOME=$(mktemp -d); rm -rf "$HOME"',
+      'mktemp() { echo ~; }; T=$(mktemp -d); rm -rf "$T"',
+      'PATH=.; T=$(mktemp -d); rm -rf "$T"',
+      'T=$(mktemp -d); rm -rf "$T" old',
+      'T=$(mktemp -d); rm -rf "$T"/*',
+      // A link or a moved folder leads out of it.
+      'T=$(mktemp -d); ln -s ~ "$T/l"; rm -rf "$T/l/"',
+      'T=$(mktemp -d); mv ~/work "$T"; rm -rf "$T"',
+      "mv dist /tmp/old && rm -rf /tmp/old",
+      "mv dist /tmp/old && rm -rf /tmp/old/x",
+      "mv dist /tmp/old/x && rm -rf /tmp/old",
+      "mv dist /tmp/old && rm -rf /tmp/OLD",
+      "mv dist /tmp/old && rm -rf /tmp//old",
+      "mv dist /tmp/old && rm -rf /tmp/./old",
+      "mv dist /private/tmp/old && rm -rf /tmp/old",
+      "mv dist $TMPDIR/old && rm -rf /tmp/old",
+      "mv dist /tmp/old && rm -rf /tmp/o*",
+      "mv dist /tmp/old && rm -rf /tmp/{old,x}",
+      "mv dist /tmp/old && find /tmp -delete",
+      "mv dist /tmp/o* && rm -rf /tmp/old2",
+      "mv -t /tmp/old dist && rm -rf /tmp/old2",
+      "cd /tmp && mv ~/dist old && rm -rf old2",
+      "sudo mv dist /tmp/old && rm -rf /tmp/old2",
+      "trap 'rm -rf old' EXIT; make",
+      "trap 'echo \"' EXIT; rm -rf old; echo '\"'",
+      "trap 'rm -rf /tmp/x'/../home EXIT",
+      "trap 'rm -rf /tmp/x' EXIT old; rm -rf old",
+      // Not the usual tool.
+      "CC=rm; $CC -rf old",
+      "CC=$(echo rm); $CC -rf old",
+      "read CC; $CC -rf old",
+      "export CC=rm; $CC -rf old",
+      "$RM -rf old",
+      "$CC$X -rf old",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+
+  it("many: a program that deletes gets another name in the same command", () => {
+    const many = [
+      "cd /bin; cp rm ~/q; ~/q -rf old",
+      "cd /bin && ln -s rm ~/q && ~/q -rf old",
+      "cd /usr/bin; install rm ~/q; ~/q -rf old",
+      "cd /usr/bin/; cat rm > ~/q; chmod +x ~/q; ~/q -rf old",
+      "cd '/bin'; c'p' r'm' ~/q; ~/q -rf old",
+      "cd /bin; cp r? ~/q; ~/q -rf old",
+      "cd $D; cp rm ~/q; ~/q -rf old",
+      "cd $(dirname $(which ls)); cp find ~/q; ~/q . -delete",
+      "(cd /bin; tar cf - rm) | tar xf - -C ~; ~/rm2 -rf old",
+      "env -C /bin cp rm /home/me/q; ~/q -rf old",
+      "pushd /bin; cp git ~/q; ~/q clean -fdx",
+      "cp rm q; ./q -rf old",
+      "cp ./rm q; ./q -rf old",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+
+  it("lines with many variables and folders are read quickly", () => {
+    assert.equal(deletionOf(`T=$(mktemp -d); ${'ls "$T"; '.repeat(1_500)} rm -rf "$T"`), "few");
+    assert.equal(deletionOf(`${"mv a /tmp/b; ".repeat(5_000)} rm -rf /tmp/c`), "few");
+    assert.equal(deletionOf(`${"cd -a ".repeat(10_000)} rm x`), "few");
+    assert.equal(deletionOf(`${"$CC ".repeat(4_000)}`), "few");
+  });
+});

@@ -4,6 +4,7 @@
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { type Believed, countOf, DELETERS, isTemporary, nameOf } from "./deleters.ts";
+import { withKnownNames } from "./known-names.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother } from "./wrappers.ts";
 
@@ -35,8 +36,9 @@ export function deletionOf(given: string, depth = 0): Deletion {
 function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
   if (depth > MAX_DEPTH || given.length > MAX_TEXT) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? given.replaceAll(TMPDIR, "$UNKNOWN") : given;
-  if (COPIES_FOUND.test(text)) return "many";
+  const shown = depth > 0 ? given : withKnownNames(given);
+  const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
+  if (COPIES_FOUND.test(text) || copiesNamed(text)) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, believedIn(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -79,21 +81,43 @@ function believedIn(text: string): Believed {
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
-  if (names.some((name) => LINKERS.has(name)) || bringsFolder(text)) return "none";
+  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text)) return "none";
   return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
 }
-/** Whether a command moves what is elsewhere into a temporary folder, or may. */
-function bringsFolder(text: string): boolean {
+/**
+ * Whether a command moves what is elsewhere into a temporary folder, or may, and the text names that place once more. Other names in
+ * temporary folders are other files.
+ */
+function mayDeleteMoved(text: string): boolean {
   const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
-  return roughCommands(text).some((words) => {
+  const places = new Set<string>();
+  const others: (readonly string[])[] = [];
+  for (const words of roughCommands(text)) {
     const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
-    if (at === -1) return false;
-    const operands = words.slice(at + 1).filter((word) => !word.startsWith("-"));
+    const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
     const to = operands.at(-1) ?? "";
-    if (operands.slice(0, -1).every((word) => isTemporary(word, "all"))) return false;
-    return /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./.test(to) || goesElsewhere || words.some((word) => /^-t|^--t/.test(word));
-  });
+    const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
+    const isOption = words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
+    const brings = at !== -1 && (isOption || (fromElsewhere && (MAYBE_TEMPORARY.test(to) || goesElsewhere)));
+    if (!brings) {
+      others.push(words);
+      continue;
+    }
+    // Where it is moved to is written out, and is the only thing that the command does there.
+    if (at !== 0 || goesElsewhere || isOption || !isTemporary(to, "all") || MADE_NAME.test(to)) return true;
+    places.add(placeIn(to));
+  }
+  if (places.size === 0) return false;
+  return others.some((words) =>
+    words.some((word) => TEMPORARY.test(word) && (MADE_NAME.test(word) || places.has(placeIn(word)) || placeIn(word) === "")),
+  );
 }
+const MAYBE_TEMPORARY = /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./;
+const TEMPORARY = /\/tmp\b|TMPDIR|^\.|[~$]/;
+const MADE_NAME = /[*?[\]{}~]|\.\.|\$(?!TMPDIR\/|\{TMPDIR\}\/)/;
+/** The name directly in the temporary folder, as disks fold it. */
+const placeIn = (path: string): string =>
+  (/(?:\/tmp|TMPDIR\}?)(?:\/+\.?(?=\/))*\/*([^/]*)/.exec(path)?.[1] ?? "").normalize("NFKC").toLowerCase();
 const leastOf = (one: Believed, other: Believed): Believed =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
 
@@ -127,6 +151,25 @@ const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd al
 const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
 /** Copies or links the file of a program that a substitution finds. */
 const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
+/** Goes to a folder of programs, or one whose name the shell makes. */
+const TO_PROGRAMS =
+  /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?:[^\s;&|]*\/)?(?:s?bin|[^\s;&|]*[$*?[`{~][^\s;&|]*)\/?(?=[\s;&|)]|$)/;
+const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
+/** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
+function copiesNamed(text: string): boolean {
+  const plain = text.replaceAll(/["'\\]/g, "");
+  const goes = TO_PROGRAMS.test(plain);
+  if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
+  return roughCommands(text).some((words) => {
+    const at = words.findIndex((word) => isCopier(nameOf(word)));
+    const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
+    if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || /[*?[{$`]/.test(word));
+    const isLasting = COPIES_AS.has(nameOf(words[at])) && operands.length > 1;
+    return isLasting && operands.slice(0, -1).some((word) => /^(?:\.\/)?(?:rm|unlink|shred)$/.test(word));
+  });
+}
+const isCopier = (name: string): boolean => name !== "git" && (COPIES.has(name) || MOVERS.has(name) || LINKERS.has(name));
+const COPIES_AS: ReadonlySet<string> = new Set("cp gcp mv gmv ln gln install link".split(" "));
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 

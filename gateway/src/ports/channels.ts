@@ -41,6 +41,9 @@ export interface ChannelMessage {
   readonly question?: string;
 }
 
+/** `byAgent`: an agent wrote the text. */
+export type ChannelNotification = Pick<ChannelMessage, "callId" | "target" | "text" | "question"> & { readonly byAgent?: boolean };
+
 export interface ChannelMessageSent {
   /** Durable in the channel. The conversation is told if the delivery fails later. */
   readonly status: "queued";
@@ -66,7 +69,7 @@ export interface ChannelsOutPort {
      * A notification to a direct chat of the owner; refused for every other place. It is no part of a conversation, and once per
      * `callId`.
      */
-    notify(input: Pick<ChannelMessage, "callId" | "target" | "text" | "question">): Promise<Result<ChannelMessageSent>>;
+    notify(input: ChannelNotification): Promise<Result<ChannelMessageSent>>;
     /** Why a notification to this place would not arrive now; undefined: nothing is known against it. */
     problemOf(target: ChannelMessage["target"]): string | undefined;
   };
@@ -119,6 +122,8 @@ export interface ChannelPort {
   channelRefused(channel: string | undefined, claimed: string): Promise<void>;
   channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void>;
   channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void>;
+  /** What agents wrote may leave now: not everything is stopped. */
+  channelMayDeliver(): Promise<boolean>;
 }
 /** A channel's Worker as the receiver of its platform's webhooks. */
 export interface WebhookChannel {

@@ -77,6 +77,11 @@ export interface StopPort {
 /** What features do at once when everything is stopped. Each answers how many calls and commands of clients it has ended. */
 export interface StopListenerPort {
   readonly onStop: (work: () => number) => void;
+  /**
+   * At each stop and each resume, after its state is stored. What the work writes before it first waits is in the same commit. The answer
+   * waits for the work for a short time.
+   */
+  readonly onStopChange: (work: () => Promise<void>) => void;
 }
 
 /** Deletes sessions (rules SD1-SD5). */

@@ -5,6 +5,7 @@
  */
 import type { ModelRef, Usage } from "../../../protocol/gen/types.ts";
 import { amountText, limitAdvice } from "../calls/limit-question.ts";
+import { believedUsage } from "../models/believed-usage.ts";
 import { tokensOfChars } from "../models/estimate.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { CallTerms, TermsAsk } from "../ports/model.ts";
@@ -48,6 +49,8 @@ export interface CallAsk extends TermsAsk {
 export interface AllowedCall {
   /** For the request: smaller than the setting when a limit leaves less. */
   readonly maxTokens: number | undefined;
+  /** What is believed of the provider's count (rule SP12). What is not believed is noted in the log. */
+  readonly believe: (usage: Usage) => Usage;
   /** What the call used, for the ledger; undefined: nothing. Without `usage` it is estimated from what was sent and received. */
   readonly end: (usage: Usage | undefined, receivedChars: number | undefined) => SpendSum | undefined;
 }
@@ -83,7 +86,7 @@ export class SpendGate {
     const { model, config, run, ownBudget } = ask;
     const state = this.#ports.state();
     const terms = this.#ports.terms(model, config, ask);
-    if (terms === undefined || state === undefined) return { ok: true, call: { maxTokens: ask.maxTokens, end: () => undefined } };
+    if (terms === undefined || state === undefined) return { ok: true, call: { maxTokens: ask.maxTokens, believe: (usage) => usage, end: () => undefined } };
     const guest = guestOf(state.identity, run?.origin);
     const costOf = (output: number): Amount =>
       terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
@@ -109,7 +112,9 @@ export class SpendGate {
       ok: true,
       call: {
         maxTokens: output < terms.output ? Math.max(1, output - terms.thinking) : ask.maxTokens,
-        end: (usage, receivedChars) => {
+        believe: (usage) => this.#believed(usage, terms, ask),
+        end: (counted, receivedChars) => {
+          const usage = counted && (believedUsage(counted, terms, ask.inputTokens) ?? counted);
           const sum = this.#sumOf(ask, terms, guest, usage, receivedChars);
           this.#close(amount, sum ?? NOTHING);
           return sum;
@@ -118,6 +123,14 @@ export class SpendGate {
     };
   }
 
+  #believed(usage: Usage, terms: CallTerms, { inputTokens, model }: CallAsk): Usage {
+    const believed = believedUsage(usage, terms, inputTokens);
+    if (believed === undefined) return usage;
+    const amount = ({ total, costUsd }: Usage): string => `${total} tokens${costUsd === undefined ? "" : `, $${costUsd.toFixed(2)}`}`;
+    const text = `${model.provider}/${model.id} counted ${amount(usage)}, more than the call can have used; ${amount(believed)} count`;
+    this.#ports.failed("believing the provider's count of a model call", new Error(text));
+    return believed;
+  }
   #covers(need: Amount, guest: string | undefined): boolean {
     const purse = this.#purse;
     return (

@@ -20,7 +20,7 @@ class Far {
     settled: report.count,
     grant: { costUsd: 3 * need.costUsd, tokens: 3 * need.tokens, calls: 64, until: this.now + 1_000 },
   });
-  gate(terms: CallTerms | undefined = PRICED): SpendGate {
+  gate(terms: CallTerms | undefined = PRICED, noted: string[] = []): SpendGate {
     return new SpendGate({
       gateway: {
         reserveSpend: async (ask) => {
@@ -31,7 +31,7 @@ class Far {
       terms: () => terms,
       state: () => base,
       wall: () => this.now,
-      failed: () => {},
+      failed: (_what, error) => void noted.push(error instanceof Error ? error.message : ""),
     });
   }
 }
@@ -126,6 +126,29 @@ describe("a model call", () => {
     assert.ok(Math.abs((stopped?.costUsd ?? 0) - 0.022) < 1e-9);
     assert.equal(allowed(await gate.begin(ask())).end(undefined, undefined), undefined);
   });
+  test("[SP12] a provider's count beyond what the call can have used is cut and noted; a plausible one is not", async () => {
+    const noted: string[] = [];
+    const far = new Far();
+    const begin = async (terms: CallTerms) => allowed(await far.gate(terms, noted).begin(ask()));
+    // Four times the estimated input and twice the longest answer are plausible.
+    const most = { input: 8_096, output: 20_000, cacheRead: 0, cacheWrite: 0, total: 28_096, costUsd: 0.2 };
+    const call = await begin(PRICED);
+    assert.deepEqual(call.believe(most), most);
+    assert.deepEqual(noted, []);
+    const lie = { input: 1e12, output: 1e12, cacheRead: 1e12, cacheWrite: 1e12, total: 4e12, costUsd: 1e9 };
+    const believed = call.believe(lie);
+    assert.deepEqual([believed.input, believed.output, believed.cacheRead, believed.cacheWrite, believed.total], [8_096, 20_000, 0, 0, 28_096]);
+    assert.ok(Math.abs((believed.costUsd ?? 0) - 0.280_96) < 1e-9);
+    assert.match(noted.join(), /p\/m counted 4000000000000 tokens, \$1000000000\.00, more than the call can have used; 28096 tokens, \$0\.28 count/);
+    // The ledger gets no more either, whoever asks it.
+    assert.equal(call.end(lie, 10)?.costUsd, believed.costUsd);
+    const unpriced = await begin({ output: 10_000, thinking: 0, inputUsd: 0 });
+    const { costUsd: _, ...tokens } = lie;
+    assert.equal(unpriced.end(tokens, 10)?.tokens, 28_096);
+    // The price of the whole input counts, when the provider's cache did not have it.
+    const cold = await begin({ ...PRICED, inputUsd: 0.000_1, dearest: { input: 0.000_01, output: 0.000_01 } });
+    assert.equal(cold.believe({ input: 1_000, output: 10, total: 1_010, costUsd: 0.01 }).costUsd, 0.01);
+  });
   test("[SP1] an answer of the ledger that is lost can be tried again; a refusal cannot", async () => {
     const far = new Far();
     far.answer = () => Promise.reject(new Error("lost"));
@@ -159,7 +182,8 @@ describe("[SP1] the terms of a call", () => {
     );
   test("are the configured price, the dearest rate for input, and the longest answer", () => {
     const terms = of({ inputTokens: 1_000_000 }, { input: 2, output: 10, cacheRead: 0.5, cacheWrite: 3 });
-    assert.deepEqual(terms, { output: 2_000, thinking: 0, inputUsd: 3, rates: { output: 0.000_01 } });
+    const dearest = { input: 0.000_003, output: 0.000_01 };
+    assert.deepEqual(terms, { output: 2_000, thinking: 0, inputUsd: 3, rates: { output: 0.000_01 }, dearest });
     assert.equal(of({ maxTokens: 500 })?.output, 500);
   });
   test("count cached input at the rate of the cache", () => {

@@ -133,6 +133,7 @@ const channelService = {
   live: async () => ({ ok: true }),
   typing: async () => ({ ok: true }),
   login: async () => ({ state: "connected" as const, message: "" }),
+  recheck: async () => ({ ok: true }),
   logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
 } satisfies ChannelService;
 

@@ -81,6 +81,7 @@ beforeAll(async () => {
     live: async () => ({ ok: true }),
     typing: async () => ({ ok: true }),
     login: async () => ({ state: "connected" as const, message: "" }),
+    recheck: async () => ({ ok: true }),
     logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
   } satisfies ChannelService;
   vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "whatsapp" ? channel : undefined));

@@ -85,6 +85,7 @@ import type {
   ChannelLoginResult,
   ChannelLogoutParams,
   ChannelLogoutResult,
+  ChannelMayDeliver,
   ChannelMediaSlot,
   ChannelRef,
   ChannelSendResult,
@@ -92,6 +93,7 @@ import type {
   ChannelServiceLiveParams,
   ChannelServiceLoginParams,
   ChannelServiceLogoutParams,
+  ChannelServiceRecheckParams,
   ChannelServiceSendParams,
   ChannelServiceStartParams,
   ChannelServiceStatusParams,
@@ -191,6 +193,7 @@ import type {
   GatewayResumeResult,
   GatewayServiceDeliveredParams,
   GatewayServiceInboundParams,
+  GatewayServiceMayDeliverParams,
   GatewayServiceMediaParams,
   GatewayServiceStatusParams,
   GatewayStatusResult,
@@ -609,6 +612,7 @@ export function checkChannelLoginParams(value: unknown): value is ChannelLoginPa
 export function checkChannelLoginResult(value: unknown): value is ChannelLoginResult;
 export function checkChannelLogoutParams(value: unknown): value is ChannelLogoutParams;
 export function checkChannelLogoutResult(value: unknown): value is ChannelLogoutResult;
+export function checkChannelMayDeliver(value: unknown): value is ChannelMayDeliver;
 export function checkChannelMediaSlot(value: unknown): value is ChannelMediaSlot;
 export function checkChannelRef(value: unknown): value is ChannelRef;
 export function checkChannelSendResult(value: unknown): value is ChannelSendResult;
@@ -616,6 +620,7 @@ export function checkChannelServiceDescribeParams(value: unknown): value is Chan
 export function checkChannelServiceLiveParams(value: unknown): value is ChannelServiceLiveParams;
 export function checkChannelServiceLoginParams(value: unknown): value is ChannelServiceLoginParams;
 export function checkChannelServiceLogoutParams(value: unknown): value is ChannelServiceLogoutParams;
+export function checkChannelServiceRecheckParams(value: unknown): value is ChannelServiceRecheckParams;
 export function checkChannelServiceSendParams(value: unknown): value is ChannelServiceSendParams;
 export function checkChannelServiceStartParams(value: unknown): value is ChannelServiceStartParams;
 export function checkChannelServiceStatusParams(value: unknown): value is ChannelServiceStatusParams;
@@ -715,6 +720,7 @@ export function checkFrame(value: unknown): value is Frame;
 export function checkGatewayResumeResult(value: unknown): value is GatewayResumeResult;
 export function checkGatewayServiceDeliveredParams(value: unknown): value is GatewayServiceDeliveredParams;
 export function checkGatewayServiceInboundParams(value: unknown): value is GatewayServiceInboundParams;
+export function checkGatewayServiceMayDeliverParams(value: unknown): value is GatewayServiceMayDeliverParams;
 export function checkGatewayServiceMediaParams(value: unknown): value is GatewayServiceMediaParams;
 export function checkGatewayServiceStatusParams(value: unknown): value is GatewayServiceStatusParams;
 export function checkGatewayStatusResult(value: unknown): value is GatewayStatusResult;

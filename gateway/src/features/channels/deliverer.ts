@@ -16,8 +16,9 @@ import type { ReplyRoute } from "../../ports/session.ts";
 import type { ChannelRef, FailureCause } from "../../ports/channels.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
+import { channelWord } from "./channel-word.ts";
 import type { Deliveries, Delivery } from "./delivery-store.ts";
-import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
+import type { AskSession, SessionDirectory, StopPort } from "../../ports/sessions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 
 export interface DelivererPorts {
@@ -26,6 +27,7 @@ export interface DelivererPorts {
   readonly deliveries: Deliveries;
   readonly ask: AskSession;
   readonly now: () => number;
+  readonly stopped: StopPort["stopped"];
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly notify: NotifyPort["notify"];
@@ -64,8 +66,15 @@ export class Deliverer {
     }
     return sent;
   }
-  async handOver({ channel, accountId }: ChannelRef, message: OutboundMessage): Promise<Result<{ readonly duplicate: boolean }>> {
-    const { deliveries, now } = this.#ports;
+  /** `byAgent`: an agent wrote what is neither an answer nor a question. What agents wrote stays in the channel during a stop (ST9). */
+  async handOver(
+    { channel, accountId }: ChannelRef,
+    given: OutboundMessage,
+    byAgent = false,
+  ): Promise<Result<{ readonly duplicate: boolean }>> {
+    const { deliveries, now, stopped } = this.#ports;
+    const isAgents = byAgent || given.kind === "answer" || given.kind === "approval";
+    const message = isAgents ? { ...given, askFrom: channelWord(now(), stopped() !== undefined) } : given;
     const service = this.#ports.service(channel);
     if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
     this.#ports.ensureArmed();
@@ -100,9 +109,11 @@ export class Deliverer {
     });
   }
   async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
-    await this.#ports
-      .service(channel)
-      ?.live({ accountId, live: { deliveryId, peer, text, ...(replyToId === undefined ? {} : { replyToId }) } });
+    const { now, service, stopped } = this.#ports;
+    if (stopped() !== undefined) return;
+    const askFrom = channelWord(now(), false);
+    const live = { deliveryId, peer, text, askFrom, ...(replyToId === undefined ? {} : { replyToId }) };
+    await service(channel)?.live({ accountId, live });
   }
   async typing({ channel, accountId, peer }: ReplyRoute, active: boolean): Promise<void> {
     await this.#ports.service(channel)?.typing({ accountId, peer, active });

@@ -141,16 +141,23 @@ export class Deliveries {
     );
   }
 
+  /** As a table that expires: a channel keeps what it holds during a stop, so no report is missed then (rule ST9). */
+  expiring(stopped: () => unknown): { prune(now: number): boolean; nextExpiry(): number | undefined } {
+    return { prune: (now) => this.prune(now, stopped() !== undefined), nextExpiry: () => this.nextExpiry() };
+  }
+  /** A stop is over: what channels have held gets its whole time. */
+  resumed(now: number): void {
+    run(this.#db.sql, "UPDATE deliveries SET at = ? WHERE state = 'queued'", now);
+  }
   /** One bounded step: deliveries without a report become `unknown`; expired and surplus rows are deleted. True: there may be more. */
-  prune(now: number): boolean {
+  prune(now: number, isStopped = false): boolean {
     const { sql } = this.#db;
     const step = (statement: string, ...params: (string | number)[]): boolean => all(sql, statement, ...params, STEP).length === STEP;
+    const silent = isStopped
+      ? "UPDATE deliveries SET at = ? WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1"
+      : "UPDATE deliveries SET state = 'unknown', error = 'the channel never reported its end', at = ?, told = 0 WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1";
     return [
-      step(
-        "UPDATE deliveries SET state = 'unknown', error = 'the channel never reported its end', at = ?, told = 0 WHERE id IN (SELECT id FROM deliveries WHERE state = 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
-        now,
-        now - SILENT_MS,
-      ),
+      step(silent, now, now - SILENT_MS),
       step(
         "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE state <> 'queued' AND at < ? ORDER BY at LIMIT ?) RETURNING 1",
         now - PROBLEM_MS,

@@ -10,6 +10,7 @@ import { gapText } from "./undelivered.ts";
 import { isOwnKey } from "../../storage/keys.ts";
 import type { ChannelRef, FilePlace } from "../../ports/channels.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
+import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import type { DownAccounts } from "./down-store.ts";
 import { ChannelWatch } from "./watch.ts";
@@ -28,6 +29,7 @@ export interface HubPorts extends Omit<IntakePorts, "send" | "ensureArmed"> {
   readonly down: DownAccounts;
   readonly bucket: Pick<Bucket, "delete">;
   readonly notify: NotifyPort["notify"];
+  readonly stopped: StopPort["stopped"];
   /** The Worker of a channel; undefined: none is bound. */
   readonly service: (channel: string) => ChannelService | undefined;
   readonly names: () => readonly string[];
@@ -50,7 +52,7 @@ export class ChannelHub {
   constructor(ports: HubPorts) {
     this.#ports = ports;
     const { channels, pairings, deliveries, arm, background } = ports;
-    this.retention = new Retention({ tables: [channels, pairings, deliveries], arm, background });
+    this.retention = new Retention({ tables: [channels, pairings, deliveries.expiring(ports.stopped)], arm, background });
     this.watch = new ChannelWatch({
       ...ports,
       accounts: () => this.accounts(),
@@ -63,7 +65,7 @@ export class ChannelHub {
     this.#intake = new Intake({ ...ports, ensureArmed, send: (route, message) => this.deliverer.send(route, message) });
     this.outgoing = new Outgoing({
       ...ports,
-      handOver: (ref, message) => this.deliverer.handOver(ref, message),
+      handOver: (ref, message, byAgent) => this.deliverer.handOver(ref, message, byAgent),
       roleOf: (ref, inbound) => this.#intake.roleOf(ref, inbound),
       conversationOf: (ref, inbound) => this.#intake.conversationOf(ref, inbound),
       withdraw: (id) => ports.deliveries.arrived(id),

@@ -16,7 +16,7 @@ import type {
 } from "../../ports/channels.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { Result } from "../../ports/result.ts";
-import type { SessionsPort } from "../../ports/sessions.ts";
+import type { SessionsPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { Channels } from "./account-store.ts";
 import { Deliveries } from "./delivery-store.ts";
@@ -28,12 +28,14 @@ import { CHANNEL_HISTORY, CHANNEL_MIGRATIONS } from "./migrations.ts";
 import { Pairings } from "./pairing-store.ts";
 import { Peers } from "./peer-store.ts";
 import { CHANNEL_TOOLS } from "./tools.ts";
-import { wakeChannels } from "./wake.ts";
+import { recheckChannels, wakeChannels } from "./wake.ts";
 
 export interface ChannelPorts
   extends SessionsPort,
     ApprovalsPort,
     NotifyPort,
+    Pick<StopListenerPort, "onStopChange">,
+    Pick<StopPort, "stopped">,
     Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub"> {
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
@@ -49,6 +51,7 @@ export interface ChannelsRpc {
   readonly refused: ChannelPort["channelRefused"];
   readonly status: ChannelPort["channelStatus"];
   delivered(account: ChannelRef, report: DeliveryReport): void;
+  mayDeliver(): boolean;
   reply(call: ReplyCall): Promise<Result<void>>;
   places(query: string, limit: number): ChannelPlaces;
   message(input: ChannelMessage): Promise<Result<ChannelMessageSent>>;
@@ -62,11 +65,12 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
   create(ports) {
     const { database, ids, log, background } = ports;
     const files = new WaitingFiles(database);
+    const deliveries = new Deliveries(database);
     const hub = new ChannelHub({
       ...ports,
       channels: new Channels(database),
       pairings: new Pairings(database),
-      deliveries: new Deliveries(database),
+      deliveries,
       down: new DownAccounts(database),
       peers: new Peers(database),
       files,
@@ -74,6 +78,10 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
       random: ids.bytes,
       service: ports.channel,
       names: ports.channelNames,
+    });
+    ports.onStopChange(() => {
+      if (ports.stopped() === undefined) deliveries.resumed(ports.now());
+      return recheckChannels(hub, (channel, error) => log.warn("channel_not_told_of_stop", { channel, error }));
     });
     return {
       offers: {
@@ -93,6 +101,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
           refused: (channel, claimed) => hub.refused(channel, claimed),
           status: async (account, state) => hub.status(account, state),
           delivered: (account, report) => hub.delivered(account, report),
+          mayDeliver: () => ports.stopped() === undefined,
           reply: (call) => hub.deliverer.reply(call),
           places: (query, limit) => hub.outgoing.places(query, limit),
           message: (input) => hub.outgoing.message(input),

@@ -10,7 +10,7 @@ import { withoutHeads } from "./envelope.ts";
 import { mayAddress, nextWord } from "./targets.ts";
 import { type Target, targetName } from "../../tools/message-target.ts";
 import { messageDelivery } from "./delivery-ids.ts";
-import type { ChannelMessage, ChannelMessageSent, ChannelPlaces } from "../../ports/channels.ts";
+import type { ChannelMessage, ChannelMessageSent, ChannelNotification, ChannelPlaces } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { fence } from "../../prompt/fence.ts";
@@ -37,7 +37,7 @@ export interface OutgoingPorts {
   readonly sha256: (text: string) => Promise<string>;
   readonly names: () => readonly string[];
   readonly contextVersion: () => string;
-  readonly handOver: (ref: ChannelRef, message: OutboundMessage) => Promise<Result<{ readonly duplicate: boolean }>>;
+  readonly handOver: (ref: ChannelRef, message: OutboundMessage, byAgent?: boolean) => Promise<Result<{ readonly duplicate: boolean }>>;
   /** The recipient's access; undefined: none. */
   readonly roleOf: (ref: ChannelRef, inbound: ChannelInbound) => PairRole | undefined;
   /** The conversation that would answer the recipient's messages. */
@@ -48,7 +48,6 @@ export interface OutgoingPorts {
   readonly isDown: (ref: ChannelRef) => boolean;
   readonly failed: (what: string, error: unknown) => void;
 }
-type Notified = Pick<ChannelMessage, "callId" | "target" | "text" | "question">;
 const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
 const MAX_OWN = 32;
@@ -172,7 +171,7 @@ export class Outgoing {
     return plain.length <= MAX_DELIVERY_CHARS ? plain : messageDelivery(await this.#ports.sha256(callId));
   }
   /** To a direct chat of the owner only: what notifications say is for no one else. */
-  async notify({ callId, target, text, question }: Notified): Promise<Result<ChannelMessageSent>> {
+  async notify({ callId, target, text, question, byAgent }: ChannelNotification): Promise<Result<ChannelMessageSent>> {
     const found = this.#find(target);
     if (!found.ok) return found;
     const { channel, accountId, peer, record } = found.value;
@@ -184,7 +183,7 @@ export class Outgoing {
     const deliveryId = await this.#deliveryOf(callId);
     const actions = question === undefined ? {} : { actions: [...answersTo(question)] };
     const message = { deliveryId, kind: question === undefined ? ("notice" as const) : ("approval" as const), peer, text, ...actions };
-    const sent = await this.#ports.handOver({ channel, accountId }, message);
+    const sent = await this.#ports.handOver({ channel, accountId }, message, byAgent);
     if (!sent.ok) {
       this.#ports.withdraw(deliveryId);
       return sent;

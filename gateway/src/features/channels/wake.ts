@@ -1,6 +1,6 @@
 /**
- * After a restart of the embedded runtime: asks every channel account for its status, so that its object starts now and not at its next
- * alarm. Decides nothing; a stopped account stays stopped.
+ * Calls to every channel account. After a restart of the embedded runtime: asks for its status, so that its object starts now and not at
+ * its next alarm; a stopped account stays stopped. After a stop or a resume of everything: says so (rule ST9). Decides nothing.
  */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 
@@ -10,16 +10,25 @@ interface Hub {
 }
 const MAX_ACCOUNTS = 64;
 
-export async function wakeChannels(hub: Hub, failed: (channel: string, error: unknown) => void): Promise<void> {
-  const waking = hub
+type Failed = (channel: string, error: unknown) => void;
+
+export const wakeChannels = (hub: Hub, failed: Failed): Promise<void> =>
+  callAll(hub, failed, (service, accountId) => service.status({ accountId }));
+/** A channel that is not told asks before it sends, or is of an earlier version. */
+export const recheckChannels = (hub: Hub, failed: Failed): Promise<void> =>
+  callAll(hub, failed, (service, accountId) => service.recheck({ accountId }));
+
+async function callAll(hub: Hub, failed: Failed, call: (service: ChannelService, accountId: string) => Promise<unknown>): Promise<void> {
+  const calls = hub
     .accounts()
     .slice(0, MAX_ACCOUNTS)
     .map(async ({ channel, accountId }) => {
       try {
-        await hub.service(channel)?.status({ accountId });
+        const service = hub.service(channel);
+        if (service) await call(service, accountId);
       } catch (error) {
         failed(channel, error);
       }
     });
-  await Promise.all(waking);
+  await Promise.all(calls);
 }

@@ -43,6 +43,8 @@ const HELD_MS = 60_000;
 interface Told {
   readonly text: string;
   readonly inChat: string;
+  /** A part of the text is an agent's: the text of a reminder. */
+  readonly byAgent: boolean;
 }
 export class Teller {
   readonly #ports: TellerPorts;
@@ -152,7 +154,11 @@ export class Teller {
     const said = present.map(({ cause, text, createdAt, body }) => ({ cause, text, createdAt, more: body.more ?? 0 }));
     const digest = digestText(said, settings.userTimezone);
     const isMarkdown = present.every(({ body }) => body.isMarkdown === true);
-    const told: Told = { text: digest, inChat: isMarkdown ? digest : verbatim(digest) };
+    const told: Told = {
+      text: digest,
+      inChat: isMarkdown ? digest : verbatim(digest),
+      byAgent: present.some(({ kind }) => kind === "reminder"),
+    };
     if (row.body.asked?.startsWith(DESKTOP) === true) {
       notifyRows.failed(id, row.body.asked, "It is not known whether it was shown.");
       notifyRows.asked(id, undefined);
@@ -172,9 +178,9 @@ export class Teller {
   async #try(way: Way, row: NotificationRow, told: Told): Promise<string | undefined> {
     switch (way.kind) {
       case "last":
-        return this.#overChannel(this.#lastOwn(), row, told.inChat);
+        return this.#overChannel(this.#lastOwn(), row, told);
       case "channel":
-        return this.#overChannel(way.target, row, told.inChat);
+        return this.#overChannel(way.target, row, told);
       case "desktop":
         return this.#onDesktop(way.nodeId, row, told.text);
       default:
@@ -185,7 +191,11 @@ export class Teller {
     const own = this.#ports.channelsOut.lastOwn();
     return own === undefined ? undefined : parseTarget(own);
   }
-  async #overChannel(target: Target | undefined, { id, body }: NotificationRow, text: string): Promise<string | undefined> {
+  async #overChannel(
+    target: Target | undefined,
+    { id, body }: NotificationRow,
+    { inChat: text, byAgent }: Told,
+  ): Promise<string | undefined> {
     const { channelsOut, notifyRows } = this.#ports;
     const { about, question, tries = 0 } = body;
     if (target === undefined) {
@@ -200,7 +210,7 @@ export class Teller {
     if (problem === undefined) {
       const failures = notifyRows.find(id)?.body.failures ?? [];
       // The same id when it is sent again, and another one for another place.
-      const message = { callId: `notify/${id}/${failures.length}`, target: place, text };
+      const message = { callId: `notify/${id}/${failures.length}`, target: place, text, byAgent };
       notifyRows.asked(id, way);
       const sending = channelsOut.notify({ ...message, ...(question === undefined ? {} : { question }) });
       const sent = await this.#answer(sending).catch((error: unknown) => {

@@ -105,6 +105,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
         stopped: () => stops.state(),
         stopSignal: () => stop.signal,
         onStop: (work) => stop.onStop(work),
+        onStopChange: (work) => stop.onChange(work),
         stopRpc: stop,
         sessionsRpc: {
           publish: (sessionKey, news) => ports.subscriptions.publish(sessionKey, news),

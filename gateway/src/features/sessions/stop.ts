@@ -35,6 +35,7 @@ export class Stop {
   #again = 0;
   #calls = new AbortController();
   readonly #listeners: (() => number)[] = [];
+  readonly #changes: (() => Promise<void>)[] = [];
 
   constructor(ports: StopPorts) {
     this.#ports = ports;
@@ -49,6 +50,10 @@ export class Stop {
     this.#listeners.push(work);
   }
 
+  onChange(work: () => Promise<void>): void {
+    this.#changes.push(work);
+  }
+
   async stop(by: string): Promise<Stopped> {
     const { stops, sessions, now, after, background, arm } = this.#ports;
     const state: StopState = stops.state() ?? { since: now(), by: by.slice(0, 256) };
@@ -60,7 +65,7 @@ export class Stop {
     this.#again = now() + AGAIN_MS;
     arm();
     const runs: Stopped["runs"] = [];
-    const told = this.#tell(runs);
+    const told = Promise.all([this.#tell(runs), ...this.#changes.map((work) => work())]);
     background("stop", told);
     await Promise.race([told, new Promise<void>((resolve) => after(ANSWER_MS, resolve))]);
     return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount(), clientCalls };
@@ -72,7 +77,7 @@ export class Stop {
     const sessions = stops.heldCount();
     this.#again = now() + AGAIN_MS;
     arm();
-    background("resume", this.#tell([]));
+    background("resume", Promise.all([this.#tell([]), ...this.#changes.map((work) => work())]));
     return { wasStopped, sessions };
   }
 

@@ -29,7 +29,7 @@ import { sentCall, systemLayers } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
-import { guardedCall } from "./guarded-call.ts";
+import { guardedCall, withBelieved } from "./guarded-call.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
 
 export interface CallModelPorts {
@@ -211,7 +211,7 @@ export class ModelCaller {
     const toolTokens = this.#fixed?.tools ?? 0;
     const { items } = history;
     const sent = sentCall({ at: wall(), model, system: this.#turn?.tokens ?? NO_LAYERS, toolTokens, items, messages });
-    const outcome = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
+    const counted = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
       this.#ports.model.call({
         model,
         config,
@@ -236,6 +236,7 @@ export class ModelCaller {
         },
       }),
     );
+    const outcome = withBelieved(counted, call.believe);
     // A provider that was cut off counts nothing, but bills what it was sent.
     const received = outcome.kind === "replied" || offset > 0 || flight.signal.aborted ? offset : undefined;
     const spent = call.end(outcome.usage, received);

@@ -23,7 +23,7 @@ import type { SpendGate } from "../spend-gate.ts";
 import { modelAt, modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
-import { guardedCall } from "./guarded-call.ts";
+import { guardedCall, withBelieved } from "./guarded-call.ts";
 
 export interface SummarizePorts {
   readonly state: () => State | undefined;
@@ -143,7 +143,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     stopped: "The summary is not wanted any more.",
   };
   let received = 0;
-  const outcome = await guardedCall(guard, (signal) =>
+  const counted = await guardedCall(guard, (signal) =>
     ports.model.call({
       model,
       config,
@@ -162,6 +162,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
       },
     }),
   );
+  const outcome = withBelieved(counted, allowed.call.believe);
   const counts = outcome.kind === "replied" || received > 0 || flight.signal.aborted;
   const sum = allowed.call.end(outcome.usage, counts ? received : undefined);
   if (flight.signal.aborted) return sum && { type: "Spent", spent: sum };

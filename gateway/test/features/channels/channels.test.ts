@@ -47,6 +47,7 @@ beforeEach(async () => {
     live: async () => ({ ok: true }),
     typing: async () => ({ ok: true }),
     login: async () => ({ state: "qr", qr: "QR-TEXT", message: "Scan this." }),
+    recheck: async () => ({ ok: true }),
     logout: async ({ accountId }) => state(accountId),
   };
   vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "test" ? service : undefined));

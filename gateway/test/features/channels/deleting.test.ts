@@ -38,6 +38,7 @@ beforeEach(async () => {
     live: async () => ({ ok: true }),
     typing: async () => ({ ok: true }),
     login: async () => ({ state: "connected", message: "" }),
+    recheck: async () => ({ ok: true }),
     logout: async () => STATE,
   };
   vi.spyOn(parts, "channel").mockImplementation((_env, name) => (name === "test" ? service : undefined));

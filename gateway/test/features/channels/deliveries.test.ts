@@ -2,7 +2,7 @@
 import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
-import type { ChannelSendResult, DeliveryProblem, DeliveryReport } from "../../../../protocol/gen/types.ts";
+import type { ChannelSendResult, DeliveryProblem, DeliveryReport, LiveText, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { ReplyRoute, SessionNote, SessionSend } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, eventually, FAR, fakeSessions, gateway, type Peer, port, seed } from "../../support/gateway.ts";
@@ -239,5 +239,95 @@ describe("[W23] a gap from which messages may be missing", () => {
       await runDurableObjectAlarm(gateway());
       expect(received).toEqual(["gap:test/default/60000", "gap:test/default/120000"]);
     });
+  });
+});
+
+describe("[ST9] what agents wrote stays in the channel while everything is stopped", () => {
+  const handed: OutboundMessage[] = [];
+  const rechecked: string[] = [];
+  const lives: LiveText[] = [];
+  let broken = false;
+  beforeEach(() => {
+    for (const list of [handed, rechecked, lives]) list.length = 0;
+    broken = false;
+    const service: Partial<ChannelService> = {
+      send: async ({ message }) => {
+        handed.push(message);
+        return { status: "queued" };
+      },
+      live: async ({ live }) => {
+        lives.push(live);
+        return { ok: true };
+      },
+      recheck: async ({ accountId }) => {
+        if (broken) throw new TypeError('The RPC receiver does not implement the method "recheck".');
+        rechecked.push(accountId);
+        return { ok: true };
+      },
+      status: async () => [{ accountId: "default", connected: true, authenticated: true }],
+    };
+    vi.spyOn(parts, "channel").mockImplementation(() => service as ChannelService);
+  });
+  const say = (deliveryId: string, kind: OutboundMessage["kind"]) =>
+    port().reply({ kind: "send", route: ROUTE, message: { deliveryId, kind, peer: ROUTE.peer, text: "words" } });
+  const live = (deliveryId: string) => port().reply({ kind: "live", route: ROUTE, deliveryId, text: "so far" });
+  const mayDeliver = () => channelEntrypoint().mayDeliver({ account });
+
+  test("the gateway marks what agents wrote, gives its word for 2 s, and none during a stop; notices of the system have no mark", async () => {
+    const ref = await refOf(GUEST);
+    const now = 1_800_000_000_000;
+    vi.spyOn(Date, "now").mockReturnValue(now);
+    for (const kind of ["answer", "approval", "notice", "error"] as const) await say(`${ref}/${kind}`, kind);
+    await live(`${ref}/live`);
+    expect(handed.map(({ kind, askFrom }) => [kind, askFrom])).toEqual([
+      ["answer", now + 2_000],
+      ["approval", now + 2_000],
+      ["notice", undefined],
+      ["error", undefined],
+    ]);
+    expect(lives.map(({ askFrom }) => askFrom)).toEqual([now + 2_000]);
+    expect(await mayDeliver()).toEqual({ may: true });
+    await owner.ok("gateway.stop");
+    expect(await mayDeliver()).toEqual({ may: false });
+    await say(`${ref}/late`, "answer");
+    await live(`${ref}/late`);
+    expect(handed.at(-1)?.askFrom).toBe(now);
+    expect(lives).toHaveLength(1);
+    await evictDurableObject(gateway());
+    expect(await mayDeliver()).toEqual({ may: false });
+    owner = await client();
+    await owner.ok("gateway.resume");
+    expect(await mayDeliver()).toEqual({ may: true });
+  });
+  test("a channel asks for its own account only", async () => {
+    await expect(channelEntrypoint().mayDeliver({ account: { ...account, channel: "other" } })).rejects.toThrow(/of the channel test/);
+  });
+  test("channels are told of a stop and of a resume; one of an earlier version changes nothing", async () => {
+    await channelEntrypoint().status({ account, state: { accountId: "default", connected: true, authenticated: true } });
+    await owner.ok("gateway.stop");
+    expect(rechecked).toEqual(["default"]);
+    broken = true;
+    await owner.ok("gateway.resume");
+    expect(await owner.ok("gateway.stop")).toMatchObject({ ok: true, pending: 0 });
+    broken = false;
+    await owner.ok("gateway.resume");
+    await eventually(() => expect(rechecked).toEqual(["default", "default"]));
+  });
+  test("a delivery whose end is not reported during a long stop is no problem; the days count from the resume", async () => {
+    const ref = await refOf(GUEST);
+    await say(`${ref}/r1`, "answer");
+    await owner.ok("gateway.stop");
+    const began = Date.now();
+    const later = async (days: number) => {
+      vi.spyOn(Date, "now").mockReturnValue(began + days * DAY);
+      await runDurableObjectAlarm(gateway());
+    };
+    await later(5);
+    expect(await problems()).toEqual([]);
+    await owner.ok("gateway.resume");
+    await later(6.9);
+    expect(await problems()).toEqual([]);
+    await later(7.2);
+    expect(await problems()).toMatchObject([{ deliveryId: `${ref}/r1`, state: "unknown" }]);
   });
 });

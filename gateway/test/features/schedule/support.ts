@@ -107,6 +107,7 @@ const channelService = (sent: OutboundMessage[]): ChannelService => ({
   live: async () => ({ ok: true }),
   typing: async () => ({ ok: true }),
   login: async () => ({ state: "connected" as const, message: "" }),
+  recheck: async () => ({ ok: true }),
   logout: async () => ({ accountId: "default", connected: false, authenticated: false }),
 });
 /** The channel `whatsapp`. Its messages go to `sent`. */

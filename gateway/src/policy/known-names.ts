@@ -1,0 +1,63 @@
+/**
+ * Variables whose value is known from the text of a command (rule PO13). PURE. A folder that `mktemp` makes at its beginning, and the
+ * usual names of compilers and interpreters, which the text does not set. In doubt a variable is not known.
+ */
+
+/** Words by which a shell sets a variable, changes what a name means, or reads another text. */
+const SETTERS =
+  /(?:^|[\s;&|(`{!])(?:eval|source|\.|read|declare|typeset|local|readonly|export|let|mapfile|readarray|getopts|printf|unset|set|env|alias|hash|enable|builtin|command|coproc|select|wait|for|function|exec|vared|print|integer|float|nameref|sysread|strftime|zparseopts|private|repeat)(?=[\s;&|)`]|$)|\(\)|\(\(|\$\{![^}]|\b(?:PATH|IFS|BASH_ENV)\b/;
+/** Spellings that this reading does not undo. */
+const SPELT = /\$'|\\\n/;
+/** What stands before the folder is made: nothing that may skip it. */
+const BEGIN = /^(?:\s*set -[A-Za-z]+(?: pipefail)?\s*(?:;|&&|\n))?\s*/;
+/** The folder is new, below the folder for temporary files, and its name is given by the program. */
+const MADE =
+  /^([A-Za-z_]\w{0,40})=("?)\$\(mktemp(?: -[dqu]{1,3}| --directory)?(?: -d)?(?: -t [\w.-]{1,60}| \/tmp\/[\w-]{1,60}\.X{3,20})?\)\2(?=\s*(?:;|&&|\n|$))/;
+/** Variables that are set before any command begins. */
+const OF_SYSTEM =
+  /^(?:HOME|PWD|OLDPWD|PATH|IFS|USER|LOGNAME|SHELL|TMP|TEMP|TMPDIR|LANG|TERM|MAIL|HOSTNAME|CDPATH|ENV|BASH\w*|ZDOTDIR|RANDOM|SECONDS|LINENO|PPID|UID|EUID|OPTARG|OPTIND|REPLY|XDG_\w+|LC_\w+|GSV\w*|_)$/;
+/** What people call their tools by. Their values come from outside the text. */
+const TOOLS: ReadonlySet<string> = new Set("CC CXX CPP LD AR MAKE CARGO RUSTC PYTHON PYTHON3 NODE NPM GO JAVA".split(" "));
+/** A text of this size has one name more or less. */
+const MAX_TEXT = 20_000;
+
+/** What a shell runs at its end, as a command where it is set. */
+const TRAP = /(?<=^|[;&|\n] ?)trap '([\w ./;&|>$"{}-]*)'(?: (?:EXIT|INT|TERM|HUP|QUIT|ERR|0|1|2|15))+(?=\s*(?:[;&|\n]|$))/g;
+const withoutTraps = (text: string): string =>
+  text.replaceAll(TRAP, (whole, code: string) => (code.split('"').length % 2 === 1 ? `{ ${code}\n}` : whole));
+
+/** The text with the values of the variables that it shows. */
+export function withKnownNames(text: string): string {
+  return text.length > MAX_TEXT ? text : withoutTraps(withValues(text));
+}
+function withValues(text: string): string {
+  if (!text.includes("$")) return text;
+  const plain = text.replaceAll(/["'\\]/g, "");
+  const begin = BEGIN.exec(text)?.[0] ?? "";
+  const made = MADE.exec(text.slice(begin.length));
+  // `set -e` at the beginning sets no variable; printf does with -v only.
+  const rest = plain.slice(begin.replaceAll(/["'\\]/g, "").length).replaceAll(/\bprintf\s+(?=[\w%])/g, "echo ");
+  if (SPELT.test(text) || SETTERS.test(rest)) return text;
+  let known = text;
+  if (made !== null) {
+    const [whole, name = ""] = made;
+    const others = text.slice(begin.length + whole.length);
+    const isOnly = !OF_SYSTEM.test(name) && !/mktemp|TMPDIR/.test(others.replaceAll(/["'\\]/g, "")) && isOnlyRead(name, others);
+    if (isOnly)
+      known = `${begin}${whole.replace(/=.*/s, "=made")}${replaced(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
+  }
+  for (const [, name = ""] of text.matchAll(/(?<=^|[\s;&|(])"?\$\{?([A-Z][A-Z0-9]{1,8})\b/g))
+    if (TOOLS.has(name) && isOnlyRead(name, text)) known = replaced(`("?)\\$(?:${name}|\\{${name}\\})\\1`, name.toLowerCase(), known);
+  return known;
+}
+/** The name stands in the text as `$NAME` or `${NAME}` only. */
+function isOnlyRead(name: string, text: string): boolean {
+  const bare = text.replaceAll(/["'\\]/g, "").replaceAll(new RegExp(`\\$(?:${name}(?!\\w)|\\{${name}\\})`, "g"), "");
+  return !new RegExp(`(?<!\\w)${name}(?!\\w)`).test(bare);
+}
+/**
+ * Where the variable is a word of its own: what is joined to it can make another path of it. The folder only in quotes: without them a
+ * name that mktemp could not give leaves no word.
+ */
+const replaced = (spelling: string, value: string, text: string): string =>
+  text.replaceAll(new RegExp(`(?<=^|[\\s;&|(])${spelling}(?=$|[\\s;&|)]|'(?:$|[\\s;&|)]))`, "g"), value);
