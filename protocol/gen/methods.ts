@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "3a5599af765af54c";
+export const PROTOCOL_FINGERPRINT = "74f65a7956791b98";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1565,7 +1565,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["agent.unknown", "file.exists", "file.too_large", "node.offline", "node.unknown", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "workspace.protected"],
+    errors: ["agent.unknown", "file.exists", "file.too_large", "gateway.stopped", "node.offline", "node.unknown", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },

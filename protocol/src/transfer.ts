@@ -49,7 +49,7 @@ method("transfer.create", {
   audit: "own",
   errors: [
     ...["transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "file.exists", "file.too_large", "node.offline", "node.unknown"],
-    ...["agent.unknown", "path.invalid", "path.not_found", "path.not_a_file", "workspace.protected", "storage.failed"],
+    ...["agent.unknown", "gateway.stopped", "path.invalid", "path.not_found", "path.not_a_file", "workspace.protected", "storage.failed"],
   ],
   idempotent: true,
 });

@@ -6,6 +6,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
+import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey } from "../../storage/keys.ts";
 import { removeParts } from "../../storage/workspace/received.ts";
@@ -16,9 +17,9 @@ import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } fr
 import { nodeDestination, nodeSource } from "./node-ends.ts";
 import { parsePlace, type Place } from "./place.ts";
 import type { State, TransferRow, TransferStore } from "./store.ts";
-import { taintFrom } from "./taint.ts";
+import { taintFrom, taintOf } from "./taint.ts";
 
-export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort {
+export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly bucket: Bucket;
   readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity">;
@@ -43,12 +44,16 @@ const RETRY_MS = 5_000;
 const PASSING_MS = 60_000;
 const ALIVE_GRAIN_MS = 10_000;
 
+const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
+
 const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
 
 export class TransferRunner {
   readonly #ports: RunnerPorts;
   readonly #live = new Map<string, Live>();
   readonly #lanes = new Map<string, { readonly live: Live; readonly side: Side }>();
+  /** Who waits for the end of a transfer, by its id. */
+  readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
@@ -60,6 +65,7 @@ export class TransferRunner {
   }
   begin(row: TransferRow): void {
     if (this.#live.has(row.id)) return;
+    if (this.#ports.stopped() !== undefined) return this.#end(row, ...STOPPED);
     const [source, destination] = [parsePlace(row.source), parsePlace(row.destination)];
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
     const from = this.#connection(source.value);
@@ -114,6 +120,29 @@ export class TransferRunner {
     if (row.endedAt === undefined && this.#live.get(row.id)?.attempt.status !== "finishing")
       this.#end(row, "transfer.cancelled", "The copy was cancelled.");
   }
+  /** Everything is stopped (rule TF12). What is still open in the rows alone ends, too. */
+  stopAll(): void {
+    for (const row of this.#ports.store.open()) {
+      if (this.#live.get(row.id)?.attempt.status === "finishing") continue;
+      // Its run was stopped, so the end starts none.
+      if (row.tell === "run") this.#ports.store.tellLater(row.id, "note");
+      this.#end(row, ...STOPPED);
+    }
+  }
+  /** Resolves when the transfer has ended. */
+  ended(id: string): Promise<void> {
+    if (this.#ports.store.get(id)?.endedAt !== undefined) return Promise.resolve();
+    const known = this.#waiting.get(id);
+    if (known !== undefined) return known.end;
+    const { promise: end, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(id, { end, resolve });
+    return end;
+  }
+  #tellWaiting(id: string): void {
+    this.#waiting.get(id)?.resolve();
+    this.#waiting.delete(id);
+  }
+
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
     for (const row of this.#ports.store.due(at)) {
@@ -157,7 +186,7 @@ export class TransferRunner {
     const onNode = (place: Place, at: typeof from) =>
       place.kind === "node" && at !== undefined ? { connections, ...at, id, path: place.path } : undefined;
     const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
-    const taint = taintFrom(source, nodes.list());
+    const taint = taintOf(row.taint, taintFrom(source, nodes.list()));
     return {
       source: nodeFrom
         ? nodeSource(nodeFrom)
@@ -260,6 +289,7 @@ export class TransferRunner {
     const { id } = live.row;
     this.#forget(live);
     this.#ports.store.end(id, { sha256 }, this.#ports.now());
+    this.#tellWaiting(id);
     live.source.close();
     live.destination.close();
     this.#ports.arm();
@@ -275,6 +305,7 @@ export class TransferRunner {
     live?.source.close(problem);
     const leftover = node !== undefined && !told && isAccepted ? { leftover: node } : {};
     this.#ports.store.end(row.id, { reason, problem, ...leftover }, this.#ports.now());
+    this.#tellWaiting(row.id);
     this.#ports.arm();
     this.#removeParts(row, Math.max(row.doneBytes, live?.doneBytes ?? 0));
     const connection = node === undefined ? undefined : this.#ports.connections.byIdentity({ mode: "node", id: node });

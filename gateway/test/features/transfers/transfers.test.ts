@@ -4,6 +4,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, fakeSessions, gateway, node, type Peer, seed, sha256, until } from "../../support/gateway.ts";
+import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
 
 beforeEach(async () => {
   await reset();
@@ -14,55 +15,6 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-let serial = 0;
-const newId = (): string => (++serial).toString(16).padStart(32, "0");
-const machine = async (id: string): Promise<Machine> =>
-  new Machine(
-    await node(id, undefined, {
-      ledger: { calls: [] },
-      nodeRuntime: { hostCapabilities: ["filesystem.transfer", "filesystem.confined"], toolCapabilities: {} },
-    }),
-  );
-const bytesOf = (length: number): Uint8Array<ArrayBuffer> => Uint8Array.from({ length }, (_, at) => (at * 31 + (at >> 10)) & 255);
-async function sum(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-/** A machine that follows the wire step by step. */
-class Machine {
-  readonly peer: Peer;
-  readonly chunks: { lane: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
-  constructor(peer: Peer) {
-    this.peer = peer;
-    peer.socket.binaryType = "arraybuffer";
-    peer.socket.addEventListener("message", ({ data }: MessageEvent) => {
-      if (typeof data === "string") return;
-      const view = data as ArrayBuffer;
-      this.chunks.push({ lane: new DataView(view).getUint32(0, true), bytes: new Uint8Array(view.slice(4)) });
-    });
-  }
-  async asked(event: "transfer.send" | "transfer.receive" | "transfer.start" | "transfer.ack" | "transfer.end", nth = 0) {
-    const found = await until(event, () => this.peer.events(event)[nth]);
-    return found.payload as {
-      transferId: number;
-      path?: string;
-      offset?: number;
-      size?: number;
-      sha256?: string;
-      error?: string;
-      id?: string;
-    };
-  }
-  push(lane: number, bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length; at += LIMITS.transferChunkBytes) {
-      const part = bytes.subarray(at, at + LIMITS.transferChunkBytes);
-      const frame = new Uint8Array(4 + part.length);
-      new DataView(frame.buffer).setUint32(0, lane, true);
-      frame.set(part, 4);
-      this.peer.socket.send(frame);
-    }
-  }
-}
 type Shown = { transfer: { state: string; reason?: string; doneBytes: number; sha256?: string; sizeBytes?: number } };
 const look = async (peer: Peer, id: string): Promise<Shown["transfer"]> => (await peer.ok<Shown>("transfer.get", { id })).transfer;
 async function ended(peer: Peer, id: string): Promise<Shown["transfer"]> {
