@@ -1,6 +1,6 @@
 /** Begins a transfer that a client or an agent asks for, when it may begin (rules TF7, TF10). */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { Connections } from "../../kernel/connections.ts";
+import type { Connection, Connections } from "../../kernel/connections.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -31,12 +31,20 @@ export interface Asker {
 /** What a node must say that it can do. */
 const CAPABILITY = "filesystem.transfer";
 
-/** The same request again is the same transfer. */
-export async function createTransfer(ports: CreatePorts, asked: NewTransfer, asker: Asker): Promise<Result<TransferRow>> {
+/** The same request again is the same transfer. `client`: the program that asks, which may be one of the ends. */
+export async function createTransfer(
+  ports: CreatePorts,
+  asked: NewTransfer,
+  asker: Asker,
+  client?: Connection,
+): Promise<Result<TransferRow>> {
   const { store, runner, audit, background } = ports;
   const known = store.get(asked.id);
-  if (known !== undefined)
-    return isSame(known, asked) ? succeed(known) : fail("protocol.invalid_params", "Another transfer has this id already.");
+  if (known !== undefined) {
+    if (!isSame(known, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
+    if (client !== undefined) runner.attach(known, client);
+    return succeed(store.get(asked.id) ?? known);
+  }
   const admitted = await admit(ports, asked);
   background(
     "audit",
@@ -54,6 +62,7 @@ export async function createTransfer(ports: CreatePorts, asked: NewTransfer, ask
   ports.arm();
   const row = store.get(asked.id);
   if (row === undefined) return fail("transfer.unknown");
+  if (client !== undefined) runner.attach(row, client);
   runner.begin(row);
   return succeed(store.get(asked.id) ?? row);
 }
@@ -61,7 +70,7 @@ export async function createTransfer(ports: CreatePorts, asked: NewTransfer, ask
 /** Whether the transfer may begin. */
 async function admit(
   { config, nodes, connections, bucket, store, stopped }: CreatePorts,
-  { agentId, source, destination, isForced }: NewTransfer,
+  { agentId, source, destination, isForced, sessionKey }: NewTransfer,
 ): Promise<Result<void>> {
   const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
   if (stopped() !== undefined) return STOPPED;
@@ -72,6 +81,8 @@ async function admit(
   const pair = pairProblem(from.value, to.value);
   if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
   for (const place of [from.value, to.value]) {
+    if (place.kind === "client" && sessionKey !== undefined)
+      return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
     const problem = place.kind === "node" ? nodeProblem(place) : undefined;
     if (problem !== undefined) return problem;
   }

@@ -42,7 +42,8 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
   };
 
   return {
-    "transfer.create": async ({ connection: { principal } }, { id, source, destination, agentId, force }) => {
+    "transfer.create": async ({ connection }, { id, source, destination, agentId, force }) => {
+      const { principal } = connection;
       const created = await createTransfer(
         ports,
         {
@@ -54,6 +55,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
           by: `client:${principal.id}`,
         },
         { actor: actorOf(principal), origin: principal.mode },
+        connection,
       );
       return created.ok ? shown(id) : created;
     },

@@ -95,6 +95,10 @@ export class TransferStore {
   waits(id: string, now: number, forMs = STALL_MS): void {
     run(this.#db.sql, "UPDATE transfers SET state = 'waiting', due_at = ? WHERE id = ? AND ended_at IS NULL", now + forMs, id);
   }
+  /** Nothing has changed, and it is well. */
+  lookAgain(id: string, now: number): void {
+    run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", now + STALL_MS, id);
+  }
   /** `leftover`: the machine that may still have the temporary file. */
   end(id: string, outcome: { sha256: string } | { reason: string; problem: string; leftover?: string }, now: number): void {
     const until = now + LIMITS.transferKeptMs;

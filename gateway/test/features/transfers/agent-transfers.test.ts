@@ -140,6 +140,7 @@ describe("gsv__Transfer", () => {
       ["laptop:a", "gsv:memory/x.md", "workspace.protected"],
       ["laptop:a", "gsv:../other/x", "path.invalid"],
       ["laptop:a", "b", "transfer.bad_endpoint"],
+      ["@:/etc/passwd", "gsv:b", "transfer.bad_endpoint"],
       ["nowhere:a", "gsv:b", "node.unknown"],
       ["gsv:none", "laptop:b", "path.not_found"],
     ] as const)
