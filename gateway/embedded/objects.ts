@@ -6,6 +6,7 @@
  * A put writes an intent, then the file, then row and intent in one transaction. After a crash in between, the content says
  * which of both happened. So an etag never stands for other bytes than its own.
  */
+import { pieces } from "../../protocol/runtime/pause.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, verified } from "./hashes.ts";
@@ -15,6 +16,10 @@ import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, typ
 
 /** A reader that meets a file in the middle of being replaced looks again this often. */
 export const MAX_LOOKS = 5;
+
+/** A person does not change one byte of such a file, and keep its size, within the second in which it was stored. */
+const LARGE_BYTES = 64 * 1024 * 1024;
+const SETTLE_MS = 1_200;
 
 export class Objects {
   readonly #rows: Rows;
@@ -40,7 +45,12 @@ export class Objects {
   }
   delete(key: string): Promise<void> {
     return this.#alone(key, async () => {
-      if ((await this.#observe(key)) !== undefined) await this.#disk.remove(keyToNames(key));
+      // What the file has in it is no matter.
+      const names = keyToNames(key);
+      const stat = await this.#disk.stat(names);
+      const row = this.#rows.one(key);
+      const isKnown = stat !== null && row !== undefined && sameFile(stat, row);
+      if (stat !== null && (isKnown || (await this.#disk.look(names)) === "file")) await this.#disk.remove(names);
       this.#rows.forget(key);
     });
   }
@@ -97,6 +107,8 @@ export class Objects {
       await this.#resolveIntent(key);
       throw error;
     }
+    // What is known later than the file's own time need not be read again, which takes long for such a file.
+    if (bytes >= LARGE_BYTES) await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const stat = await this.#disk.stat(names);
     // The file was deleted or changed in the meantime; the other change stays.
     if (stat === null || stat.size !== bytes) {
@@ -104,7 +116,8 @@ export class Objects {
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
     }
     const md5 = checksums.md5 ?? "";
-    const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt };
+    const known = bytes >= LARGE_BYTES ? Date.now() : checkedAt;
+    const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;
   }
@@ -119,26 +132,25 @@ export class Objects {
     const hashes = new Hashes(wanted);
     let checksums: Checksums = {};
     let failed: unknown;
-    // The last chunk waits until the whole is verified: the disk service has then never seen the end of a wrong body.
-    let last: Uint8Array | undefined;
-    const checking = new TransformStream<Uint8Array, Uint8Array>({
-      async transform(chunk, controller) {
-        await hashes.write(chunk);
-        if (last !== undefined) controller.enqueue(last);
-        last = chunk;
-      },
-      async flush(controller) {
-        checksums = verified(await hashes.end(), expected);
-        if (last !== undefined) controller.enqueue(last);
-      },
-    });
     const fixed = new FixedLengthStream(bytes);
-    const copying = body
-      .pipeThrough(checking)
-      .pipeTo(fixed.writable)
-      .catch((error: unknown) => {
+    const copying = (async () => {
+      const writer = fixed.writable.getWriter();
+      try {
+        // The last piece waits until the whole is verified: the disk service has then never seen the end of a wrong body.
+        let last: Uint8Array | undefined;
+        for await (const piece of pieces(body)) {
+          await hashes.write(piece);
+          if (last !== undefined) await writer.write(last);
+          last = piece;
+        }
+        checksums = verified(await hashes.end(), expected);
+        if (last !== undefined) await writer.write(last);
+        await writer.close();
+      } catch (error) {
         failed = error;
-      });
+        await writer.abort(error).catch(() => undefined);
+      }
+    })();
     try {
       await this.#disk.write(names, fixed.readable);
       await copying;
@@ -228,7 +240,7 @@ export class Objects {
     const file = await this.#disk.open(names);
     if (file === null) return null;
     const hashes = new Hashes(wanted);
-    for await (const chunk of file.body) await hashes.write(chunk);
+    for await (const piece of pieces(file.body)) await hashes.write(piece);
     return { size: file.size, mtime: file.mtime, checksums: await hashes.end(), checkedAt };
   }
 

@@ -289,7 +289,7 @@ export const LIMITS = {
   /** Time limit for transcribing one recording. */
   transcriptionMs: 60000,
   /** Largest file of a transfer that begins or ends in the workspace. */
-  transferBytes: 536870912,
+  transferBytes: 5000000000,
   /** Largest chunk of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
   /** How long a transfer waits without progress, for example for a machine that is not connected. Then it fails. */

@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "441ec0da3ef51a8e";
+export const PROTOCOL_FINGERPRINT = "72ee4d1a6f676ce6";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1518,8 +1518,8 @@ export const METHODS = {
   "transfer.accept": {
     params: "TransferAcceptParams",
     result: "TransferAcceptResult",
-    callers: ["node"],
-    scope: "node",
+    callers: ["client", "node"],
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1529,8 +1529,8 @@ export const METHODS = {
   "transfer.ack": {
     params: "TransferAckParams",
     result: "TransferAckResult",
-    callers: ["node"],
-    scope: "node",
+    callers: ["client", "node"],
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1551,21 +1551,21 @@ export const METHODS = {
   "transfer.complete": {
     params: "TransferCompleteParams",
     result: "TransferCompleteResult",
-    callers: ["node"],
-    scope: "node",
+    callers: ["client", "node"],
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
     idempotent: false,
   },
-  /** Starts to copy a file. Endpoints are `NODE:PATH` and `gsv:PATH` (the agent's workspace). Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer. */
+  /** Starts to copy a file. Endpoints are `NODE:PATH`, `gsv:PATH` (the agent's workspace) and `@:PATH`: this connection takes part as a node does. Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer; a program that is an end sends it on each new connection. */
   "transfer.create": {
     params: "TransferCreateParams",
     result: "TransferCreateResult",
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["agent.unknown", "file.exists", "file.too_large", "node.offline", "node.unknown", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "workspace.protected"],
+    errors: ["agent.unknown", "file.exists", "file.too_large", "gateway.stopped", "node.offline", "node.unknown", "path.invalid", "path.not_a_file", "path.not_found", "storage.failed", "transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "workspace.protected"],
     deferred: false,
     idempotent: true,
   },
@@ -1573,8 +1573,8 @@ export const METHODS = {
   "transfer.done": {
     params: "TransferDoneParams",
     result: "TransferDoneResult",
-    callers: ["node"],
-    scope: "node",
+    callers: ["client", "node"],
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1595,8 +1595,8 @@ export const METHODS = {
   "transfer.meta": {
     params: "TransferMetaParams",
     result: "TransferMetaResult",
-    callers: ["node"],
-    scope: "node",
+    callers: ["client", "node"],
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1734,15 +1734,15 @@ export const EVENTS = {
   /** Progress of a call in a session that the client follows. */
   "tool.progress": { payload: "ToolProgressEvent", to: ["client"] },
   /** The destination has the file up to this offset. */
-  "transfer.ack": { payload: "TransferAckEvent", to: ["node"] },
+  "transfer.ack": { payload: "TransferAckEvent", to: ["client", "node"] },
   /** The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. */
-  "transfer.end": { payload: "TransferEndEvent", to: ["node"] },
+  "transfer.end": { payload: "TransferEndEvent", to: ["client", "node"] },
   /** Asks a node to receive a file. */
-  "transfer.receive": { payload: "TransferReceiveEvent", to: ["node"] },
+  "transfer.receive": { payload: "TransferReceiveEvent", to: ["client", "node"] },
   /** Asks a node to announce a file. */
-  "transfer.send": { payload: "TransferSendEvent", to: ["node"] },
+  "transfer.send": { payload: "TransferSendEvent", to: ["client", "node"] },
   /** Asks the source to send, from an offset. */
-  "transfer.start": { payload: "TransferStartEvent", to: ["node"] },
+  "transfer.start": { payload: "TransferStartEvent", to: ["client", "node"] },
   /** The gateway asks a node to undo calls of its file tools, or to say what an undo would do. */
   "undo.request": { payload: "UndoRequestEvent", to: ["node"] },
 } as const satisfies Record<string, EventInfo>;

@@ -7,7 +7,7 @@ limit("frameDepth", 96, "Deepest nesting of arrays and objects in a frame.");
 limit("transferChunkBytes", 262144, "Largest chunk of a binary frame, without its 4-byte transfer id.");
 limit("transferWindowBytes", 4194304, "Bytes of a transfer that are on the way and not acknowledged.");
 limit("transferPartBytes", 2097152, "Bytes of a transfer that are stored and acknowledged together.");
-limit("transferBytes", 536870912, "Largest file of a transfer that begins or ends in the workspace.");
+limit("transferBytes", 5000000000, "Largest file of a transfer that begins or ends in the workspace.");
 limit("transfers", 4, "Transfers at once; more are refused.");
 limit(
   "transferIdleMs",

@@ -10,7 +10,8 @@ const offset = t.int();
 const sha256 = t.string(64, { pattern: "^[0-9a-f]{64}$" });
 const reason = t.optional(t.string(64));
 const ok = { ok: t.literal(true) };
-const node = { callers: ["node"], scope: "node", audit: "none", errors: ["transfer.unknown"] } as const;
+/** Nodes, and programs that are ends of their own transfers. */
+const end = { callers: ["client", "node"], scope: "operate", audit: "none", errors: ["transfer.unknown"] } as const;
 const TransferKey = id("TransferKey", "The id of a transfer: 128 random bits, made by the sender of `transfer.create`.", {
   maxLength: 32,
   pattern: "^[0-9a-f]{32}$",
@@ -42,14 +43,14 @@ const Transfer = struct("Transfer", "The copy of one file between the gateway's 
 });
 const client = { callers: ["client"], scope: "operate" } as const;
 method("transfer.create", {
-  doc: "Starts to copy a file. Endpoints are `NODE:PATH` and `gsv:PATH` (the agent's workspace). Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer.",
+  doc: "Starts to copy a file. Endpoints are `NODE:PATH`, `gsv:PATH` (the agent's workspace) and `@:PATH`: this connection takes part as a node does. Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer; a program that is an end sends it on each new connection.",
   params: { id: TransferKey, source: endpoint, destination: endpoint, agentId: t.optional(AgentId), force: t.optional(t.bool()) },
   result: { transfer: Transfer },
   ...client,
   audit: "own",
   errors: [
     ...["transfer.bad_endpoint", "transfer.busy", "transfer.unsupported", "file.exists", "file.too_large", "node.offline", "node.unknown"],
-    ...["agent.unknown", "path.invalid", "path.not_found", "path.not_a_file", "workspace.protected", "storage.failed"],
+    ...["agent.unknown", "gateway.stopped", "path.invalid", "path.not_found", "path.not_a_file", "workspace.protected", "storage.failed"],
   ],
   idempotent: true,
 });
@@ -72,7 +73,7 @@ method("transfer.cancel", {
   idempotent: true,
 });
 
-// ---------------------------------------------------------------- between the gateway and nodes
+// ---------------------------------------------------------------- between the gateway and the ends
 method("transfer.meta", {
   doc: "The source announces a file, or says why it can't be read.",
   params: {
@@ -85,7 +86,7 @@ method("transfer.meta", {
     version: t.optional(t.string(128)),
   },
   result: ok,
-  ...node,
+  ...end,
 });
 method("transfer.accept", {
   doc: "The destination accepts the file, or refuses it with `error`.",
@@ -97,39 +98,39 @@ method("transfer.accept", {
     offset: t.optional(offset),
   },
   result: ok,
-  ...node,
+  ...end,
 });
 method("transfer.ack", {
   doc: "The destination has written the file up to this offset. At most `transferWindowBytes` are on the way beyond it.",
   params: { transferId, offset },
   result: ok,
-  ...node,
+  ...end,
   idempotent: true,
 });
 method("transfer.complete", {
   doc: "The source has sent the whole file, or says why it can't.",
   params: { transferId, sha256: t.optional(sha256), error: t.optional(t.text()), reason },
   result: ok,
-  ...node,
+  ...end,
 });
 method("transfer.done", {
   doc: "The destination has stored the file and its checksum is right, or says why not.",
   params: { transferId, bytesWritten: t.int(), sha256: t.optional(sha256), error: t.optional(t.text()), reason },
   result: ok,
-  ...node,
+  ...end,
 });
 event("transfer.send", {
   doc: "Asks a node to announce a file.",
   /** `id`: an earlier attempt of the same transfer is dropped. */
   payload: { transferId, path: t.string(4096), id: t.optional(TransferKey) },
-  to: ["node"],
+  to: ["client", "node"],
 });
 event("transfer.start", {
   doc: "Asks the source to send, from an offset.",
   payload: { transferId, offset: t.optional(offset) },
-  to: ["node"],
+  to: ["client", "node"],
 });
-event("transfer.ack", { doc: "The destination has the file up to this offset.", payload: { transferId, offset }, to: ["node"] });
+event("transfer.ack", { doc: "The destination has the file up to this offset.", payload: { transferId, offset }, to: ["client", "node"] });
 event("transfer.receive", {
   doc: "Asks a node to receive a file.",
   payload: {
@@ -144,7 +145,7 @@ event("transfer.receive", {
     /** Replaces a file that exists. */
     force: t.optional(t.bool()),
   },
-  to: ["node"],
+  to: ["client", "node"],
 });
 event("transfer.end", {
   doc: "The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed.",
@@ -156,5 +157,5 @@ event("transfer.end", {
     id: t.optional(TransferKey),
     path: t.optional(t.string(4096)),
   },
-  to: ["node"],
+  to: ["client", "node"],
 });

@@ -235,6 +235,9 @@ export class NodeProcess {
       });
     }
   }
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

@@ -1,9 +1,12 @@
-//! `gsv cp`: asks the gateway for a transfer and follows it. The machines and the gateway do the work, and go on without this program.
+//! `gsv cp`: asks the gateway for transfers and follows them. Between machines and the workspace the gateway does the work, and goes on
+//! without this program; a file of this machine is sent or received by this program itself.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
+use gsv_node::Ends;
 use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet};
 use gsv_protocol::types::{
     Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, TransferState,
@@ -11,6 +14,9 @@ use gsv_protocol::types::{
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::context::Context;
+use super::copy_folder;
+use super::copy_progress::{Progress, line};
+use super::copy_run::{Copied, Place, Session, Wanted};
 use crate::args::Copy;
 use crate::clean::one_line;
 use crate::client::Client;
@@ -24,28 +30,84 @@ const LAST_LOOK: Duration = Duration::from_millis(500);
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
-    let id = new_id()?;
-    let destination = whole_destination(&args.source, args.destination)?;
-    let client = context.connect().await?;
-    let params = TransferCreateParams {
-        id: id.clone(),
-        source: args.source,
-        destination,
-        agent_id: args.agent,
-        force: args.force.then_some(true),
-    };
-    let begun = Instant::now();
-    let created = client.call::<TransferCreate>(params).await?.transfer;
-    let is_shown = !context.out.json && std::io::stderr().is_terminal();
-    let ended = tokio::select! {
-        ended = follow(context, client, created, is_shown) => ended,
-        _ = tokio::signal::ctrl_c() => Err(cancel(context, id).await),
-    };
-    if is_shown {
-        // Removes the line of the progress.
-        context.out.prompt("\r\u{1b}[K");
+    let source = place(&args.source)?;
+    let destination = place(&args.destination)?;
+    if let (Place::Here(_), Place::Here(_)) = (&source, &destination) {
+        return Err(Failure::usage(
+            "Both ends are on this machine.",
+            "Use `cp`, or write NODE:PATH or gsv:PATH for one of them.",
+        ));
     }
-    finished(context, &ended?, begun.elapsed())
+    let destination = whole_destination(&args.source, &source, &args.destination, destination)?;
+    if args.recursive {
+        return copy_folder::run(context, args, source, destination).await;
+    }
+    match (&source, &destination) {
+        (Place::There(source), Place::There(destination)) => {
+            let params = TransferCreateParams {
+                id: new_id()?,
+                source: source.clone(),
+                destination: destination.clone(),
+                agent_id: args.agent,
+                force: args.force.then_some(true),
+            };
+            between(context, params).await
+        }
+        _ => with_this_machine(context, args, source, destination).await,
+    }
+}
+
+/// A name before a colon is that of a machine or of the workspace; every other path is one of this machine.
+pub fn place(text: &str) -> Outcome<Place> {
+    let name = text.split(['/', ':']).next().unwrap_or_default();
+    if !name.is_empty() && text[name.len()..].starts_with(':') {
+        return Ok(Place::There(text.to_owned()));
+    }
+    let absolute = std::path::absolute(text)
+        .map_err(|error| Failure::usage(format!("This is no path: {error}."), "Name a file."))?;
+    // A folder behind a link is meant, and `..` is its parent.
+    let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+    let absolute = match (parent, absolute.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => absolute.canonicalize().unwrap_or(absolute),
+    };
+    match absolute.to_str() {
+        Some(path) => Ok(Place::Here(path.to_owned())),
+        None => Err(Failure::usage(
+            format!(
+                "{} has a name that is not UTF-8, and can't be copied.",
+                one_line(&absolute.to_string_lossy(), 200)
+            ),
+            "Rename it, or run the command in another folder.",
+        )),
+    }
+}
+
+/// A folder, which ends with `/` or is one of this machine, takes the name of the source.
+fn whole_destination(source_text: &str, source: &Place, text: &str, destination: Place) -> Outcome<Place> {
+    let is_folder = match &destination {
+        Place::Here(path) => text.ends_with('/') || Path::new(path).is_dir(),
+        Place::There(place) => place.ends_with(['/', ':']),
+    };
+    if !is_folder {
+        return Ok(destination);
+    }
+    let name = source
+        .shown()
+        .trim_end_matches('/')
+        .rsplit(['/', ':'])
+        .next()
+        .unwrap_or_default();
+    if name.is_empty() || (matches!(source, Place::There(_)) && source_text.ends_with('/')) {
+        return Err(Failure::usage(
+            format!("{} names no file.", one_line(source_text, 200)),
+            "Name one file, or a folder without `/` at its end and with `-r`.",
+        ));
+    }
+    Ok(match destination {
+        Place::Here(path) => Place::Here(format!("{}/{name}", path.trim_end_matches('/'))),
+        Place::There(place) => Place::There(place + name),
+    })
 }
 
 /// 128 random bits.
@@ -61,35 +123,150 @@ fn new_id() -> Result<TransferKey, Failure> {
     Ok(HEXLOWER.encode(&bytes).into())
 }
 
-/// A folder, which ends with `/`, takes the name of the source.
-fn whole_destination(source: &str, destination: String) -> Result<String, Failure> {
-    for end in [source, &destination] {
-        if !end.contains(':') {
-            let message = format!("{} names neither a machine nor the workspace.", one_line(end, 200));
-            let next = "Write NODE:PATH or gsv:PATH. `gsv nodes list` shows the machines; for the workspace and a text file of this machine use `gsv workspace put` and `gsv workspace get`.";
-            return Err(Failure::usage(message, next));
+/// Whether the terminal shows how far the copy is.
+pub fn is_shown(context: &Context) -> bool {
+    !context.out.json && std::io::stderr().is_terminal()
+}
+
+/// Shows how far the copy is, in the place of what was shown before.
+pub fn show(context: &Context, text: &str) {
+    context.out.prompt(&format!("\r\u{1b}[K{text}"));
+}
+
+// ---------------------------------------------------------------- a file of this machine
+
+async fn with_this_machine(context: &Context, args: Copy, source: Place, destination: Place) -> Outcome {
+    let version = match &source {
+        Place::Here(path) => version_of(path)?,
+        Place::There(_) => String::new(),
+    };
+    let wanted = Wanted {
+        source,
+        destination,
+        agent: args.agent,
+        force: args.force,
+        version,
+    };
+    let account = context.account()?;
+    let session = Session::open(&account, |link| {
+        Ends::of_program(link, Path::new("/"), false)
+            .map_err(|error| Failure::failed(format!("The files of this machine can't be opened: {error}."), ""))
+    })
+    .await?;
+    let (shown, meter) = (is_shown(context), Meter::new());
+    let copied = tokio::select! {
+        copied = session.copy(&wanted, false, |seen| if shown { show(context, &meter.progress(seen, context.out.size().0)) }) => copied,
+        _ = tokio::signal::ctrl_c() => {
+            session.cancel(&wanted).await?;
+            Err(Failure::interrupted())
         }
+    };
+    if shown {
+        show(context, "");
     }
-    if !destination.ends_with(['/', ':']) {
-        return Ok(destination);
-    }
-    match source.rsplit(['/', ':']).next() {
-        Some(name) if !name.is_empty() => Ok(destination + name),
-        _ => Err(Failure::usage(
-            format!("{} names no file.", one_line(source, 200)),
-            "Name one file.",
-        )),
+    session.close().await;
+    match copied? {
+        Copied::Now(transfer) => told(
+            context,
+            &transfer,
+            &wanted.source,
+            &wanted.destination,
+            meter.begun.elapsed(),
+        ),
+        Copied::Before => Ok(()),
     }
 }
 
-async fn follow(context: &Context, client: Client, mut seen: Transfer, is_shown: bool) -> Result<Transfer, Failure> {
+/// Another text after each change of the file.
+pub fn version_of(path: &str) -> Outcome<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = std::fs::metadata(path);
+    let meta = found.map_err(|error| {
+        Failure::failed(
+            format!("{} can't be read: {error}.", one_line(path, 200)),
+            "Name a file that exists.",
+        )
+    })?;
+    if meta.is_dir() {
+        return Err(Failure::usage(
+            format!("{} is a folder.", one_line(path, 200)),
+            "Add `-r` to copy it with everything in it.",
+        ));
+    }
+    Ok(format!(
+        "{} {} {}.{}",
+        meta.ino(),
+        meta.len(),
+        meta.mtime(),
+        meta.mtime_nsec()
+    ))
+}
+
+/// Remembers since when a copy moves.
+struct Meter {
+    begun: Instant,
+    from: std::cell::Cell<Option<u64>>,
+}
+
+impl Meter {
+    fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            from: std::cell::Cell::new(None),
+        }
+    }
+
+    fn progress(&self, transfer: &Transfer, columns: usize) -> String {
+        match (transfer.state, transfer.size_bytes) {
+            (TransferState::Waiting, _) => "waiting for the machine".into(),
+            (TransferState::Storing, _) => "checking and storing the copy".into(),
+            (_, Some(size)) => {
+                let from = self.from.get().unwrap_or(transfer.done_bytes);
+                self.from.set(Some(from));
+                let took = self.begun.elapsed();
+                let done = transfer.done_bytes;
+                line(Progress { done, size, from, took }, columns)
+            }
+            (_, None) => "opening the file".into(),
+        }
+    }
+}
+
+// ---------------------------------------------------------------- between machines and the workspace
+
+async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
+    let id = params.id.clone();
+    let (source, destination) = (
+        Place::There(params.source.clone()),
+        Place::There(params.destination.clone()),
+    );
+    let client = context.connect().await?;
+    let meter = Meter::new();
+    let created = client.call::<TransferCreate>(params).await?.transfer;
+    let shown = is_shown(context);
+    let ended = tokio::select! {
+        ended = follow(context, client, created, shown.then_some(&meter)) => ended,
+        _ = tokio::signal::ctrl_c() => Err(cancel(context, id).await),
+    };
+    if shown {
+        show(context, "");
+    }
+    told(context, &ended?, &source, &destination, meter.begun.elapsed())
+}
+
+async fn follow(
+    context: &Context,
+    client: Client,
+    mut seen: Transfer,
+    meter: Option<&Meter>,
+) -> Result<Transfer, Failure> {
     let id = seen.id.clone();
     let mut client = Some(client);
     let mut look = FIRST_LOOK;
     let mut heard = Instant::now();
     while seen.ended_at.is_none() {
-        if is_shown {
-            context.out.prompt(&format!("\r\u{1b}[K{}", progress(&seen)));
+        if let Some(meter) = meter {
+            show(context, &meter.progress(&seen, context.out.size().0));
         }
         tokio::time::sleep(look).await;
         look = (look * 2).min(LAST_LOOK);
@@ -136,21 +313,7 @@ async fn cancel(context: &Context, id: TransferKey) -> Failure {
     }
 }
 
-fn progress(transfer: &Transfer) -> String {
-    match (transfer.state, transfer.size_bytes) {
-        (TransferState::Waiting, _) => "waiting for the machine".into(),
-        (TransferState::Storing, _) => "checking and storing the copy".into(),
-        (_, Some(size)) => {
-            let percent = (u128::from(transfer.done_bytes) * 100)
-                .checked_div(u128::from(size))
-                .unwrap_or(100);
-            format!("{percent:>3} %  {} of {}", bytes(transfer.done_bytes), bytes(size))
-        }
-        (_, None) => "opening the file".into(),
-    }
-}
-
-fn finished(context: &Context, transfer: &Transfer, took: Duration) -> Outcome {
+fn told(context: &Context, transfer: &Transfer, source: &Place, destination: &Place, took: Duration) -> Outcome {
     if let Some(reason) = &transfer.reason {
         return Err(Failure::from_reason(
             reason,
@@ -161,8 +324,8 @@ fn finished(context: &Context, transfer: &Transfer, took: Duration) -> Outcome {
     let size = transfer.size_bytes.unwrap_or(0);
     let words = format!(
         "{} copied to {}, {} in {}",
-        one_line(&transfer.source, 200),
-        one_line(&transfer.destination, 200),
+        one_line(source.shown(), 200),
+        one_line(destination.shown(), 200),
         bytes(size),
         crate::units::duration(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
     );
@@ -175,18 +338,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tf13_a_name_before_a_colon_is_a_machine_and_every_other_path_is_one_of_this_machine() {
+        for text in ["laptop:a/b.pdf", "gsv:b.pdf", "laptop:", "lap.top:/etc/x:y"] {
+            assert_eq!(place(text).unwrap(), Place::There(text.into()));
+        }
+        for text in ["b.pdf", "./laptop:b", "/abs/a:b", "../x", ":x"] {
+            let Place::Here(path) = place(text).unwrap() else {
+                panic!("{text} is a path of this machine");
+            };
+            assert!(
+                path.starts_with('/') && path.ends_with(text.trim_start_matches(['.', '/'])),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
     fn p6_5_a_folder_takes_the_name_of_the_source() {
-        let whole = |source: &str, destination: &str| whole_destination(source, destination.into());
+        let whole = |source: &str, destination: &str| {
+            let (from, to) = (place(source).unwrap(), place(destination).unwrap());
+            whole_destination(source, &from, destination, to).map(|place| place.shown().to_owned())
+        };
         assert_eq!(whole("laptop:a/b.pdf", "gsv:in/").unwrap(), "gsv:in/b.pdf");
         assert_eq!(whole("gsv:b.pdf", "laptop:").unwrap(), "laptop:b.pdf");
         assert_eq!(whole("gsv:b.pdf", "laptop:c.pdf").unwrap(), "laptop:c.pdf");
-        for (source, destination) in [
-            ("gsv:in/", "laptop:out/"),
-            ("b.pdf", "gsv:b.pdf"),
-            ("gsv:b.pdf", "b.pdf"),
-        ] {
-            assert_eq!(whole(source, destination).unwrap_err().exit, Exit::Usage);
-        }
+        assert_eq!(whole("./c/b.pdf", "gsv:in/").unwrap(), "gsv:in/b.pdf");
+        assert_eq!(whole("gsv:b.pdf", "/").unwrap(), "/b.pdf");
+        assert_eq!(whole("gsv:in/", "laptop:out/").unwrap_err().exit, Exit::Usage);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::progress::ProgressFeed;
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
-use crate::transfer::attempts::Transfers;
+use crate::transfer::Ends;
 
 pub struct Context {
     pub node_id: String,
@@ -29,5 +29,5 @@ pub struct Context {
     pub progress: ProgressFeed,
     pub uploader: Uploader,
     pub tasks: Arc<Tasks>,
-    pub transfers: Transfers,
+    pub transfers: Arc<Ends>,
 }

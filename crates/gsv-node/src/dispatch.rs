@@ -19,7 +19,6 @@ use crate::error::NodeError;
 use crate::log::{Level, now_ms};
 use crate::report::Reporter;
 use crate::show::answer_show;
-use crate::transfer;
 use crate::undo::{answer_undo, refuse_undo};
 
 const SWEEP: Duration = Duration::from_secs(3600);
@@ -63,7 +62,7 @@ pub async fn dispatch(
                     }
                 }
                 Some(LinkEvent::Event { event, .. }) => on_event(context, event),
-                Some(LinkEvent::Chunk(frame)) => transfer::on_chunk(context, frame),
+                Some(LinkEvent::Chunk(frame)) => context.transfers.on_chunk(frame),
                 Some(LinkEvent::Ignored { what }) => reporter.log.write(Level::Warn, &format!("a frame was ignored: {what}"), &[]),
                 Some(LinkEvent::Fatal(error)) => {
                     // What to do about a refused token depends on who started the node.
@@ -102,17 +101,15 @@ fn connected(context: &Arc<Context>, reporter: &Reporter, online: &watch::Sender
 }
 
 fn on_event(context: &Arc<Context>, event: Event) {
+    let Some(event) = context.transfers.on_event(event) else {
+        return;
+    };
     match event {
         Event::ToolInvoke(event) => context.invoked(*event),
         Event::ToolCancel(event) => context.cancelled(event.call_id.as_str(), &event.reason),
         Event::LogsGet(event) => send_log(context, event.call_id, event.lines),
         Event::UndoRequest(event) => context.tasks.spawn(answer_undo(Arc::clone(context), *event)),
         Event::NotifyShow(event) => context.tasks.spawn(answer_show(Arc::clone(context), *event)),
-        Event::TransferSend(event) => transfer::on_send(context, *event),
-        Event::TransferReceive(event) => transfer::on_receive(context, *event),
-        Event::TransferStart(event) => transfer::on_start(context, event.transfer_id, event.offset),
-        Event::TransferAck(event) => transfer::on_ack(context, event.transfer_id, event.offset),
-        Event::TransferEnd(event) => transfer::on_end(context, *event),
         Event::Malformed(event) => malformed(context, &event),
         // For clients, or of a newer gateway (FR2).
         _ => {}

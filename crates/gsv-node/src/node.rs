@@ -31,7 +31,7 @@ use crate::sandbox::{self, Confinement, Profile, SandboxSettings, Tier, clear_te
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
-use crate::transfer::attempts::Transfers;
+use crate::transfer::Ends;
 
 /// The node keeps what its file tools change, and answers `undo.request`.
 const UNDO: &str = "filesystem.undo";
@@ -179,6 +179,12 @@ async fn start(
         token: config.token.clone(),
     };
     let tasks = Arc::new(Tasks::default());
+    let transfers = Ends::of_node(
+        link.clone(),
+        Arc::clone(tools.files()),
+        Arc::clone(&tasks),
+        Arc::clone(&log),
+    );
     let context = Arc::new(Context {
         node_id: config.id.clone(),
         calls: Arc::new(Calls::default()),
@@ -197,7 +203,7 @@ async fn start(
         scrub,
         uploader,
         tasks,
-        transfers: Transfers::default(),
+        transfers,
     });
     context.tasks.spawn(store_events(Arc::clone(&context), exec_events));
     // Before any call: it removes unfinished folders, and a new call could be making one.

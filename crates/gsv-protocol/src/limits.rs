@@ -432,7 +432,7 @@ pub const TOOL_RESULT_CHARS: u64 = 50_000;
 pub const TRANSCRIPTION_MS: u64 = 60_000;
 
 /// Largest file of a transfer that begins or ends in the workspace.
-pub const TRANSFER_BYTES: u64 = 536_870_912;
+pub const TRANSFER_BYTES: u64 = 5_000_000_000;
 
 /// Largest chunk of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;

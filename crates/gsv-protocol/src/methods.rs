@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "441ec0da3ef51a8e";
+pub const PROTOCOL_FINGERPRINT: &str = "72ee4d1a6f676ce6";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -2159,7 +2159,7 @@ impl Method for TransferComplete {
     }
 }
 
-/// Starts to copy a file. Endpoints are `NODE:PATH` and `gsv:PATH` (the agent's workspace). Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer.
+/// Starts to copy a file. Endpoints are `NODE:PATH`, `gsv:PATH` (the agent's workspace) and `@:PATH`: this connection takes part as a node does. Returns at once: `transfer.get` tells how far it is. The same `id` again is the same transfer; a program that is an end sends it on each new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferCreate;
 impl Method for TransferCreate {

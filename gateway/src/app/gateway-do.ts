@@ -48,6 +48,7 @@ import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import type { NamedTask, TaskStatus } from "../ports/tasks.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "../ports/skills.ts";
 import type { SessionFileChanging } from "../ports/changes.ts";
+import type { TransferAsk, TransferTold } from "../ports/transfers.ts";
 import type { WaitAnswer, WaitReport } from "../ports/waits.ts";
 import { composeGateway } from "./compose.ts";
 import { FEATURES } from "./features.ts";
@@ -343,6 +344,10 @@ export class Gateway
     const ports = await this.#whole();
     if (ports.stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the tool was not called.");
     return ports.packsRpc.packTool(call);
+  }
+  async transfer(ask: TransferAsk): Promise<Result<TransferTold>> {
+    const ports = await this.#whole();
+    return ports.transfersRpc.transfer(ask);
   }
   async skillsSeen(agentId: string, seen: readonly SeenSkill[]): Promise<readonly SkillPin[]> {
     return this.#ports.skillsRpc.seen(agentId, seen);

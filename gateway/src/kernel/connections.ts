@@ -72,7 +72,8 @@ export interface Connection {
   manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
-  readonly rate: { start: number; count: number };
+  /** `carries`: it is an end of transfers, and acknowledges what it receives as a node does. */
+  readonly rate: { start: number; count: number; carries?: true };
   /** Number of binary frames and messages about transfers that are not bound to this connection. */
   strays: number;
 }
@@ -372,9 +373,12 @@ export class Connections {
 
   // ------------------------------------------------------------ limits and memory
 
+  carries(connection: Connection): void {
+    connection.rate.carries = true;
+  }
   /** Counts a request. False: over the limit of its kind. */
   admitRequest(connection: Connection, now: number): boolean {
-    const node = connection.principal.mode === "node";
+    const node = connection.principal.mode === "node" || connection.rate.carries === true;
     const windowMs = node ? 1000 : 60_000;
     const most = node ? LIMITS.nodeFramesPerSecond : LIMITS.clientFramesPerMinute;
     if (now - connection.rate.start >= windowMs || now < connection.rate.start) {

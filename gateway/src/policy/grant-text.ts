@@ -2,6 +2,8 @@
 import type { ApprovalRule } from "../../../protocol/gen/types.ts";
 import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
 
+/** Its ends are all that it has. */
+const TRANSFER = "gsv__Transfer";
 const HOUR_MS = 3_600_000;
 /** `session`: at most. It also ends with the conversation. */
 export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> = {
@@ -29,7 +31,7 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
     case "files":
       return `${visible(tool)} of files in ${what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`} and below, ${by}`;
     case "destination":
-      return `${visible(tool)} with ${what.to.map(([name, value]) => `${name} = ${visible(value)}`).join(", ")} and any text and files, ${by}`;
+      return `${visible(tool)} with ${what.to.map(([name, value]) => `${name} = ${visible(value)}`).join(", ")}${tool === TRANSFER ? "" : " and any text and files"}, ${by}`;
   }
 }
 function commandText({ program, subcommand, words }: GrantedCommand, visible: Visible): string {

@@ -9,7 +9,7 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, LEAVES } from "./hosts.ts";
-import { classOf } from "./modes.ts";
+import { classOf, TRANSFER } from "./modes.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
 import { COMMAND, isShell } from "./rules.ts";
@@ -141,9 +141,12 @@ function filesOf(call: PolicyCall): GrantedWhat | undefined {
 const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
   gsv__Message: ["to", "channel", "account", "peerKind", "peerId"],
   gsv__SessionSend: ["sessionKey"],
+  [TRANSFER]: ["source", "destination"],
 };
 function destinationOf({ target, tool, args }: PolicyCall): GrantedWhat | undefined {
   if (target.kind !== "native" || !Object.hasOwn(DESTINATIONS, tool)) return undefined;
+  // Allowed was to copy, and not to replace.
+  if (tool === TRANSFER && Object.hasOwn(args, "force") && args["force"] !== false) return undefined;
   const to: [string, string][] = [];
   for (const name of DESTINATIONS[tool] ?? []) {
     const value = Object.hasOwn(args, name) ? args[name] : undefined;

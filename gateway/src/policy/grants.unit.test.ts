@@ -411,4 +411,8 @@ test("[GR1] the text of a scope names everything that limits it", () => {
   assert.equal(text(bash("rm 'a b'")), 'exactly `rm "a b"`, in the workspace of lap, without a sandbox, by the agent main');
   assert.equal(text(write("src/a.ts")), "Write of files in the folder src of lap and below, by the agent main");
   assert.equal(text(native("gsv__Message", { to: "x" })), "gsv__Message with to = x and any text and files, by the agent main");
+  assert.equal(
+    text(native("gsv__Transfer", { source: "laptop:a", destination: "gsv:b" })),
+    "gsv__Transfer with source = laptop:a, destination = gsv:b, by the agent main",
+  );
 });

@@ -6,7 +6,7 @@ import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { askedHosts } from "./hosts.ts";
-import { controlText, isContained, isOfJobs, mayReachHosts } from "./modes.ts";
+import { controlText, egressText, isContained, isOfJobs, mayReachHosts } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {
@@ -14,15 +14,13 @@ export interface MatrixContext {
   /** The owner's own session: its prompt has the owner's private files. */
   readonly isOwners: boolean;
 }
-const WHY: Readonly<Record<PolicyClass, string>> = {
+const WHY: Readonly<Record<Exclude<PolicyClass, "control" | "egress">, string>> = {
   read_private: "It reads private data.",
   read_public: "It reads public data.",
   write_workspace: "It writes the agent's workspace.",
   write_protected: "It changes a file that defines the agent or its instructions.",
   write_files: "It changes a file of a machine.",
   exec: "It runs a program outside a sandbox.",
-  egress: "It sends data to others.",
-  control: "It changes the gateway itself.",
 };
 /** A rule that allows does not spare the question about such a call: what it does cannot be taken back (rule TA6). */
 export const isNotSpared = (call: PolicyCall, policyClass: PolicyClass): boolean =>
@@ -36,6 +34,7 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
 }
 function whyOf(call: PolicyCall, policyClass: PolicyClass): string {
   if (policyClass === "control") return controlText(call);
+  if (policyClass === "egress") return egressText(call);
   const hosts = policyClass === "exec" && call.tool === "Bash" ? askedHosts(call.args, call.sandbox) : undefined;
   if (hosts !== undefined) return `It runs a program in a sandbox, with access to ${hosts.join(", ")}.`;
   return policyClass === "exec" && mayReachHosts(call) ? "It runs a program in a sandbox that reaches hosts." : WHY[policyClass];

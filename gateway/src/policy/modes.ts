@@ -41,6 +41,15 @@ export const isOfJobs = ({ target, tool }: Pick<PolicyCall, "target" | "tool">):
 /** Why a call of the class `control` needs a word. */
 export const controlText = (call: PolicyCall): string =>
   isOfJobs(call) ? "It changes what the agent does by itself." : "It changes the gateway itself.";
+export const TRANSFER = "gsv__Transfer";
+/** Why a call of the class `egress` needs a word. */
+export function egressText({ target, tool, args }: PolicyCall): string {
+  if (target.kind !== "native" || tool !== TRANSFER) return "It sends data to others.";
+  const end = (name: string): string =>
+    (Object.hasOwn(args, name) ? JSON.stringify(args[name])?.slice(0, END_CHARS) : undefined) ?? "nothing";
+  return `It copies ${end("source")} to ${end("destination")}.`;
+}
+const END_CHARS = 200;
 const LOOKS_AT_JOBS: ReadonlySet<unknown> = new Set(["list", "runs"]);
 const LOOKS: ReadonlySet<unknown> = new Set(["list", "poll", "log"]);
 /**
@@ -114,7 +123,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
       return mode === "auto" ? (deleting(call) ?? contained(call)) : ask(`It runs a program on ${place(call)}.`);
     case "egress":
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
-      return ask("It sends data to others.");
+      return ask(egressText(call));
     case "control":
       // The owner can ask for a job in words; a run that has read other people's texts is asked about before the mode decides.
       if (mode !== "auto" || !isOwners || !isOfJobs(call)) return ask(controlText(call));

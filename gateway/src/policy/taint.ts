@@ -125,6 +125,7 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__Message",
   "gsv__ConfigGet",
   "gsv__SessionsList",
+  "gsv__Transfer",
 ]);
 function nativeLabel(name: string, args: unknown): TaintLabel {
   if (OWN_RESULTS.has(name)) return "self";

@@ -16,6 +16,7 @@ import type { MemoryPort } from "./long-term-memory.ts";
 import type { SearchAnswer, SearchInput, SearchableSessions } from "./search.ts";
 import type { SessionToSession, SessionToSessionSent } from "./session-to-session.ts";
 import type { SpendAnswer, SpendAsk } from "./spend.ts";
+import type { TransferPort } from "./transfers.ts";
 import type { WaitAnswer, WaitReport } from "./waits.ts";
 import type { SeenSkill, SkillPin, SkillWriting } from "./skills.ts";
 
@@ -28,7 +29,7 @@ export type SessionNews =
 export const sessionSeqOf = ({ payload }: SessionNews): number | undefined => ("sessionSeq" in payload ? payload.sessionSeq : undefined);
 
 /** Public methods of the Gateway Durable Object for sessions. */
-export interface GatewayPort extends CronPort, MemoryPort, EventPort, DelegationPort, PackToolPort {
+export interface GatewayPort extends CronPort, MemoryPort, EventPort, DelegationPort, PackToolPort, TransferPort {
   /** Null when `knownVersion` still holds. */
   runContext(sessionKey: string, knownVersion: string | undefined): Promise<RunContext | null>;
   /** Sets money and tokens aside for the next model calls, and settles those before them. */

@@ -225,6 +225,7 @@ export class Stage {
       recall: () => Promise.resolve({ ok: true, value: { hits: this.hits.map((hit) => ({ kind: "text", hit })), notes: [] } }),
       search: () => Promise.resolve({ ok: true, value: { hits: [...this.hits], more: false, notes: [] } }),
       searchableSessions: () => Promise.resolve({ sessions: [], more: false }),
+      transfer: () => Promise.resolve({ ok: true, value: { status: "done", sizeBytes: 0, sha256: "" } }),
       delegate: () => Promise.resolve({ ok: false, error: { reason: "agent.unknown", message: "There is no such agent." } }),
       sendToSession: (input) => {
         this.sentOut.push(input);

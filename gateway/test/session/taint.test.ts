@@ -252,6 +252,7 @@ describe("[TA4] every native tool", () => {
       gsv__Search: "world",
       gsv__SessionSend: "world",
       gsv__SessionsList: "self",
+      gsv__Transfer: "self",
       gsv__WriteFile: "self",
       recall_memory: "world",
     });

@@ -394,6 +394,7 @@ export class World {
       recall: () => remote(() => ({ ok: true as const, value: { hits: [], notes: [] } })),
       search: () => remote(() => ({ ok: true as const, value: { hits: [], more: false, notes: [] } })),
       searchableSessions: () => remote(() => ({ sessions: [], more: false })),
+      transfer: () => remote(() => ({ ok: true as const, value: { status: "done" as const, sizeBytes: 0, sha256: "" } })),
       delegate: () => Promise.resolve({ ok: false, error: { reason: "agent.unknown", message: "There is no such agent." } }),
       sendToSession: () => remote(() => ({ ok: true as const, value: { status: "accepted" as const, runId: "none", queued: false } })),
       cron: () => remote(() => ({ ok: true as const, value: { value: {} } })),

@@ -6,93 +6,199 @@ mod receive;
 mod send;
 mod window;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gsv_link::Bytes;
+use gsv_link::{Bytes, Link, LinkEvent};
+use gsv_protocol::Event;
 use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
 use gsv_tools::ToolError;
+use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use gsv_tools::transfer::{discard, is_id};
 use tokio::sync::mpsc;
 
-use self::attempts::Signal;
-use crate::context::Context;
-use crate::log::Level;
+use self::attempts::{Signal, Transfers};
+use crate::log::{Level, Log};
+use crate::tasks::Tasks;
 
 /// Bytes of the number in front of a chunk.
 const NUMBER: usize = 4;
 
-pub fn on_send(context: &Arc<Context>, event: TransferSendEvent) {
-    let id = event.id.as_ref().map(|id| id.as_str().to_owned());
-    if let Some(signals) = begin(context, event.transfer_id, id) {
-        context.tasks.spawn(send::run(Arc::clone(context), event, signals));
+/// The ends of transfers on this machine.
+pub struct Ends {
+    link: Link,
+    files: Arc<Beneath>,
+    tasks: Arc<Tasks>,
+    attempts: Transfers,
+    /// Of a node. A program tells its user how the transfer ended.
+    log: Option<Arc<Log>>,
+    /// Of a program that is an end itself: the paths of its own transfers, by their ids. It takes part in no other.
+    own: Option<Mutex<HashMap<String, String>>>,
+}
+
+impl Ends {
+    /// Of a node: every transfer whose file its tools may reach.
+    pub fn of_node(link: Link, files: Arc<Beneath>, tasks: Arc<Tasks>, log: Arc<Log>) -> Arc<Self> {
+        Arc::new(Self {
+            link,
+            files,
+            tasks,
+            attempts: Transfers::default(),
+            log: Some(log),
+            own: None,
+        })
     }
-}
 
-pub fn on_receive(context: &Arc<Context>, event: TransferReceiveEvent) {
-    let Some(id) = event
-        .id
-        .as_ref()
-        .map(|id| id.as_str().to_owned())
-        .filter(|id| is_id(id))
-    else {
-        let text = "a transfer without a valid id was ignored; the gateway is older than this node";
-        return context.log.write(Level::Warn, text, &[]);
-    };
-    if let Some(signals) = begin(context, event.transfer_id, Some(id.clone())) {
-        context
-            .tasks
-            .spawn(receive::run(Arc::clone(context), event, id, signals));
+    /// Of a program: its own transfers. Their paths are absolute, or relative to the folder; `inside` keeps them in it.
+    ///
+    /// # Errors
+    /// The folder can't be opened.
+    pub fn of_program(link: Link, folder: &Path, inside: bool) -> io::Result<Arc<Self>> {
+        let scope = if inside { Scope::Workspace } else { Scope::Anywhere };
+        Ok(Arc::new(Self {
+            link,
+            files: Arc::new(Beneath::new(folder, scope, Resolver::Auto)?),
+            tasks: Arc::default(),
+            attempts: Transfers::default(),
+            log: None,
+            own: Some(Mutex::default()),
+        }))
     }
-}
 
-fn begin(context: &Context, number: u32, id: Option<String>) -> Option<mpsc::Receiver<Signal>> {
-    let begun = context.transfers.begin(number, id);
-    if begun.is_none() {
-        context
-            .log
-            .write(Level::Warn, "too many transfers at once; one was ignored", &[]);
+    /// This program asks for a transfer with this file.
+    pub fn take_part(&self, id: &str, path: &str) {
+        if let Some(own) = &self.own {
+            own.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(id.to_owned(), path.to_owned());
+        }
     }
-    begun
-}
 
-pub fn on_start(context: &Context, number: u32, offset: Option<u64>) {
-    let offset = offset.unwrap_or(0);
-    context.transfers.signal(number, Signal::Start { offset });
-}
-
-pub fn on_ack(context: &Context, number: u32, offset: u64) {
-    context.transfers.signal(number, Signal::Ack { offset });
-}
-
-/// A chunk of an attempt that has ended is dropped.
-pub fn on_chunk(context: &Context, frame: Bytes) {
-    let Some(number) = frame.first_chunk::<NUMBER>() else {
-        return;
-    };
-    context
-        .transfers
-        .signal(u32::from_le_bytes(*number), Signal::Chunk(frame));
-}
-
-pub fn on_end(context: &Arc<Context>, event: TransferEndEvent) {
-    if event.error.is_none() {
-        let sha256 = event.sha256;
-        context.transfers.signal(event.transfer_id, Signal::End { sha256 });
-        return;
+    /// Removes what an earlier attempt of an ended transfer has left here. Blocks.
+    pub fn clear(&self, id: &str, path: &str) {
+        // A folder that is gone has no temporary file.
+        let _ = discard(&self.files, path, id);
     }
-    if context.transfers.signal(event.transfer_id, Signal::Abort) {
-        return;
+
+    /// Everything about transfers that the link reports; the rest is left alone.
+    pub fn handle(self: &Arc<Self>, event: LinkEvent) {
+        match event {
+            LinkEvent::Disconnected { .. } => self.offline(),
+            LinkEvent::Chunk(frame) => self.on_chunk(frame),
+            LinkEvent::Event { event, .. } => {
+                self.on_event(event);
+            }
+            _ => {}
+        }
     }
-    // The transfer has ended while this machine was away.
-    if let (Some(id), Some(path)) = (event.id, event.path)
-        && is_id(id.as_str())
-    {
-        let ended = Arc::clone(context);
-        context.tasks.spawn(async move {
-            let files = Arc::clone(ended.tools.files());
-            // A folder that is gone has no temporary file.
-            let _ = tokio::task::spawn_blocking(move || discard(&files, &path, id.as_str())).await;
-        });
+
+    /// The connection is gone, and every attempt with it.
+    pub fn offline(&self) {
+        self.attempts.offline();
+    }
+
+    /// Ends all attempts, and waits for what they do on the disk.
+    pub async fn end(&self) {
+        self.attempts.offline();
+        self.tasks.end().await;
+    }
+
+    /// An event that is not about transfers comes back.
+    pub fn on_event(self: &Arc<Self>, event: Event) -> Option<Event> {
+        match event {
+            Event::TransferSend(event) => self.on_send(*event),
+            Event::TransferReceive(event) => self.on_receive(*event),
+            Event::TransferStart(event) => {
+                let offset = event.offset.unwrap_or(0);
+                self.attempts.signal(event.transfer_id, Signal::Start { offset });
+            }
+            Event::TransferAck(event) => {
+                let offset = event.offset;
+                self.attempts.signal(event.transfer_id, Signal::Ack { offset });
+            }
+            Event::TransferEnd(event) => self.on_end(*event),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// A chunk of an attempt that has ended is dropped.
+    pub fn on_chunk(&self, frame: Bytes) {
+        let Some(number) = frame.first_chunk::<NUMBER>() else {
+            return;
+        };
+        self.attempts.signal(u32::from_le_bytes(*number), Signal::Chunk(frame));
+    }
+
+    fn on_send(self: &Arc<Self>, event: TransferSendEvent) {
+        let id = event.id.as_ref().map(|id| id.as_str().to_owned());
+        if !self.may(id.as_deref(), &event.path) {
+            return;
+        }
+        if let Some(signals) = self.begin(event.transfer_id, id) {
+            self.tasks.spawn(send::run(Arc::clone(self), event, signals));
+        }
+    }
+
+    fn on_receive(self: &Arc<Self>, event: TransferReceiveEvent) {
+        let Some(id) = event
+            .id
+            .as_ref()
+            .map(|id| id.as_str().to_owned())
+            .filter(|id| is_id(id))
+        else {
+            return self.warn("a transfer without a valid id was ignored; the gateway is older than this node");
+        };
+        if !self.may(Some(&id), &event.path) {
+            return;
+        }
+        if let Some(signals) = self.begin(event.transfer_id, Some(id.clone())) {
+            self.tasks.spawn(receive::run(Arc::clone(self), event, id, signals));
+        }
+    }
+
+    fn on_end(self: &Arc<Self>, event: TransferEndEvent) {
+        if event.error.is_none() {
+            let sha256 = event.sha256;
+            self.attempts.signal(event.transfer_id, Signal::End { sha256 });
+            return;
+        }
+        if self.attempts.signal(event.transfer_id, Signal::Abort) {
+            return;
+        }
+        // The transfer has ended while this machine was away.
+        if let (Some(id), Some(path)) = (event.id, event.path)
+            && is_id(id.as_str())
+            && self.may(Some(id.as_str()), &path)
+        {
+            let ended = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let _ = tokio::task::spawn_blocking(move || ended.clear(id.as_str(), &path)).await;
+            });
+        }
+    }
+
+    /// A gateway gets no file of a program's user, and writes none, that the program did not name.
+    fn may(&self, id: Option<&str>, path: &str) -> bool {
+        let Some(own) = &self.own else { return true };
+        let own = own.lock().unwrap_or_else(PoisonError::into_inner);
+        id.and_then(|id| own.get(id)).is_some_and(|own| own == path)
+    }
+
+    fn begin(&self, number: u32, id: Option<String>) -> Option<mpsc::Receiver<Signal>> {
+        let begun = self.attempts.begin(number, id);
+        if begun.is_none() {
+            self.warn("too many transfers at once; one was ignored");
+        }
+        begun
+    }
+
+    fn warn(&self, text: &str) {
+        if let Some(log) = &self.log {
+            log.write(Level::Warn, text, &[]);
+        }
     }
 }
 

@@ -10,17 +10,17 @@ use gsv_tools::beneath::Beneath;
 use gsv_tools::transfer::{Destination, Offer, Offered};
 use tokio::sync::{mpsc, watch};
 
+use super::Ends;
 use super::attempts::Signal;
 use super::window::Incoming;
 use super::{NUMBER, on_disk, problem};
-use crate::context::Context;
 
 const CALL_TIME: Duration = Duration::from_secs(30);
 
 /// An error of a call means that the connection or the attempt is gone. The temporary file stays.
-pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String, mut signals: mpsc::Receiver<Signal>) {
+pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut signals: mpsc::Receiver<Signal>) {
     let (number, size) = (event.transfer_id, event.size);
-    let files = Arc::clone(context.tools.files());
+    let files = Arc::clone(&ends.files);
     let offer = Offer {
         path: event.path,
         id,
@@ -40,12 +40,12 @@ pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String,
             Offered::Stored => size,
         }),
     };
-    let accepted = context.link.call_once::<TransferAccept>(accept, CALL_TIME).await;
+    let accepted = ends.link.call_once::<TransferAccept>(accept, CALL_TIME).await;
     let (Ok(offered), Ok(_)) = (offered, accepted) else {
         return;
     };
     let stored = match offered {
-        Offered::Open(destination) => receive(&context, number, size, destination, files, &mut signals).await,
+        Offered::Open(destination) => receive(&ends, number, size, destination, files, &mut signals).await,
         Offered::Stored => match signals.recv().await {
             Some(Signal::End { sha256 }) if sha256 == offer.sha256 => Ok(offer.sha256),
             _ => Ok(None),
@@ -71,13 +71,13 @@ pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String,
             }
         }
     };
-    let _ = context.link.call_once::<TransferDone>(done, CALL_TIME).await;
+    let _ = ends.link.call_once::<TransferDone>(done, CALL_TIME).await;
 }
 
 /// Takes the file, and gives its sha256 when it is stored. `None`: the attempt has ended; what it has stays for the next one, unless
 /// the gateway says that the transfer has ended.
 async fn receive(
-    context: &Arc<Context>,
+    ends: &Arc<Ends>,
     number: u32,
     size: u64,
     mut destination: Box<Destination>,
@@ -86,7 +86,7 @@ async fn receive(
 ) -> Result<Option<String>, ToolError> {
     let mut window = Incoming::new(size, destination.offset());
     let (acked, acks) = watch::channel(destination.offset());
-    context.tasks.spawn(acknowledge(Arc::clone(context), number, acks));
+    ends.tasks.spawn(acknowledge(Arc::clone(ends), number, acks));
     loop {
         match signals.recv().await {
             Some(Signal::Chunk(frame)) => {
@@ -122,14 +122,14 @@ async fn receive(
 }
 
 /// Tells the gateway how far the file is written: one call at a time, with the newest offset.
-async fn acknowledge(context: Arc<Context>, number: u32, mut acks: watch::Receiver<u64>) {
+async fn acknowledge(ends: Arc<Ends>, number: u32, mut acks: watch::Receiver<u64>) {
     while acks.changed().await.is_ok() {
         let offset = *acks.borrow_and_update();
         let params = TransferAckParams {
             transfer_id: number,
             offset,
         };
-        if context.link.call_once::<TransferAck>(params, CALL_TIME).await.is_err() {
+        if ends.link.call_once::<TransferAck>(params, CALL_TIME).await.is_err() {
             return;
         }
     }

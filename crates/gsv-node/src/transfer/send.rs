@@ -9,17 +9,17 @@ use gsv_tools::ToolError;
 use gsv_tools::transfer::Source;
 use tokio::sync::mpsc;
 
+use super::Ends;
 use super::attempts::Signal;
 use super::window::Outgoing;
 use super::{NUMBER, on_disk, problem};
-use crate::context::Context;
 
 const CALL_TIME: Duration = Duration::from_secs(30);
 
 /// An error of a call means that the connection or the attempt is gone.
-pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
+pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
     let number = event.transfer_id;
-    let files = Arc::clone(context.tools.files());
+    let files = Arc::clone(&ends.files);
     let opened = on_disk(move || Source::open(&files, &event.path)).await;
     let (error, reason) = opened.as_ref().err().map_or((None, None), problem);
     let meta = TransferMetaParams {
@@ -30,12 +30,12 @@ pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: m
         reason,
         version: opened.as_ref().ok().map(Source::version),
     };
-    let announced = context.link.call_once::<TransferMeta>(meta, CALL_TIME).await;
+    let announced = ends.link.call_once::<TransferMeta>(meta, CALL_TIME).await;
     let (Ok(source), Ok(_)) = (opened, announced) else {
         return;
     };
     let sent = match signals.recv().await {
-        Some(Signal::Start { offset }) => send(&context, number, source, offset, &mut signals).await,
+        Some(Signal::Start { offset }) => send(&ends, number, source, offset, &mut signals).await,
         _ => return,
     };
     let complete = match sent {
@@ -56,12 +56,12 @@ pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: m
             }
         }
     };
-    let _ = context.link.call_once::<TransferComplete>(complete, CALL_TIME).await;
+    let _ = ends.link.call_once::<TransferComplete>(complete, CALL_TIME).await;
 }
 
 /// Sends the file from `offset` on, and gives its sha256. `None`: the attempt has ended.
 async fn send(
-    context: &Context,
+    ends: &Ends,
     number: u32,
     mut source: Source,
     offset: u64,
@@ -92,7 +92,7 @@ async fn send(
         })
         .await?;
         source = rest;
-        if context.link.send_chunk(frame).await.is_err() {
+        if ends.link.send_chunk(frame).await.is_err() {
             return Ok(None);
         }
         window.sent(room);

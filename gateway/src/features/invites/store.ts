@@ -1,7 +1,7 @@
 /** Invitations. Their secrets are stored as digests. Those that were used or have expired are kept for a day, to tell them from wrong ones. */
 import type { InviteKind } from "../../../../protocol/gen/types.ts";
 import { sameDigest } from "../../platform/ids.ts";
-import { all, type Database, type Migration, one, run } from "../../platform/sql.ts";
+import { all, type Database, one, run } from "../../platform/sql.ts";
 
 export interface Invite {
   readonly id: string;
@@ -22,17 +22,6 @@ type Row = {
   token_id: string | null;
 };
 const KEEP_ENDED_MS = 86_400_000;
-
-export const INVITE_MIGRATIONS: readonly Migration[] = [
-  {
-    name: "invitations",
-    up: (sql) => {
-      sql.exec(`CREATE TABLE invites(
-        id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, name TEXT, expires_at INTEGER NOT NULL, nonce_hash TEXT, token_id TEXT
-      ) STRICT, WITHOUT ROWID`);
-    },
-  },
-];
 
 export class InviteStore {
   readonly #db: Database;

@@ -24,6 +24,8 @@ export function bucketDestination({ bucket, file, storedBytes, tell, alive, back
   let size = 0;
   let received = storedBytes;
   let part = new Uint8Array(0);
+  /** Of stored parts: a large copy does not leave a buffer for each of them. */
+  const free: Uint8Array<ArrayBuffer>[] = [];
   let filled = 0;
   let writes: Promise<void> = Promise.resolve();
   const say: Tell = (happening) => {
@@ -36,6 +38,7 @@ export function bucketDestination({ bucket, file, storedBytes, tell, alive, back
   function store(number: number, bytes: Uint8Array<ArrayBuffer>, end: number): void {
     next(async () => {
       const put = await guarded("store a part of the copy", () => bucket.put(transferPartKey(file.id, number), bytes));
+      if (put.ok && bytes.length === LIMITS.transferPartBytes) free.push(bytes);
       say(put.ok ? { kind: "acked", offset: end } : { kind: "failed", ...put.error });
     });
   }
@@ -47,7 +50,10 @@ export function bucketDestination({ bucket, file, storedBytes, tell, alive, back
     chunk(frame) {
       let rest = frame.subarray(NUMBER_BYTES);
       while (rest.length > 0) {
-        if (filled === 0) part = new Uint8Array(Math.min(LIMITS.transferPartBytes, size - received));
+        if (filled === 0) {
+          const length = Math.min(LIMITS.transferPartBytes, size - received);
+          part = (length === LIMITS.transferPartBytes ? free.pop() : undefined) ?? new Uint8Array(length);
+        }
         const taken = rest.subarray(0, part.length - filled);
         part.set(taken, filled);
         filled += taken.length;

@@ -1,33 +1,32 @@
 /** `transfer.*`: what clients ask for, and what machines say about their ends. */
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
-import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asTransferKey, type Transfer } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Connections } from "../../kernel/connections.ts";
-import type { Caller, Handlers } from "../../kernel/feature.ts";
-import { unknownAgent } from "../../kernel/naming.ts";
+import type { Caller, Handler } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { NodesPort } from "../../ports/nodes.ts";
-import { type Failure, type Result, succeed } from "../../ports/result.ts";
-import type { Bucket } from "../../storage/bucket.ts";
-import { presentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
+import { type Result, succeed } from "../../ports/result.ts";
+import { type CreatePorts, createTransfer } from "./create.ts";
 import type { Happening } from "./machine.ts";
-import { pairProblem, parsePlace, type Place } from "./place.ts";
-import type { TransferRunner } from "./runner.ts";
-import type { TransferRow, TransferStore } from "./store.ts";
+import type { TransferRow } from "./store.ts";
 
-export interface MethodPorts extends Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "log" | "now">, NodesPort {
-  readonly store: TransferStore;
-  readonly runner: TransferRunner;
-  readonly bucket: Bucket;
+export interface MethodPorts extends CreatePorts, Pick<KernelPorts, "log"> {
   readonly connections: Pick<Connections, "isOnline" | "strayed">;
 }
 
-/** What a node must say that it can do. */
-const CAPABILITY = "filesystem.transfer";
+type Name =
+  | "transfer.create"
+  | "transfer.get"
+  | "transfer.cancel"
+  | "transfer.meta"
+  | "transfer.accept"
+  | "transfer.ack"
+  | "transfer.complete"
+  | "transfer.done";
+export type TransferMethods = { readonly [M in Name]: Handler<M> };
 
-export function transferMethods(ports: MethodPorts): Handlers {
+export function transferMethods(ports: MethodPorts): TransferMethods {
   const { store, runner } = ports;
   const shown = (id: string): Result<{ transfer: Transfer }> => {
     const row = store.get(id);
@@ -43,37 +42,22 @@ export function transferMethods(ports: MethodPorts): Handlers {
   };
 
   return {
-    "transfer.create": async (caller, { id, source, destination, agentId, force }) => {
-      const asked = {
-        id,
-        agentId: agentId ?? ports.config.defaultAgentId(),
-        source,
-        destination,
-        isForced: force === true,
-        by: `client:${caller.connection.principal.id}`,
-      };
-      const known = store.get(id);
-      if (known !== undefined)
-        return isSame(known, asked) ? shown(id) : fail("protocol.invalid_params", "Another transfer has this id already.");
-      const admitted = await admit(ports, asked);
-      ports.background(
-        "audit",
-        ports.audit.append({
-          actor: actorOf(caller.connection.principal),
-          origin: caller.connection.principal.mode,
-          action: "transfer.create",
-          decision: admitted.ok ? "allowed" : "failed",
-          target: destination,
-          detail: admitted.ok ? `from ${source}` : `from ${source}: ${admitted.error.reason}`,
-        }),
+    "transfer.create": async ({ connection }, { id, source, destination, agentId, force }) => {
+      const { principal } = connection;
+      const created = await createTransfer(
+        ports,
+        {
+          id,
+          agentId: agentId ?? ports.config.defaultAgentId(),
+          source,
+          destination,
+          isForced: force === true,
+          by: `client:${principal.id}`,
+        },
+        { actor: actorOf(principal), origin: principal.mode },
+        connection,
       );
-      if (!admitted.ok) return admitted;
-      // The same request may have come twice, and a bucket was asked in between.
-      if (store.get(id) === undefined) store.add(asked, ports.now());
-      ports.arm();
-      const row = store.get(id);
-      if (row !== undefined) runner.begin(row);
-      return shown(id);
+      return created.ok ? shown(id) : created;
     },
     "transfer.get": (_caller, { id }) => shown(id),
     "transfer.cancel": (_caller, { id }) => {
@@ -109,62 +93,12 @@ export function transferMethods(ports: MethodPorts): Handlers {
   };
 }
 
-/** Whether the transfer may begin. */
-async function admit(
-  { config, nodes, connections, bucket, store }: MethodPorts,
-  { agentId, source, destination, isForced }: { agentId: string; source: string; destination: string; isForced: boolean },
-): Promise<Result<void>> {
-  if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-  const [from, to] = [parsePlace(source), parsePlace(destination)];
-  if (!from.ok) return from;
-  if (!to.ok) return to;
-  const pair = pairProblem(from.value, to.value);
-  if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
-  for (const place of [from.value, to.value]) {
-    const problem = place.kind === "node" ? nodeProblem(place) : undefined;
-    if (problem !== undefined) return problem;
-  }
-  if (to.value.kind === "workspace") {
-    const { path } = to.value;
-    const refused = receiveProblem(agentId, path);
-    if (refused !== undefined) return refused;
-    const present = await presentFile(bucket, agentId, path);
-    if (!present.ok) return present;
-    const problem = replaceProblem(path, present.value, isForced);
-    if (problem !== undefined) return problem;
-  }
-  if (from.value.kind === "workspace") {
-    const present = await presentFile(bucket, agentId, from.value.path);
-    if (!present.ok) return present;
-    if (present.value === undefined)
-      return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
-  }
-  if (store.open().length >= LIMITS.transfers)
-    return fail("transfer.busy", `${LIMITS.transfers} transfers are running already.`, "Wait until one has ended, then try again.");
-  return succeed(undefined);
-
-  function nodeProblem({ nodeId }: Extract<Place, { kind: "node" }>): Failure | undefined {
-    const node = nodes.list().find((entry) => entry.nodeId === nodeId);
-    if (node === undefined) return fail("node.unknown", `There is no machine \`${nodeId}\`.`, "List the machines: `gsv nodes list`.");
-    if (!connections.isOnline(nodeId)) return fail("node.offline", `\`${nodeId}\` is not connected.`, "Start its node there: `gsv node`.");
-    if (node.hostCapabilities.some((name) => name === CAPABILITY)) return undefined;
-    return fail(
-      "transfer.unsupported",
-      `The node on \`${nodeId}\` is too old for transfers.`,
-      "Update GSV there, then start the node again.",
-    );
-  }
-}
-
 /** A reason that the contract does not have is none. */
 const failed = (error = "The machine gave no reason.", reason = ""): Happening & { kind: "failed" } => ({
   kind: "failed",
   reason: Object.hasOwn(ERRORS, reason) && reason !== "storage.failed" ? reason : "transfer.failed",
   message: error,
 });
-
-const isSame = (row: TransferRow, asked: Pick<TransferRow, "agentId" | "source" | "destination" | "isForced">): boolean =>
-  row.agentId === asked.agentId && row.source === asked.source && row.destination === asked.destination && row.isForced === asked.isForced;
 
 function show({ id, source, destination, state, facts, doneBytes, reason, problem, createdAt, endedAt }: TransferRow): Transfer {
   return {

@@ -14,4 +14,11 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX transfers_due ON transfers(due_at)");
     },
   },
+  {
+    name: "transfers of agents",
+    up: (sql) => {
+      // `tell`: how the conversation learns of the end, when its call did not wait for it. `taint`: what the conversation had read.
+      for (const column of ["session_key", "taint", "tell"]) sql.exec(`ALTER TABLE transfers ADD COLUMN ${column} TEXT`);
+    },
+  },
 ];

@@ -1,13 +1,16 @@
-/** The two ends of a transfer, as people and models write them: `NODE:PATH` and `gsv:PATH`. PURE. */
+/** The two ends of a transfer, as people and models write them: `NODE:PATH` and `gsv:PATH`; as programs write their own: `@:PATH`. PURE. */
 import type { Result } from "../../ports/result.ts";
 import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
 
 export type Place =
   | { readonly kind: "workspace"; readonly path: WorkspacePath }
-  | { readonly kind: "node"; readonly nodeId: string; readonly path: string };
+  | { readonly kind: "node"; readonly nodeId: string; readonly path: string }
+  /** The program that asks: a file of the machine that it runs on. */
+  | { readonly kind: "client"; readonly path: string };
 
 const WORKSPACE = "gsv";
-const ENDPOINT = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([^\0]{1,4096})$/s;
+const CLIENT = "@";
+const ENDPOINT = /^(@|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([^\0]{1,4096})$/s;
 
 export function parsePlace(text: string): Result<Place> {
   const [, name, path] = ENDPOINT.exec(text) ?? [];
@@ -20,6 +23,7 @@ export function parsePlace(text: string): Result<Place> {
         hint: "Write NODE:PATH for a machine and gsv:PATH for the workspace: `gsv cp laptop:report.pdf gsv:report.pdf`.",
       },
     };
+  if (name === CLIENT) return { ok: true, value: { kind: "client", path } };
   if (name !== WORKSPACE) return { ok: true, value: { kind: "node", nodeId: name, path } };
   const parsed = parsePath(path.startsWith("/") ? path.slice(1) : path);
   return parsed.ok ? { ok: true, value: { kind: "workspace", path: parsed.value } } : parsed;
@@ -29,6 +33,7 @@ export function parsePlace(text: string): Result<Place> {
 export function pairProblem(source: Place, destination: Place): string | undefined {
   if (source.kind === "workspace" && destination.kind === "workspace")
     return "Both ends are in the workspace, and a transfer copies between machines and the workspace.";
+  if (source.kind === "client" && destination.kind === "client") return "Both ends are on this machine.";
   if (source.kind === "node" && destination.kind === "node" && source.nodeId === destination.nodeId)
     return `Both ends are on \`${source.nodeId}\`, which can copy its files by itself.`;
   return undefined;

@@ -6,6 +6,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
+import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { fileKey } from "../../storage/keys.ts";
 import { removeParts } from "../../storage/workspace/received.ts";
@@ -15,13 +16,13 @@ import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./machine.ts";
 import { nodeDestination, nodeSource } from "./node-ends.ts";
 import { parsePlace, type Place } from "./place.ts";
-import type { State, TransferRow, TransferStore } from "./store.ts";
-import { taintFrom } from "./taint.ts";
+import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
+import { taintFrom, taintOf } from "./taint.ts";
 
-export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort {
+export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly bucket: Bucket;
-  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity">;
+  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "carries">;
 }
 type Side = "source" | "destination";
 interface Live {
@@ -43,12 +44,22 @@ const RETRY_MS = 5_000;
 const PASSING_MS = 60_000;
 const ALIVE_GRAIN_MS = 10_000;
 
+const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
+
+const isOfClient = (text: string): boolean => {
+  const place = parsePlace(text);
+  return place.ok && place.value.kind === "client";
+};
 const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
 
 export class TransferRunner {
   readonly #ports: RunnerPorts;
   readonly #live = new Map<string, Live>();
   readonly #lanes = new Map<string, { readonly live: Live; readonly side: Side }>();
+  /** The programs that are ends of their own transfers, by the transfer's id. */
+  readonly #clients = new Map<string, Connection>();
+  /** Who waits for the end of a transfer, by its id. */
+  readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
@@ -60,10 +71,11 @@ export class TransferRunner {
   }
   begin(row: TransferRow): void {
     if (this.#live.has(row.id)) return;
+    if (this.#ports.stopped() !== undefined) return this.#end(row, ...STOPPED);
     const [source, destination] = [parsePlace(row.source), parsePlace(row.destination)];
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
-    const from = this.#connection(source.value);
-    const to = this.#connection(destination.value);
+    const from = this.#connection(source.value, row.id);
+    const to = this.#connection(destination.value, row.id);
     if (from === null || to === null) return;
     const live: Live = {
       row,
@@ -103,8 +115,23 @@ export class TransferRunner {
     for (const row of this.#ports.store.leftovers(id)) this.#removeLeftover(connection, row);
     this.beginAll();
   }
+  /** A program says that it is an end of this transfer, and on which connection (rule TF13). */
+  attach(row: TransferRow, connection: Connection): void {
+    if (row.endedAt !== undefined || ![row.source, row.destination].some(isOfClient)) return;
+    const live = this.#live.get(row.id);
+    if (this.#clients.get(row.id)?.conn === connection.conn && live !== undefined) return;
+    this.#clients.set(row.id, connection);
+    this.#ports.connections.carries(connection);
+    // What it had sent is checked and stored, and needs it no more.
+    if (live?.attempt.status === "finishing" && !isOfClient(row.destination)) return;
+    if (live !== undefined) this.#drop(live);
+    const again = this.#ports.store.get(row.id);
+    if (again !== undefined) this.begin(again);
+  }
+
   /** A connection is gone, and its attempts with it. */
   gone(conn: string): void {
+    for (const [id, client] of this.#clients) if (client.conn === conn) this.#clients.delete(id);
     const gone = [...this.#live.values()].filter(({ lanes }) => lanes.some((lane) => lane.startsWith(`${conn} `)));
     for (const live of gone) this.#drop(live);
   }
@@ -114,10 +141,40 @@ export class TransferRunner {
     if (row.endedAt === undefined && this.#live.get(row.id)?.attempt.status !== "finishing")
       this.#end(row, "transfer.cancelled", "The copy was cancelled.");
   }
+  /** Everything is stopped (rule TF12). What is still open in the rows alone ends, too. */
+  stopAll(): void {
+    for (const row of this.#ports.store.open()) {
+      if (this.#live.get(row.id)?.attempt.status === "finishing") continue;
+      // Its run was stopped, so the end starts none.
+      if (row.tell === "run") this.#ports.store.tellLater(row.id, "note");
+      this.#end(row, ...STOPPED);
+    }
+  }
+  /** Resolves when the transfer has ended. */
+  ended(id: string): Promise<void> {
+    if (this.#ports.store.get(id)?.endedAt !== undefined) return Promise.resolve();
+    const known = this.#waiting.get(id);
+    if (known !== undefined) return known.end;
+    const { promise: end, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(id, { end, resolve });
+    return end;
+  }
+  #tellWaiting(id: string): void {
+    this.#clients.delete(id);
+    this.#waiting.get(id)?.resolve();
+    this.#waiting.delete(id);
+  }
+
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
     for (const row of this.#ports.store.due(at)) {
       const live = this.#live.get(row.id);
+      // A large file is checked and stored for longer than that on a slow disk.
+      const isStoring = live?.attempt.status === "finishing" && at - live.aliveAt < STALL_MS;
+      if (isStoring) {
+        this.#ports.store.lookAgain(row.id, at);
+        continue;
+      }
       if (at - row.movedAt >= LIMITS.transferIdleMs) {
         this.#end(row, "transfer.interrupted", "The copy made no progress for five minutes, so it was ended.");
         continue;
@@ -133,9 +190,10 @@ export class TransferRunner {
   // ------------------------------------------------------------ one attempt
 
   /** Null: the machine is not connected. Undefined: the workspace needs none. */
-  #connection(place: Place): { readonly connection: Connection; readonly lane: number } | null | undefined {
+  #connection(place: Place, id: string): { readonly connection: Connection; readonly lane: number } | null | undefined {
     if (place.kind === "workspace") return undefined;
-    const connection = this.#ports.connections.byIdentity({ mode: "node", id: place.nodeId });
+    const connection =
+      place.kind === "client" ? this.#clients.get(id) : this.#ports.connections.byIdentity({ mode: "node", id: place.nodeId });
     if (connection === undefined) return null;
     for (;;) {
       const lane = new DataView(this.#ports.ids.bytes(4).slice().buffer).getUint32(0);
@@ -155,9 +213,9 @@ export class TransferRunner {
     const alive = (): void => this.#alive(live());
     const shared = { bucket, background, tell, alive };
     const onNode = (place: Place, at: typeof from) =>
-      place.kind === "node" && at !== undefined ? { connections, ...at, id, path: place.path } : undefined;
+      place.kind !== "workspace" && at !== undefined ? { connections, ...at, id, path: place.path } : undefined;
     const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
-    const taint = taintFrom(source, nodes.list());
+    const taint = taintOf(row.taint, taintFrom(source, nodes.list()));
     return {
       source: nodeFrom
         ? nodeSource(nodeFrom)
@@ -260,6 +318,7 @@ export class TransferRunner {
     const { id } = live.row;
     this.#forget(live);
     this.#ports.store.end(id, { sha256 }, this.#ports.now());
+    this.#tellWaiting(id);
     live.source.close();
     live.destination.close();
     this.#ports.arm();
@@ -275,6 +334,7 @@ export class TransferRunner {
     live?.source.close(problem);
     const leftover = node !== undefined && !told && isAccepted ? { leftover: node } : {};
     this.#ports.store.end(row.id, { reason, problem, ...leftover }, this.#ports.now());
+    this.#tellWaiting(row.id);
     this.#ports.arm();
     this.#removeParts(row, Math.max(row.doneBytes, live?.doneBytes ?? 0));
     const connection = node === undefined ? undefined : this.#ports.connections.byIdentity({ mode: "node", id: node });

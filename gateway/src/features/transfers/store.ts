@@ -2,6 +2,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Transfer } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Taint } from "../../ports/taint.ts";
 import type { Facts } from "./machine.ts";
 
 export type State = Transfer["state"];
@@ -13,7 +14,13 @@ export interface NewTransfer {
   readonly isForced: boolean;
   /** Who asked for it. */
   readonly by: string;
+  /** The conversation of the agent that asked for it. */
+  readonly sessionKey?: string;
+  /** What that conversation had read. */
+  readonly taint?: Taint;
 }
+/** How a conversation learns of the end: in a run of its own, or with its next message. */
+export type Tell = "run" | "note";
 export interface TransferRow extends NewTransfer {
   readonly state: State;
   readonly facts: Facts;
@@ -24,6 +31,8 @@ export interface TransferRow extends NewTransfer {
   /** When it last made progress. */
   readonly movedAt: number;
   readonly endedAt?: number;
+  /** The conversation is to be told of the end. */
+  readonly tell?: Tell;
 }
 interface Stored extends Record<string, string | number | null> {
   id: string;
@@ -42,6 +51,9 @@ interface Stored extends Record<string, string | number | null> {
   created_at: number;
   moved_at: number;
   ended_at: number | null;
+  session_key: string | null;
+  taint: string | null;
+  tell: string | null;
 }
 
 /** An attempt without progress for this long is given up, and another one begins. */
@@ -53,12 +65,13 @@ export class TransferStore {
     this.#db = db;
   }
 
-  add({ id, agentId, source, destination, isForced, by }: NewTransfer, now: number): void {
+  add({ id, agentId, source, destination, isForced, by, sessionKey, taint }: NewTransfer, now: number): void {
     run(
       this.#db.sql,
-      `INSERT INTO transfers(id, agent_id, source, destination, forced, by, state, done_bytes, created_at, moved_at, due_at)
-       VALUES(?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)`,
+      `INSERT INTO transfers(id, agent_id, source, destination, forced, by, state, done_bytes, created_at, moved_at, due_at, session_key, taint)
+       VALUES(?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?, ?, ?)`,
       ...[id, agentId, source, destination, isForced ? 1 : 0, by, now, now, now + STALL_MS],
+      ...[sessionKey ?? null, taint === undefined ? null : JSON.stringify(taint)],
     );
   }
   get(id: string): TransferRow | undefined {
@@ -82,20 +95,26 @@ export class TransferStore {
   waits(id: string, now: number, forMs = STALL_MS): void {
     run(this.#db.sql, "UPDATE transfers SET state = 'waiting', due_at = ? WHERE id = ? AND ended_at IS NULL", now + forMs, id);
   }
+  /** Nothing has changed, and it is well. */
+  lookAgain(id: string, now: number): void {
+    run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", now + STALL_MS, id);
+  }
   /** `leftover`: the machine that may still have the temporary file. */
   end(id: string, outcome: { sha256: string } | { reason: string; problem: string; leftover?: string }, now: number): void {
     const until = now + LIMITS.transferKeptMs;
+    // A conversation that waits is told at once.
+    const due = "due_at = iif(tell IS NULL, ?, ?)";
     if ("sha256" in outcome)
       run(
         this.#db.sql,
-        `UPDATE transfers SET state = 'done', sha256 = ?, done_bytes = size_bytes, ended_at = ?, due_at = ? WHERE id = ? AND ended_at IS NULL`,
-        ...[outcome.sha256, now, until, id],
+        `UPDATE transfers SET state = 'done', sha256 = ?, done_bytes = size_bytes, ended_at = ?, ${due} WHERE id = ? AND ended_at IS NULL`,
+        ...[outcome.sha256, now, until, now, id],
       );
     else
       run(
         this.#db.sql,
-        "UPDATE transfers SET state = 'failed', reason = ?, problem = ?, leftover = ?, ended_at = ?, due_at = ? WHERE id = ? AND ended_at IS NULL",
-        ...[outcome.reason, outcome.problem.slice(0, 1000), outcome.leftover ?? null, now, until, id],
+        `UPDATE transfers SET state = 'failed', reason = ?, problem = ?, leftover = ?, ended_at = ?, ${due} WHERE id = ? AND ended_at IS NULL`,
+        ...[outcome.reason, outcome.problem.slice(0, 1000), outcome.leftover ?? null, now, until, now, id],
       );
   }
   /** Ended transfers whose temporary file this machine may still have. */
@@ -106,15 +125,36 @@ export class TransferStore {
     run(this.#db.sql, "UPDATE transfers SET leftover = NULL WHERE id = ?", id);
   }
 
-  nextDue(): number | undefined {
-    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM transfers")?.at ?? undefined;
-  }
   /** Open transfers that are due. */
   due(now: number): readonly TransferRow[] {
     return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE ended_at IS NULL AND due_at <= ?", now).map(readRow);
   }
   prune(now: number): void {
-    run(this.#db.sql, "DELETE FROM transfers WHERE ended_at IS NOT NULL AND due_at <= ?", now);
+    run(this.#db.sql, "DELETE FROM transfers WHERE ended_at IS NOT NULL AND due_at <= ? AND tell IS NULL", now);
+  }
+
+  // ------------------------------------------------------------ transfers of agents
+
+  /** The call has not waited for the end. */
+  tellLater(id: string, tell: Tell): void {
+    run(this.#db.sql, "UPDATE transfers SET tell = ? WHERE id = ? AND ended_at IS NULL", tell, id);
+  }
+  /** Transfers that have ended, and of which no conversation knows yet. */
+  untold(now: number): readonly TransferRow[] {
+    return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE tell IS NOT NULL AND ended_at IS NOT NULL AND due_at <= ?", now).map(
+      readRow,
+    );
+  }
+  told(id: string): void {
+    run(this.#db.sql, "UPDATE transfers SET tell = NULL, due_at = ended_at + ? WHERE id = ?", LIMITS.transferKeptMs, id);
+  }
+  /** Not for longer than an ended transfer is kept. */
+  tellAgain(id: string, now: number, inMs: number): void {
+    run(
+      this.#db.sql,
+      "UPDATE transfers SET tell = iif(ended_at + ? <= ?, NULL, tell), due_at = ? WHERE id = ?",
+      ...[LIMITS.transferKeptMs, now, now + inMs, id],
+    );
   }
 }
 
@@ -138,5 +178,8 @@ function readRow(row: Stored): TransferRow {
     createdAt: row.created_at,
     movedAt: row.moved_at,
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
+    ...(row.session_key === null ? {} : { sessionKey: row.session_key }),
+    ...(row.taint === null ? {} : { taint: JSON.parse(row.taint) as Taint }),
+    ...(row.tell === null ? {} : { tell: row.tell as Tell }),
   };
 }

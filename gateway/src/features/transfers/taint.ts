@@ -1,6 +1,6 @@
 /** Who may have written what a machine sends (rule TF9). PURE. */
 import type { NodeEntry } from "../../../../protocol/gen/types.ts";
-import type { Taint } from "../../ports/taint.ts";
+import { higher, type Taint } from "../../ports/taint.ts";
 import type { Place } from "./place.ts";
 
 /** As for what its file tools read (rule TA4): files of its workspace have no label, and others are anyone's. */
@@ -11,3 +11,7 @@ export function taintFrom(source: Place, nodes: readonly NodeEntry[]): Taint | u
   const leaves = /^[/~]/.test(source.path) || source.path.split("/").includes("..");
   return isConfined || !leaves ? undefined : { label: "world", source: `${source.nodeId}:${source.path}` };
 }
+
+/** The label of the copy: the conversation that asked for it has chosen its name (rule TA14), and the source its content. */
+export const taintOf = (asked: Taint | undefined, source: Taint | undefined): Taint | undefined =>
+  asked === undefined ? source : higher(asked, source);

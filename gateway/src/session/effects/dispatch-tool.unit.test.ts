@@ -71,6 +71,7 @@ describe("DispatchTool", () => {
       recall: none,
       emitEvent: none,
       searchableSessions: none,
+      transfer: none,
       delegate: none,
       sendToSession: none,
       cron: none,

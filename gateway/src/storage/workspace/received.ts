@@ -3,6 +3,7 @@
  * bucket accepts only with the right sha256. Only plain files: what defines an agent, its memory and its records have writers of their own.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { pause, pieces } from "../../../../protocol/runtime/pause.ts";
 import { failure, type Failure, type Result } from "../../ports/result.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "../bucket.ts";
@@ -35,13 +36,12 @@ const bytesOf = (hex: string): ArrayBuffer => Uint8Array.from(hex.match(/../g) ?
 /** `alive` is called with each piece that was read. */
 export async function sha256OfStream(stream: ReadableStream, alive: () => void): Promise<string> {
   const digest = new crypto.DigestStream("SHA-256");
-  const watched = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      alive();
-      controller.enqueue(chunk);
-    },
-  });
-  await stream.pipeThrough(watched).pipeTo(digest);
+  const writer = digest.getWriter();
+  for await (const piece of pieces(stream)) {
+    alive();
+    await writer.write(piece);
+  }
+  await writer.close();
   return hexOf(await digest.digest) ?? "";
 }
 
@@ -155,6 +155,7 @@ async function joined<T>(
         if (!part || !hasBody(part)) throw new Error("a part is missing");
         await part.body.pipeTo(sized.writable, { preventClose: true });
         alive();
+        await pause();
       }
       await sized.writable.close();
     } catch (error) {

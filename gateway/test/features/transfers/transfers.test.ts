@@ -4,6 +4,7 @@ import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, fakeSessions, gateway, node, type Peer, seed, sha256, until } from "../../support/gateway.ts";
+import { bytesOf, Machine, machine, newId, sum } from "./machine.ts";
 
 beforeEach(async () => {
   await reset();
@@ -14,55 +15,6 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-let serial = 0;
-const newId = (): string => (++serial).toString(16).padStart(32, "0");
-const machine = async (id: string): Promise<Machine> =>
-  new Machine(
-    await node(id, undefined, {
-      ledger: { calls: [] },
-      nodeRuntime: { hostCapabilities: ["filesystem.transfer", "filesystem.confined"], toolCapabilities: {} },
-    }),
-  );
-const bytesOf = (length: number): Uint8Array<ArrayBuffer> => Uint8Array.from({ length }, (_, at) => (at * 31 + (at >> 10)) & 255);
-async function sum(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-/** A machine that follows the wire step by step. */
-class Machine {
-  readonly peer: Peer;
-  readonly chunks: { lane: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
-  constructor(peer: Peer) {
-    this.peer = peer;
-    peer.socket.binaryType = "arraybuffer";
-    peer.socket.addEventListener("message", ({ data }: MessageEvent) => {
-      if (typeof data === "string") return;
-      const view = data as ArrayBuffer;
-      this.chunks.push({ lane: new DataView(view).getUint32(0, true), bytes: new Uint8Array(view.slice(4)) });
-    });
-  }
-  async asked(event: "transfer.send" | "transfer.receive" | "transfer.start" | "transfer.ack" | "transfer.end", nth = 0) {
-    const found = await until(event, () => this.peer.events(event)[nth]);
-    return found.payload as {
-      transferId: number;
-      path?: string;
-      offset?: number;
-      size?: number;
-      sha256?: string;
-      error?: string;
-      id?: string;
-    };
-  }
-  push(lane: number, bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length; at += LIMITS.transferChunkBytes) {
-      const part = bytes.subarray(at, at + LIMITS.transferChunkBytes);
-      const frame = new Uint8Array(4 + part.length);
-      new DataView(frame.buffer).setUint32(0, lane, true);
-      frame.set(part, 4);
-      this.peer.socket.send(frame);
-    }
-  }
-}
 type Shown = { transfer: { state: string; reason?: string; doneBytes: number; sha256?: string; sizeBytes?: number } };
 const look = async (peer: Peer, id: string): Promise<Shown["transfer"]> => (await peer.ok<Shown>("transfer.get", { id })).transfer;
 async function ended(peer: Peer, id: string): Promise<Shown["transfer"]> {
@@ -164,8 +116,7 @@ describe("a machine's file becomes one of the workspace", () => {
       ["transfer.done", { bytesWritten: 3, sha256: await sha256("x") }],
     ] as const) {
       expect(await thief.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
-      if (method === "transfer.meta" || method === "transfer.complete")
-        expect(await owner.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "auth.forbidden" });
+      expect(await owner.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
     }
     // The right connection in the wrong part.
     expect(await laptop.peer.refused("transfer.done", { transferId: lane, bytesWritten: 3, sha256: await sha256("x") })).toMatchObject({
@@ -316,6 +267,31 @@ describe("a transfer that does not move", () => {
     expect(laptop.peer.events("transfer.send")).toHaveLength(3);
   });
 
+  test("[TF10] a file that is checked and stored for longer than that is no end, while the bucket takes it", async () => {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    await create(owner, id, "laptop:a", "gsv:b");
+    const begun = Date.now();
+    const { transferId } = await laptop.asked("transfer.send");
+    await laptop.peer.ok("transfer.meta", { transferId, size: 3, version: "v1" });
+    await laptop.asked("transfer.start");
+    laptop.push(transferId, new Uint8Array([1, 2, 3]));
+    await laptop.asked("transfer.ack");
+    let taken = 0;
+    const put = vi.spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "put").mockImplementation(async (_key: string, body: unknown) => {
+      taken = (await new Response(body as ReadableStream).arrayBuffer()).byteLength;
+      return new Promise<never>(() => undefined);
+    });
+    const now = vi.spyOn(Date, "now").mockReturnValue(begun + 290_000);
+    await laptop.peer.ok("transfer.complete", { transferId, sha256: await sum(new Uint8Array([1, 2, 3])) });
+    await until("the bucket has taken the file", () => taken === 3);
+    now.mockRestore();
+    await alarmAt(begun + 310_000);
+    expect(await look(owner, id)).toMatchObject({ state: "storing" });
+    await alarmAt(begun + 415_000);
+    expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.interrupted" });
+    put.mockRestore();
+  });
+
   test("[TF8] a bucket that can't be written is asked again for a minute, and then its error is told", async () => {
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
     await create(owner, id, "laptop:a", "gsv:b");
@@ -398,5 +374,61 @@ describe("what is refused before anything moves", () => {
     expect(await ended(owner, id)).toMatchObject({ state: "done", sizeBytes: 0 });
     const log = await owner.ok<{ versions: { sizeBytes: number }[] }>("workspace.log", { path: "b.txt" });
     expect(log.versions.map(({ sizeBytes }) => sizeBytes)).toEqual([8]);
+  });
+});
+
+describe("a program is an end of its own transfer", () => {
+  const bytes = bytesOf(LIMITS.transferPartBytes + 5);
+  const asked = { source: "@:/home/me/a.bin", destination: "gsv:in/b.bin" };
+
+  test("[TF13] it sends its file, and goes on over its next connection with the same id", async () => {
+    const id = newId();
+    const first = new Machine(await client());
+    await create(first.peer, id, asked.source, asked.destination);
+    const { transferId: lane, path } = await first.asked("transfer.send");
+    expect(path).toBe("/home/me/a.bin");
+    await first.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await first.asked("transfer.start");
+    first.push(lane, bytes.subarray(0, LIMITS.transferPartBytes));
+    expect((await first.asked("transfer.ack")).offset).toBe(LIMITS.transferPartBytes);
+    first.peer.socket.close(1000);
+    const second = new Machine(await client());
+    await vi.waitFor(async () => expect(await look(second.peer, id)).toMatchObject({ state: "waiting" }));
+    expect(second.peer.events("transfer.send")).toEqual([]);
+    await create(second.peer, id, asked.source, asked.destination);
+    const { transferId } = await second.asked("transfer.send");
+    await second.peer.ok("transfer.meta", { transferId, size: bytes.length, version: "v1" });
+    expect((await second.asked("transfer.start")).offset).toBe(LIMITS.transferPartBytes);
+    second.push(transferId, bytes.subarray(LIMITS.transferPartBytes));
+    await second.peer.ok("transfer.complete", { transferId, sha256: await sum(bytes) });
+    expect(await ended(second.peer, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF13] [X1] another program learns nothing of it, and gets no part in it", async () => {
+    const [own, other, id] = [new Machine(await client()), new Machine(await client()), newId()];
+    await create(own.peer, id, asked.source, asked.destination);
+    const { transferId: lane } = await own.asked("transfer.send");
+    for (const [method, more] of [
+      ["transfer.meta", { size: 3, version: "v1" }],
+      ["transfer.complete", { sha256: await sha256("x") }],
+    ] as const)
+      expect(await other.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+    expect(other.peer.events("transfer.send")).toEqual([]);
+    expect(await own.peer.refused("transfer.create", { id: newId(), source: "@:/a", destination: "@:/b" })).toMatchObject({
+      reason: "transfer.bad_endpoint",
+    });
+  });
+
+  test("[TF13] it receives a file", async () => {
+    await env.STORAGE.put("agents/main/a.bin", bytes);
+    const [own, id] = [new Machine(await client()), newId()];
+    await create(own.peer, id, "gsv:a.bin", "@:/home/me/b.bin");
+    const { transferId } = await own.asked("transfer.receive");
+    await own.peer.ok("transfer.accept", { transferId, offset: 0 });
+    await until("the file", () => own.chunks.reduce((all, { bytes: part }) => all + part.length, 0) === bytes.length);
+    await own.peer.ok("transfer.ack", { transferId, offset: bytes.length });
+    await own.asked("transfer.end");
+    await own.peer.ok("transfer.done", { transferId, bytesWritten: bytes.length, sha256: await sum(bytes) });
+    expect(await look(own.peer, id)).toMatchObject({ state: "done" });
   });
 });

@@ -61,6 +61,7 @@ describe("[P5.4] native tools", () => {
       memory: ["remember", "recall_memory"],
       events: ["emit_event", "report_low_confidence"],
       media: ["gsv__Attach"],
+      transfers: ["gsv__Transfer"],
     });
     for (const { name, inputSchema, idempotent, description } of definitions) {
       expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);

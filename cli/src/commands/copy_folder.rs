@@ -1,0 +1,504 @@
+//! `gsv cp -r`: a listing first, then each file as a transfer of its own, some at once. What can't be copied is told at the end. The ids
+//! follow from the command and the file, so that the same command again continues.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gsv_node::Ends;
+use gsv_protocol::types::AgentId;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::context::Context;
+use super::copy::{is_shown, show};
+use super::copy_progress::{Progress, line};
+use super::copy_run::{Copied, Place, Session, Wanted};
+use crate::args::Copy;
+use crate::clean::{one_line, visible};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::units::{bytes, duration, millis};
+
+/// Files at once. The gateway runs four transfers, and one is left to others.
+const AT_ONCE: usize = 3;
+/// Files and folders of one command.
+const MOST: usize = 100_000;
+/// Problems that are shown.
+const SHOWN: usize = 50;
+const LOOK: Duration = Duration::from_millis(200);
+/// While others use all transfers of the gateway.
+const BUSY: Duration = Duration::from_millis(500);
+/// Reasons that are those of every file.
+const OF_ALL: [&str; 6] = [
+    "node.offline",
+    "node.unknown",
+    "gateway.stopped",
+    "transfer.unsupported",
+    "transfer.bad_endpoint",
+    "agent.unknown",
+];
+
+/// A file below the source.
+struct Found {
+    /// Relative, with `/` between the names.
+    name: String,
+    size: u64,
+    version: String,
+}
+
+#[derive(Default)]
+struct Listing {
+    files: Vec<Found>,
+    /// Folders without anything in them that is copied, too.
+    folders: Vec<String>,
+    left: BTreeMap<String, String>,
+}
+
+impl Listing {
+    fn leave(&mut self, name: &str, why: impl Into<String>) {
+        self.left.insert(visible(name), why.into());
+    }
+    fn check(&self) -> Outcome {
+        if self.files.len() + self.folders.len() <= MOST {
+            return Ok(());
+        }
+        Err(Failure::failed(
+            format!("The folder has more than {MOST} files and folders."),
+            "Copy its folders one by one, or pack it into one file.",
+        ))
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    bytes: AtomicU64,
+    files: AtomicUsize,
+    before: AtomicUsize,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    copied: usize,
+    /// Copied by an earlier run of the same command, and still there.
+    before: usize,
+    bytes: u64,
+    left: Vec<Left>,
+}
+#[derive(Serialize)]
+struct Left {
+    path: String,
+    problem: String,
+}
+
+pub async fn run(context: &Context, args: Copy, source: Place, destination: Place) -> Outcome {
+    let (root, source, destination) = rooted(source, destination)?;
+    let account = context.account()?;
+    let session = Session::open(&account, |link| {
+        Ends::of_program(link, Path::new(&root), true)
+            .map_err(|error| Failure::failed(format!("{} can't be opened: {error}.", one_line(&root, 200)), ""))
+    })
+    .await?;
+    let session = Arc::new(session);
+    let listing = match &source {
+        Place::Here(path) => here(Path::new(path))?,
+        Place::There(place) => there(&session, place, args.agent.as_ref()).await?,
+    };
+    if let Place::Here(path) = &destination {
+        for folder in &listing.folders {
+            make_folder(&Path::new(path).join(folder))?;
+        }
+    }
+    let done = copy_all(context, &session, &listing, &args, (&source, &destination)).await;
+    if let Ok(session) = Arc::try_unwrap(session) {
+        session.close().await;
+    }
+    finished(context, listing, done?, (&source, &destination))
+}
+
+/// The folder that this program may touch, and both ends with its real name.
+fn rooted(source: Place, destination: Place) -> Outcome<(String, Place, Place)> {
+    let real = |path: &str| -> Outcome<String> {
+        let found = std::fs::canonicalize(path);
+        let found = found.map_err(|error| {
+            Failure::failed(
+                format!("{} can't be read: {error}.", one_line(path, 200)),
+                "Name a folder that exists.",
+            )
+        })?;
+        found.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::failed(
+                format!(
+                    "{} has a name that is not UTF-8, and can't be copied.",
+                    one_line(&found.to_string_lossy(), 200)
+                ),
+                "Rename it.",
+            )
+        })
+    };
+    match (source, destination) {
+        (Place::Here(path), destination) => {
+            let root = real(&path)?;
+            if !Path::new(&root).is_dir() {
+                return Err(Failure::usage(
+                    format!("{} is no folder.", one_line(&path, 200)),
+                    "Leave out `-r`.",
+                ));
+            }
+            Ok((root.clone(), Place::Here(root), destination))
+        }
+        (Place::There(place), Place::Here(path)) if place.starts_with("gsv:") => {
+            make_folder(Path::new(&path))?;
+            let root = real(&path)?;
+            Ok((root.clone(), Place::There(place), Place::Here(root)))
+        }
+        (source @ Place::There(_), destination) if source.shown().starts_with("gsv:") => {
+            Ok(("/".into(), source, destination))
+        }
+        (source, _) => Err(Failure::usage(
+            format!(
+                "{} is a folder of another machine, whose files the gateway does not list.",
+                one_line(source.shown(), 200)
+            ),
+            "Run `gsv cp -r` on that machine, or pack the folder into one file there.",
+        )),
+    }
+}
+
+fn make_folder(path: &Path) -> Outcome {
+    std::fs::create_dir_all(path).map_err(|error| {
+        Failure::failed(
+            format!(
+                "The folder {} can't be made: {error}.",
+                one_line(&path.to_string_lossy(), 200)
+            ),
+            "",
+        )
+    })
+}
+
+/// Files of this machine. Links are not followed.
+fn here(root: &Path) -> Outcome<Listing> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut listing = Listing::default();
+    let mut open = vec![String::new()];
+    while let Some(folder) = open.pop() {
+        let entries = match std::fs::read_dir(root.join(&folder)) {
+            Ok(entries) => entries,
+            Err(error) if folder.is_empty() => {
+                return Err(Failure::failed(format!("The folder can't be read: {error}."), ""));
+            }
+            Err(error) => {
+                listing.leave(&folder, format!("it can't be read: {error}"));
+                continue;
+            }
+        };
+        for entry in entries.filter_map(Result::ok) {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                listing.leave(&format!("{folder}{}", name.to_string_lossy()), "its name is not UTF-8");
+                continue;
+            };
+            // What an interrupted copy has left.
+            if name.starts_with(".gsv-") && Path::new(name).extension().is_some_and(|ending| ending == "part") {
+                continue;
+            }
+            let path = format!("{folder}{name}");
+            let Ok(meta) = std::fs::symlink_metadata(root.join(&path)) else {
+                listing.leave(&path, "it can't be read");
+                continue;
+            };
+            if meta.is_dir() {
+                listing.folders.push(path.clone());
+                open.push(path + "/");
+            } else if meta.is_file() {
+                let version = format!("{} {} {}.{}", meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
+                listing.files.push(Found {
+                    name: path,
+                    size: meta.len(),
+                    version,
+                });
+            } else {
+                let what = if meta.is_symlink() {
+                    "it is a link"
+                } else {
+                    "it is no plain file"
+                };
+                listing.leave(&path, what);
+            }
+        }
+        listing.check()?;
+    }
+    listing.files.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(listing)
+}
+
+/// Files of the workspace.
+async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
+    let root = place.trim_start_matches("gsv:").trim_matches('/').to_owned();
+    let mut listing = Listing::default();
+    let mut open = vec![root.clone()];
+    while let Some(folder) = open.pop() {
+        let listed = session.list(&folder, agent).await?;
+        let below = |path: &str| path.strip_prefix(&root).unwrap_or(path).trim_matches('/').to_owned();
+        listing
+            .folders
+            .extend(listed.directories.iter().map(|path| below(path)));
+        listing.files.extend(listed.files.iter().map(|path| Found {
+            name: below(path),
+            size: 0,
+            version: String::new(),
+        }));
+        open.extend(listed.directories);
+        listing.check()?;
+    }
+    if listing.files.is_empty() && listing.folders.is_empty() {
+        return Err(Failure::failed(
+            format!("There is no folder {} with files in it.", one_line(place, 200)),
+            "List the files: `gsv workspace ls`.",
+        ));
+    }
+    listing.files.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(listing)
+}
+
+struct Done {
+    totals: Arc<Totals>,
+    left: BTreeMap<String, String>,
+    took: Duration,
+}
+
+async fn copy_all(
+    context: &Context,
+    session: &Arc<Session>,
+    listing: &Listing,
+    args: &Copy,
+    ends: (&Place, &Place),
+) -> Outcome<Done> {
+    let begun = Instant::now();
+    let totals = Arc::new(Totals::default());
+    let size: u64 = listing.files.iter().map(|file| file.size).sum();
+    let shown = is_shown(context);
+    let running: Arc<Mutex<BTreeMap<String, Wanted>>> = Arc::default();
+    let mut left = BTreeMap::new();
+    let mut tasks = JoinSet::new();
+    let mut waiting = listing.files.iter();
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        while tasks.len() < AT_ONCE {
+            let Some(file) = waiting.next() else { break };
+            let wanted = Wanted {
+                source: joined(ends.0, &file.name),
+                destination: joined(ends.1, &file.name),
+                agent: args.agent.clone(),
+                force: args.force,
+                version: file.version.clone(),
+            };
+            lock(&running).insert(file.name.clone(), wanted.clone());
+            let (session, totals, running, name) = (
+                Arc::clone(session),
+                Arc::clone(&totals),
+                Arc::clone(&running),
+                file.name.clone(),
+            );
+            tasks.spawn(async move {
+                let copied = copy_file(&session, &wanted, &totals).await;
+                lock(&running).remove(&name);
+                (name, copied)
+            });
+        }
+        tokio::select! {
+            ended = tasks.join_next() => match ended {
+                None => break,
+                Some(Err(_)) => return Err(Failure::new(Exit::Bug, "A copy ended inside GSV.", "Run the same command again.")),
+                Some(Ok((_, Ok(())))) => {}
+                Some(Ok((name, Err(failure)))) => {
+                    if matches!(failure.exit, Exit::Auth | Exit::TryLater)
+                        || failure.reason.as_deref().is_some_and(|reason| OF_ALL.contains(&reason))
+                    {
+                        return Err(failure);
+                    }
+                    left.insert(visible(&name), failure.message);
+                }
+            },
+            _ = looks.tick() => {
+                if shown {
+                    show(context, &progress(&totals, listing.files.len(), size, begun.elapsed(), context.out.size().0));
+                }
+            }
+            _ = tokio::signal::ctrl_c() => {
+                tasks.shutdown().await;
+                let open: Vec<Wanted> = lock(&running).values().cloned().collect();
+                for wanted in &open {
+                    session.cancel(wanted).await?;
+                }
+                return Err(Failure::interrupted());
+            }
+        }
+    }
+    if shown {
+        show(context, "");
+    }
+    Ok(Done {
+        totals,
+        left,
+        took: begun.elapsed(),
+    })
+}
+
+async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals) -> Outcome {
+    let counted = AtomicU64::new(0);
+    let moved = |seen: &gsv_protocol::types::Transfer| {
+        let before = counted.fetch_max(seen.done_bytes, Ordering::Relaxed);
+        totals
+            .bytes
+            .fetch_add(seen.done_bytes.saturating_sub(before), Ordering::Relaxed);
+    };
+    loop {
+        match session.copy(wanted, true, &moved).await {
+            Ok(Copied::Now(_)) => {
+                totals.files.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Ok(Copied::Before) => {
+                totals.before.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Err(failure) if failure.reason.as_deref() == Some("transfer.busy") => tokio::time::sleep(BUSY).await,
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+fn lock<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn joined(end: &Place, name: &str) -> Place {
+    let join = |base: &str| match base {
+        base if base.ends_with(':') => format!("{base}{name}"),
+        base => format!("{}/{name}", base.trim_end_matches('/')),
+    };
+    match end {
+        Place::Here(base) => Place::Here(join(base)),
+        Place::There(base) => Place::There(join(base)),
+    }
+}
+
+fn progress(totals: &Totals, files: usize, size: u64, took: Duration, columns: usize) -> String {
+    let ended = totals.files.load(Ordering::Relaxed) + totals.before.load(Ordering::Relaxed);
+    let count = format!("{ended} of {files} files");
+    if size == 0 {
+        return count;
+    }
+    let done = totals.bytes.load(Ordering::Relaxed).min(size);
+    let room = columns.saturating_sub(count.len() + 2);
+    format!(
+        "{count}  {}",
+        line(
+            Progress {
+                done,
+                size,
+                from: 0,
+                took
+            },
+            room
+        )
+    )
+}
+
+fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Place, &Place)) -> Outcome {
+    let mut left = listing.left;
+    left.extend(done.left);
+    let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+    let report = Report {
+        copied: load(&done.totals.files),
+        before: load(&done.totals.before),
+        bytes: done.totals.bytes.load(Ordering::Relaxed),
+        left: left
+            .iter()
+            .map(|(path, problem)| Left {
+                path: path.clone(),
+                problem: problem.clone(),
+            })
+            .collect(),
+    };
+    let earlier = match report.before {
+        0 => String::new(),
+        some => format!(", {some} were copied by an earlier run"),
+    };
+    let words = format!(
+        "{} copied to {}: {} files, {} in {}{earlier}",
+        one_line(source.shown(), 200),
+        one_line(destination.shown(), 200),
+        report.copied,
+        bytes(report.bytes),
+        duration(millis(done.took)),
+    );
+    context.out.done(&report, &words);
+    if left.is_empty() {
+        return Ok(());
+    }
+    let count = left.len();
+    let mut lines: Vec<String> = left
+        .iter()
+        .take(SHOWN)
+        .map(|(path, why)| format!("{path}: {}", one_line(why, 300)))
+        .collect();
+    if count > SHOWN {
+        lines.push(format!("and {} more; `--json` lists all", count - SHOWN));
+    }
+    let what = if count == 1 {
+        "1 file was".to_owned()
+    } else {
+        format!("{count} files were")
+    };
+    Err(Failure::failed(
+        format!("{what} not copied."),
+        "Solve what is listed, then run the same command again: it continues.",
+    )
+    .with_lines(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tf14_a_listing_has_files_and_folders_and_says_what_it_leaves_out() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("a/empty")).unwrap();
+        std::fs::write(at("a/x"), "12").unwrap();
+        std::fs::write(at("b\n"), "3").unwrap();
+        std::fs::write(at(".gsv-0123.part"), "left").unwrap();
+        std::os::unix::fs::symlink("/etc", at("link")).unwrap();
+        std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+        let listing = here(dir.path()).unwrap();
+        let names: Vec<&str> = listing.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["a/x", "b\n"]);
+        let mut folders = listing.folders.clone();
+        folders.sort();
+        assert_eq!(folders, ["a", "a/empty"]);
+        let why: Vec<&str> = listing.left.values().map(String::as_str).collect();
+        assert_eq!(why, ["it is a link", "its name is not UTF-8"]);
+    }
+
+    #[test]
+    fn tf14_a_file_keeps_its_place_below_the_destination() {
+        let to = |end: Place| joined(&end, "a/x").shown().to_owned();
+        assert_eq!(to(Place::There("gsv:in".into())), "gsv:in/a/x");
+        assert_eq!(to(Place::There("laptop:".into())), "laptop:a/x");
+        assert_eq!(to(Place::Here("/home/me/in/".into())), "/home/me/in/a/x");
+    }
+
+    #[test]
+    fn tf14_a_folder_of_another_machine_is_refused_before_anything_moves() {
+        let refused = rooted(Place::There("laptop:photos".into()), Place::There("gsv:photos".into()));
+        assert_eq!(refused.unwrap_err().exit, Exit::Usage);
+    }
+}

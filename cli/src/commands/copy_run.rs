@@ -1,0 +1,310 @@
+//! One file of `gsv cp` over a link that lasts. This program may be one of the ends: then it sends or receives as a node does, and says so
+//! again on each new connection, so that the transfer goes on where it was.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use data_encoding::HEXLOWER;
+use gsv_link::{Events, Link, LinkEvent};
+use gsv_node::Ends;
+use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet, WorkspaceList};
+use gsv_protocol::types::{
+    AgentId, Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, WorkspaceListParams,
+    WorkspaceListResult,
+};
+use ring::digest::{SHA256, digest};
+use tokio::sync::watch;
+
+use crate::client::{Account, link_failure, never_connected};
+use crate::exit::{Exit, Failure, Outcome};
+
+/// How a program writes its own end for the gateway.
+const OWN: &str = "@:";
+/// Between two looks: short at first, because most files are small.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LAST_LOOK: Duration = Duration::from_millis(500);
+/// A gateway that is started again in this time is waited for.
+const GATEWAY_BACK: Duration = Duration::from_secs(120);
+/// Earlier runs of the same command in one day that are looked at.
+const EARLIER: u32 = 64;
+
+/// An end of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file of this machine, by its absolute path.
+    Here(String),
+    /// `NODE:PATH` or `gsv:PATH`.
+    There(String),
+}
+
+impl Place {
+    fn wire(&self) -> String {
+        match self {
+            Self::Here(path) => format!("{OWN}{path}"),
+            Self::There(place) => place.clone(),
+        }
+    }
+
+    /// For people.
+    pub fn shown(&self) -> &str {
+        match self {
+            Self::Here(text) | Self::There(text) => text,
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub source: Place,
+    pub destination: Place,
+    pub agent: Option<AgentId>,
+    pub force: bool,
+    /// Another text after each change of a source on this machine.
+    pub version: String,
+}
+
+impl Wanted {
+    fn own(&self) -> Option<&str> {
+        [&self.source, &self.destination]
+            .into_iter()
+            .find_map(|place| match place {
+                Place::Here(path) => Some(path.as_str()),
+                Place::There(_) => None,
+            })
+    }
+
+    /// The same command has the same ids, so that it continues what was interrupted. `nth`: after transfers that have ended.
+    fn id(&self, nth: u32) -> TransferKey {
+        let agent = self.agent.as_ref().map_or("", AgentId::as_str);
+        let text = [
+            "gsv cp",
+            agent,
+            &self.source.wire(),
+            &self.destination.wire(),
+            &self.version,
+            &format!("{} {nth}", self.force),
+        ]
+        .join("\0");
+        HEXLOWER.encode(&digest(&SHA256, text.as_bytes()).as_ref()[..16]).into()
+    }
+
+    fn params(&self, id: TransferKey) -> TransferCreateParams {
+        TransferCreateParams {
+            id,
+            source: self.source.wire(),
+            destination: self.destination.wire(),
+            agent_id: self.agent.clone(),
+            force: self.force.then_some(true),
+        }
+    }
+}
+
+/// How a copy ended.
+pub enum Copied {
+    Now(Transfer),
+    /// An earlier run of the same command has copied the same file, and it is still there.
+    Before,
+}
+
+/// The connection of one command.
+pub struct Session {
+    link: Link,
+    ends: Arc<Ends>,
+    connects: watch::Receiver<u64>,
+    broken: watch::Receiver<Option<Failure>>,
+}
+
+impl Session {
+    /// `ends` gets the link.
+    pub async fn open(account: &Account, ends: impl FnOnce(Link) -> Outcome<Arc<Ends>>) -> Outcome<Self> {
+        let (link, events) = account.connect_lasting().await?;
+        let ends = ends(link.clone())?;
+        let (connected, mut connects) = watch::channel(0);
+        let (failed, mut broken) = watch::channel(None);
+        tokio::spawn(pump(events, account.url.clone(), Arc::clone(&ends), connected, failed));
+        tokio::select! {
+            _ = connects.changed() => {}
+            failure = lost(&mut broken) => return Err(failure),
+        }
+        Ok(Self {
+            link,
+            ends,
+            connects,
+            broken,
+        })
+    }
+
+    pub async fn close(self) {
+        self.ends.end().await;
+        self.link.close().await;
+    }
+
+    /// Copies one file. `moved` is told of each look.
+    pub async fn copy(&self, wanted: &Wanted, skips: bool, moved: impl Fn(&Transfer)) -> Outcome<Copied> {
+        let (mut connects, mut broken) = (self.connects.clone(), self.broken.clone());
+        connects.mark_unchanged();
+        let (id, begun, before) = self.begin(wanted).await;
+        let is_there = |reason: Option<&str>| skips && before && reason == Some("file.exists");
+        let mut seen = match begun {
+            Err(failure) if is_there(failure.reason.as_deref()) => return Ok(Copied::Before),
+            begun => begun?,
+        };
+        let mut look = FIRST_LOOK;
+        let mut heard = Instant::now();
+        while seen.ended_at.is_none() {
+            moved(&seen);
+            let again = tokio::select! {
+                changed = connects.changed() => changed.is_ok(),
+                () = tokio::time::sleep(look) => false,
+                failure = lost(&mut broken) => return Err(failure),
+            };
+            look = (look * 2).min(LAST_LOOK);
+            let answer = if again {
+                self.create(wanted, &id).await
+            } else {
+                self.get(&id).await
+            };
+            match answer {
+                Ok(transfer) => {
+                    heard = Instant::now();
+                    seen = transfer;
+                }
+                // The transfer waits for this end.
+                Err(failure) if failure.exit == Exit::TryLater && heard.elapsed() < GATEWAY_BACK => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        moved(&seen);
+        let Some(reason) = &seen.reason else {
+            return Ok(Copied::Now(seen));
+        };
+        self.clear(wanted, &id).await;
+        if is_there(Some(reason)) {
+            return Ok(Copied::Before);
+        }
+        Err(Failure::from_reason(
+            reason,
+            seen.problem.as_deref().unwrap_or(""),
+            false,
+        ))
+    }
+
+    /// A folder of the workspace.
+    pub async fn list(&self, path: &str, agent: Option<&AgentId>) -> Outcome<WorkspaceListResult> {
+        let params = WorkspaceListParams {
+            path: Some(path.to_owned()),
+            agent_id: agent.cloned(),
+        };
+        let called = self.link.call::<WorkspaceList>(params).await;
+        called.map_err(|error| link_failure(&error))
+    }
+
+    /// The person does not want it any more.
+    pub async fn cancel(&self, wanted: &Wanted) -> Outcome {
+        for nth in 0..EARLIER {
+            let id = wanted.id(nth);
+            match self
+                .link
+                .call::<TransferCancel>(TransferCancelParams { id: id.clone() })
+                .await
+            {
+                Ok(_) => self.clear(wanted, &id).await,
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. True: an earlier run was successful.
+    async fn begin(&self, wanted: &Wanted) -> (TransferKey, Outcome<Transfer>, bool) {
+        let mut before = false;
+        for nth in 0..EARLIER {
+            let id = wanted.id(nth);
+            if let Some(path) = wanted.own() {
+                self.ends.take_part(id.as_str(), path);
+            }
+            let asked = match self.get(&id).await {
+                Ok(known) if known.ended_at.is_some() => {
+                    before |= known.reason.is_none();
+                    self.clear(wanted, &id).await;
+                    continue;
+                }
+                _ => self.create(wanted, &id).await,
+            };
+            return (id, asked, before);
+        }
+        let often = Failure::failed(
+            format!(
+                "{} was copied {EARLIER} times today by the same command.",
+                wanted.source.shown()
+            ),
+            "Copy it under another name.",
+        );
+        (wanted.id(EARLIER), Err(often), before)
+    }
+
+    async fn create(&self, wanted: &Wanted, id: &TransferKey) -> Outcome<Transfer> {
+        let called = self.link.call::<TransferCreate>(wanted.params(id.clone())).await;
+        called
+            .map(|created| created.transfer)
+            .map_err(|error| link_failure(&error))
+    }
+
+    async fn get(&self, id: &TransferKey) -> Outcome<Transfer> {
+        let called = self
+            .link
+            .call::<TransferGet>(TransferGetParams { id: id.clone() })
+            .await;
+        called.map(|got| got.transfer).map_err(|error| link_failure(&error))
+    }
+
+    /// Removes the temporary file of a copy to this machine that has ended without success.
+    async fn clear(&self, wanted: &Wanted, id: &TransferKey) {
+        if let Place::Here(path) = &wanted.destination {
+            let (ends, id, path) = (Arc::clone(&self.ends), id.clone(), path.clone());
+            let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
+        }
+    }
+}
+
+/// Hands what the link reports to the ends. Never waits for an answer.
+async fn pump(
+    mut events: Events,
+    url: String,
+    ends: Arc<Ends>,
+    connected: watch::Sender<u64>,
+    failed: watch::Sender<Option<Failure>>,
+) {
+    while let Some(event) = events.recv().await {
+        let failure = match &event {
+            LinkEvent::Connected(_) => {
+                connected.send_modify(|count| *count += 1);
+                None
+            }
+            LinkEvent::Fatal(error) => Some(link_failure(error)),
+            event if *connected.borrow() == 0 => never_connected(&url, event),
+            _ => None,
+        };
+        if let Some(failure) = failure {
+            failed.send_replace(Some(failure));
+            return;
+        }
+        ends.handle(event);
+    }
+}
+
+/// Waits until the link can't go on.
+async fn lost(broken: &mut watch::Receiver<Option<Failure>>) -> Failure {
+    loop {
+        if let Some(failure) = broken.borrow_and_update().clone() {
+            return failure;
+        }
+        if broken.changed().await.is_err() {
+            return Failure::later(
+                "The connection to the gateway is closed.",
+                "Run the same command again.",
+            );
+        }
+    }
+}

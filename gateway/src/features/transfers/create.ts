@@ -1,0 +1,123 @@
+/** Begins a transfer that a client or an agent asks for, when it may begin (rules TF7, TF10). */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Connection, Connections } from "../../kernel/connections.ts";
+import { unknownAgent } from "../../kernel/naming.ts";
+import { fail } from "../../kernel/outcome.ts";
+import type { KernelPorts } from "../../kernel/ports.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
+import { type Failure, type Result, succeed } from "../../ports/result.ts";
+import type { StopPort } from "../../ports/sessions.ts";
+import type { Bucket } from "../../storage/bucket.ts";
+import { presentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
+import { pairProblem, parsePlace, type Place } from "./place.ts";
+import type { TransferRunner } from "./runner.ts";
+import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
+
+export interface CreatePorts
+  extends Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now">,
+    NodesPort,
+    Pick<StopPort, "stopped"> {
+  readonly store: TransferStore;
+  readonly runner: TransferRunner;
+  readonly bucket: Bucket;
+  readonly connections: Pick<Connections, "isOnline">;
+}
+/** For the audit. */
+export interface Asker {
+  readonly actor: string;
+  readonly origin: string;
+}
+
+/** What a node must say that it can do. */
+const CAPABILITY = "filesystem.transfer";
+
+/** The same request again is the same transfer. `client`: the program that asks, which may be one of the ends. */
+export async function createTransfer(
+  ports: CreatePorts,
+  asked: NewTransfer,
+  asker: Asker,
+  client?: Connection,
+): Promise<Result<TransferRow>> {
+  const { store, runner, audit, background } = ports;
+  const known = store.get(asked.id);
+  if (known !== undefined) {
+    if (!isSame(known, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
+    if (client !== undefined) runner.attach(known, client);
+    return succeed(store.get(asked.id) ?? known);
+  }
+  const admitted = await admit(ports, asked);
+  background(
+    "audit",
+    audit.append({
+      ...asker,
+      action: "transfer.create",
+      decision: admitted.ok ? "allowed" : "failed",
+      target: asked.destination,
+      detail: admitted.ok ? `from ${asked.source}` : `from ${asked.source}: ${admitted.error.reason}`,
+    }),
+  );
+  if (!admitted.ok) return admitted;
+  // The same request may have come twice, and a bucket was asked in between.
+  if (store.get(asked.id) === undefined) store.add(asked, ports.now());
+  ports.arm();
+  const row = store.get(asked.id);
+  if (row === undefined) return fail("transfer.unknown");
+  if (client !== undefined) runner.attach(row, client);
+  runner.begin(row);
+  return succeed(store.get(asked.id) ?? row);
+}
+
+/** Whether the transfer may begin. */
+async function admit(
+  { config, nodes, connections, bucket, store, stopped }: CreatePorts,
+  { agentId, source, destination, isForced, sessionKey }: NewTransfer,
+): Promise<Result<void>> {
+  const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
+  if (stopped() !== undefined) return STOPPED;
+  if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
+  const [from, to] = [parsePlace(source), parsePlace(destination)];
+  if (!from.ok) return from;
+  if (!to.ok) return to;
+  const pair = pairProblem(from.value, to.value);
+  if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
+  for (const place of [from.value, to.value]) {
+    if (place.kind === "client" && sessionKey !== undefined)
+      return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
+    const problem = place.kind === "node" ? nodeProblem(place) : undefined;
+    if (problem !== undefined) return problem;
+  }
+  if (to.value.kind === "workspace") {
+    const { path } = to.value;
+    const refused = receiveProblem(agentId, path);
+    if (refused !== undefined) return refused;
+    const present = await presentFile(bucket, agentId, path);
+    if (!present.ok) return present;
+    const problem = replaceProblem(path, present.value, isForced);
+    if (problem !== undefined) return problem;
+  }
+  if (from.value.kind === "workspace") {
+    const present = await presentFile(bucket, agentId, from.value.path);
+    if (!present.ok) return present;
+    if (present.value === undefined)
+      return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
+  }
+  if (store.open().length >= LIMITS.transfers)
+    return fail("transfer.busy", `${LIMITS.transfers} transfers are running already.`, "Wait until one has ended, then try again.");
+  // The bucket was asked in between.
+  return stopped() === undefined ? succeed(undefined) : STOPPED;
+
+  function nodeProblem({ nodeId }: Extract<Place, { kind: "node" }>): Failure | undefined {
+    const node = nodes.list().find((entry) => entry.nodeId === nodeId);
+    if (node === undefined) return fail("node.unknown", `There is no machine \`${nodeId}\`.`, "List the machines: `gsv nodes list`.");
+    if (!connections.isOnline(nodeId)) return fail("node.offline", `\`${nodeId}\` is not connected.`, "Start its node there: `gsv node`.");
+    if (node.hostCapabilities.some((name) => name === CAPABILITY)) return undefined;
+    return fail(
+      "transfer.unsupported",
+      `The node on \`${nodeId}\` is too old for transfers.`,
+      "Update GSV there, then start the node again.",
+    );
+  }
+}
+
+const isSame = (row: TransferRow, asked: NewTransfer): boolean =>
+  row.agentId === asked.agentId && row.source === asked.source && row.destination === asked.destination && row.isForced === asked.isForced;

@@ -1,0 +1,29 @@
+/** What must be known of transfers before their part is loaded: whether there is something to do, and when. Decides nothing. */
+import { type Database, one, run } from "../../platform/sql.ts";
+
+export class OpenTransfers {
+  readonly #db: Database;
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  isAny(): boolean {
+    return one(this.#db.sql, "SELECT 1 AS found FROM transfers WHERE ended_at IS NULL LIMIT 1") !== undefined;
+  }
+  /** Open ones of clients. */
+  ofClients(): number {
+    return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM transfers WHERE ended_at IS NULL AND session_key IS NULL")?.n ?? 0;
+  }
+  /** A conversation is deleted, and needs no word. */
+  forgetSession(key: string): void {
+    run(this.#db.sql, "UPDATE transfers SET tell = NULL WHERE session_key = ?", key);
+  }
+  /** A machine that connects may have to go on with one, or to remove what an ended one has left there. */
+  concerns(nodeId: string): boolean {
+    return this.isAny() || one(this.#db.sql, "SELECT 1 AS found FROM transfers WHERE leftover = ? LIMIT 1", nodeId) !== undefined;
+  }
+  /** When an open one is looked at, or an ended one is removed. */
+  nextDue(): number | undefined {
+    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM transfers")?.at ?? undefined;
+  }
+}

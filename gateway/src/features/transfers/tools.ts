@@ -1,0 +1,44 @@
+/** `gsv__Transfer`: the agent copies a file between machines and its workspace. Only for the owner's sessions. The gateway decides and runs it. */
+import { flag, optional, text } from "../../tools/arguments.ts";
+import { type Tool, tool } from "../../tools/tool.ts";
+
+/** Of `NODE:PATH`, as the contract has it. */
+const MAX_PLACE_CHARS = 4_160;
+/** The call waits for the end of the copy this long. */
+const WAIT_MS = 60_000;
+/** With time to ask for it: a machine that connects again, a bucket that is slow. */
+const TIMEOUT_MS = WAIT_MS + 60_000;
+const PLACE = "`NODE:PATH` on a machine, or `gsv:PATH` in your workspace.";
+
+export const TRANSFER_TOOLS: readonly Tool[] = [
+  tool(
+    {
+      name: "gsv__Transfer",
+      description:
+        "Copies one file of any size between machines and your workspace, byte for byte and checked. Use it for files that are large or not text. A copy that takes longer goes on, and you are told when it has ended.",
+      policyClass: "egress",
+      properties: {
+        source: { type: "string", description: PLACE },
+        destination: { type: "string", description: `${PLACE} With the name of the file.` },
+        force: { type: "boolean", description: "Replace a file that exists." },
+      },
+      timeoutMs: TIMEOUT_MS,
+    },
+    { source: text(MAX_PLACE_CHARS), destination: text(MAX_PLACE_CHARS), force: optional(flag) },
+    async ({ source, destination, force }, { identity, callId, origin, taint, gateway }) => {
+      const told = await gateway.transfer({
+        from: identity,
+        callId,
+        origin,
+        taint,
+        source,
+        destination,
+        force: force === true,
+        waitMs: WAIT_MS,
+      });
+      if (!told.ok) return told;
+      if (told.value.status === "done") return { ok: true, result: { ...told.value, source, destination } };
+      return { ok: true, result: { ...told.value, source, destination, note: "The copy goes on. You are told when it has ended." } };
+    },
+  ),
+];

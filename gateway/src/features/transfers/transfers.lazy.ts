@@ -1,0 +1,5 @@
+/** What runs transfers. A part of its own, which is loaded with the first one. */
+export { AgentTransfers } from "./agent-transfers.ts";
+export { transferMethods } from "./methods.ts";
+export { TransferRunner } from "./runner.ts";
+export { TransferStore } from "./store.ts";

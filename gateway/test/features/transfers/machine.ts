@@ -1,0 +1,53 @@
+/** A machine that follows the wire of transfers step by step, for tests. */
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { node, type Peer, until } from "../../support/gateway.ts";
+
+let serial = 0;
+export const newId = (): string => (++serial).toString(16).padStart(32, "0");
+export const machine = async (id: string): Promise<Machine> =>
+  new Machine(
+    await node(id, undefined, {
+      ledger: { calls: [] },
+      nodeRuntime: { hostCapabilities: ["filesystem.transfer", "filesystem.confined"], toolCapabilities: {} },
+    }),
+  );
+export const bytesOf = (length: number): Uint8Array<ArrayBuffer> => Uint8Array.from({ length }, (_, at) => (at * 31 + (at >> 10)) & 255);
+export async function sum(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+/** A machine that follows the wire step by step. */
+export class Machine {
+  readonly peer: Peer;
+  readonly chunks: { lane: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
+  constructor(peer: Peer) {
+    this.peer = peer;
+    peer.socket.binaryType = "arraybuffer";
+    peer.socket.addEventListener("message", ({ data }: MessageEvent) => {
+      if (typeof data === "string") return;
+      const view = data as ArrayBuffer;
+      this.chunks.push({ lane: new DataView(view).getUint32(0, true), bytes: new Uint8Array(view.slice(4)) });
+    });
+  }
+  async asked(event: "transfer.send" | "transfer.receive" | "transfer.start" | "transfer.ack" | "transfer.end", nth = 0) {
+    const found = await until(event, () => this.peer.events(event)[nth]);
+    return found.payload as {
+      transferId: number;
+      path?: string;
+      offset?: number;
+      size?: number;
+      sha256?: string;
+      error?: string;
+      id?: string;
+    };
+  }
+  push(lane: number, bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at += LIMITS.transferChunkBytes) {
+      const part = bytes.subarray(at, at + LIMITS.transferChunkBytes);
+      const frame = new Uint8Array(4 + part.length);
+      new DataView(frame.buffer).setUint32(0, lane, true);
+      frame.set(part, 4);
+      this.peer.socket.send(frame);
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/** `gsv cp` with files of the machine on which it runs, and with folders: the built program is an end itself, and is killed in the middle. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { BIN, type Json, Machine, type NodeProcess, until } from "./support.ts";
+
+const MIB = 1024 * 1024;
+const SIZE = 64 * MIB;
+const sha256 = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
+
+describe("gsv cp with files of this machine", () => {
+  const machine = new Machine();
+  let desk: NodeProcess;
+  let here: string;
+  let content: string;
+  before(async () => {
+    await machine.up();
+    desk = await machine.node("desk");
+    here = join(machine.folder, "here");
+    mkdirSync(here);
+    writeFileSync(join(here, "big.bin"), randomBytes(SIZE));
+    content = sha256(join(here, "big.bin"));
+  });
+  after(() => machine.end());
+  const at = (...names: string[]): string => join(here, ...names);
+  const stored = (path: string): string => join(machine.home, "workspace", "agents", "main", path);
+  const begin = (...args: string[]) => spawn(BIN, ["cp", ...args], { env: machine.env(), cwd: here, stdio: "ignore" });
+  const partsOf = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+  const left = (): string[] => readdirSync(here).filter((name) => name.startsWith(".gsv-"));
+
+  it("[TF13] [P18] a file goes to the workspace, back and to another machine, byte for byte", async () => {
+    const ran = await machine.gsv(["cp", at("big.bin"), "gsv:in/"]);
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.match(ran.stderr, /big\.bin copied to gsv:in\/big\.bin, 64 MiB in /);
+    assert.equal(sha256(stored("in/big.bin")), content);
+    const told = JSON.parse(await machine.ok("cp", "gsv:in/big.bin", at("back.bin"), "--json")) as Json;
+    assert.deepEqual([told["state"], told["sha256"]], ["done", content]);
+    assert.equal(sha256(at("back.bin")), content);
+    await machine.ok("cp", at("big.bin"), "desk:got.bin");
+    assert.equal(sha256(desk.file("got.bin")), content);
+    await machine.ok("cp", "desk:got.bin", at("again.bin"));
+    assert.equal(sha256(at("again.bin")), content);
+    assert.deepEqual(left(), []);
+  });
+
+  it("[TF13] what can't be copied is said in a sentence, and nothing is left", async () => {
+    mkdirSync(at("folder"));
+    writeFileSync(at("other.bin"), "other");
+    for (const [source, destination, code, words] of [
+      [at("none"), "gsv:none", 1, /can't be read/],
+      [at("folder"), "gsv:folder", 2, /is a folder.*-r/s],
+      [at("big.bin"), at("other.bin"), 2, /Both ends are on this machine/],
+      [at("big.bin"), "gsv:in/big.bin", 1, /exists already.*--force/s],
+      [at("big.bin"), "gsv:SOUL.md", 3, /defines the agent/],
+      [at("big.bin"), "gsv:../out.bin", 1, /path/i],
+      ["gsv:in/none", at("none"), 1, /There is no file/],
+      ["gsv:in/big.bin", at("other.bin"), 1, /exists already/],
+      ["gsv:in/big.bin", "/proc/none/x", 1, /proc/],
+    ] as const) {
+      const ran = await machine.gsv(["cp", source, destination]);
+      assert.match(ran.stderr, words, `${source} ${destination}`);
+      assert.equal(ran.code, code, ran.stderr);
+    }
+    assert.deepEqual(left(), []);
+  });
+
+  it("[TF13] [TF4] [K29] a program that is killed while it sends goes on with the same command", async () => {
+    const sending = begin(at("big.bin"), "gsv:killed/sent.bin");
+    const parts = join(machine.home, "workspace", "transfers");
+    const folder = await until(
+      "some parts are stored",
+      () => partsOf(parts).find((id) => partsOf(join(parts, id)).length >= 4),
+      undefined,
+      2,
+    );
+    sending.kill("SIGKILL");
+    await once(sending, "close");
+    assert(!existsSync(stored("killed/sent.bin")));
+    const ids = partsOf(parts);
+    assert(ids.includes(folder));
+    await machine.ok("cp", at("big.bin"), "gsv:killed/sent.bin");
+    assert.equal(sha256(stored("killed/sent.bin")), content);
+    // It was the same transfer.
+    assert.deepEqual(partsOf(parts), ids);
+  });
+
+  it("[TF13] [TF4] [K29] a program that is killed while it receives goes on where its temporary file is", async () => {
+    const receiving = begin("gsv:in/big.bin", at("received.bin"));
+    const part = await until("some of it has arrived", () => left().find((name) => statSync(at(name)).size >= 4 * MIB), undefined, 2);
+    receiving.kill("SIGKILL");
+    await once(receiving, "close");
+    assert(statSync(at(part)).size >= 4 * MIB && !existsSync(at("received.bin")));
+    await machine.ok("cp", "gsv:in/big.bin", at("received.bin"));
+    assert.equal(sha256(at("received.bin")), content);
+    assert.deepEqual(left(), []);
+  });
+
+  it("[TF13] [TF5] [W11] a gateway that is killed in the middle is waited for", async () => {
+    const sending = begin(at("big.bin"), "gsv:killed/gateway.bin");
+    const ended = once(sending, "close") as Promise<[number]>;
+    const parts = join(machine.home, "workspace", "transfers");
+    await until("some parts are stored", () => partsOf(parts).some((id) => partsOf(join(parts, id)).length >= 4), undefined, 2);
+    await machine.killWorkerd();
+    assert.equal((await ended)[0], 0);
+    assert.equal(sha256(stored("killed/gateway.bin")), content);
+  });
+});
+
+describe("gsv cp -r", () => {
+  const machine = new Machine();
+  let desk: NodeProcess;
+  let tree: string;
+  before(async () => {
+    await machine.up();
+    desk = await machine.node("desk");
+    tree = join(machine.folder, "tree");
+    mkdirSync(join(tree, "a/empty"), { recursive: true });
+    for (const [name, text] of [
+      ["a/one.txt", "one"],
+      ["a/b c.txt", "two"],
+      ["none", ""],
+      ["Ünï.txt", "three"],
+    ] as const)
+      writeFileSync(join(tree, name), text);
+    symlinkSync("/etc/hostname", join(tree, "link"));
+  });
+  after(() => machine.end());
+  const stored = (path: string): string => join(machine.home, "workspace", "agents", "main", path);
+
+  it("[TF14] [X14] copies every file, follows no link, lists what is left with status 1, and continues with the same command", async () => {
+    const ran = await machine.gsv(["cp", "-r", tree, "gsv:tree"]);
+    assert.equal(ran.code, 1, ran.stderr);
+    assert.match(ran.stderr, /4 files, 11 B in/);
+    assert.match(ran.stderr, /1 file was not copied.*link: it is a link/s);
+    for (const [name, text] of [
+      ["a/one.txt", "one"],
+      ["a/b c.txt", "two"],
+      ["none", ""],
+      ["Ünï.txt", "three"],
+    ] as const)
+      assert.equal(readFileSync(stored(`tree/${name}`), "utf8"), text);
+    assert.equal(existsSync(stored("tree/link")), false);
+    writeFileSync(join(tree, "new.txt"), "new");
+    const again = await machine.gsv(["cp", "-r", tree, "gsv:tree", "--json"]);
+    assert.equal(again.code, 1);
+    const report = JSON.parse(again.stdout) as { copied: number; before: number; left: { path: string }[] };
+    assert.deepEqual([report.copied, report.before, report.left.map(({ path }) => path)], [1, 4, ["link"]]);
+  });
+
+  it("[TF14] a changed file is not replaced without --force, and is with it", async () => {
+    writeFileSync(join(tree, "a/one.txt"), "changed");
+    const ran = await machine.gsv(["cp", "-r", tree, "gsv:tree"]);
+    assert.match(ran.stderr, /a\/one\.txt: .*exists already/);
+    assert.equal(readFileSync(stored("tree/a/one.txt"), "utf8"), "one");
+    await machine.gsv(["cp", "-r", tree, "gsv:tree", "--force"]);
+    assert.equal(readFileSync(stored("tree/a/one.txt"), "utf8"), "changed");
+  });
+
+  it("[TF14] a folder of the workspace goes to this machine and to another one", async () => {
+    const back = join(machine.folder, "back");
+    await machine.ok("cp", "-r", "gsv:tree", back);
+    assert.equal(readFileSync(join(back, "a/b c.txt"), "utf8"), "two");
+    await machine.ok("cp", "-r", "gsv:tree", "desk:tree");
+    assert.equal(readFileSync(desk.file("tree/a/one.txt"), "utf8"), "changed");
+    const refused = await machine.gsv(["cp", "-r", "desk:tree", "gsv:other"]);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /does not list.*on that machine/s);
+  });
+});
