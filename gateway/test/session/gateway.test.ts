@@ -87,7 +87,7 @@ describe("[CT4] session.result gives what a call gave", () => {
     expect(found.text.startsWith(output.head)).toBe(true);
     const other = `${call.callId.slice(0, -1)}9`;
     expect((await peer.refused("session.result", { sessionKey, callId: other })).reason).toBe("run.not_found");
-    expect((await peer.refused("session.result", { sessionKey: "agent:main:none", callId: other })).reason).toBe("session.not_found");
+    expect((await peer.refused("session.result", { sessionKey: `${sessionKey}-none`, callId: other })).reason).toBe("session.not_found");
   });
 });
 
