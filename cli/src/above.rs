@@ -11,8 +11,8 @@ pub struct Above {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Moves the cursor, before everything else.
-    moves: String,
+    /// Rows above the cursor that are removed before everything else.
+    erased: usize,
     text: String,
     /// Lines have arrived since the last call.
     called: bool,
@@ -32,9 +32,15 @@ impl Above {
         self.arrived.notify_one();
     }
 
-    /// Removes the `rows` rows above the cursor, before anything else is printed.
+    /// Removes the `rows` rows above the cursor, and those that are removed already, before anything else is printed.
     pub fn erase(&self, rows: usize) {
-        self.state().moves = format!("\u{1b}[{rows}A\r\u{1b}[J");
+        self.state().erased += rows;
+    }
+
+    /// The editor paints again, although no lines have arrived.
+    pub fn repaint(&self) {
+        self.state().called = true;
+        self.arrived.notify_one();
     }
 
     /// The whole lines that wait.
@@ -43,7 +49,10 @@ impl Above {
         let end = state.text.rfind('\n').map_or(0, |end| end + 1);
         let rest = state.text.split_off(end);
         let lines = std::mem::replace(&mut state.text, rest);
-        std::mem::take(&mut state.moves) + &lines
+        match std::mem::take(&mut state.erased) {
+            0 => lines,
+            rows => format!("\u{1b}[{rows}A\r\u{1b}[J{lines}"),
+        }
     }
 
     /// Everything that waits, in whole lines.
@@ -89,7 +98,8 @@ mod tests {
         assert_eq!(above.take_lines(), "");
         above.push("o\n");
         above.push("rest");
-        above.erase(2);
+        above.erase(1);
+        above.erase(1);
         assert_eq!(above.take_lines(), "\u{1b}[2A\r\u{1b}[Jtwo\n");
         assert_eq!(above.take_all(), "rest\n");
         assert_eq!(above.take_all(), "");

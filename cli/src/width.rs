@@ -30,6 +30,26 @@ pub fn cut(text: &str, width: usize) -> String {
     out
 }
 
+/// Cuts a line to `width` columns, counted character by character: terminals do not agree on characters that are joined.
+pub fn fit(line: &str, width: usize) -> String {
+    let mut used = 0;
+    let mut out = String::new();
+    for c in line.chars() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide > width {
+            while used + 1 > width {
+                let Some(last) = out.pop() else { return out };
+                used -= last.width().unwrap_or(0);
+            }
+            out.push('…');
+            return out;
+        }
+        used += wide;
+        out.push(c);
+    }
+    out
+}
+
 /// The spaces that pad `text` to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text)))

@@ -177,6 +177,8 @@ import type {
   SessionPromptResult,
   SessionResetParams,
   SessionResetResult,
+  SessionResultParams,
+  SessionResultResult,
   SessionStatsParams,
   SessionStatsResult,
   SessionSubscribeParams,
@@ -260,7 +262,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "72ee4d1a6f676ce6";
+export const PROTOCOL_FINGERPRINT = "e64cc5b2b7fa4179";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1294,6 +1296,17 @@ export const METHODS = {
     deferred: true,
     idempotent: false,
   },
+  /** Returns what a tool call of the current conversation gave, as a person reads it: of a command what it printed. */
+  "session.result": {
+    params: "SessionResultParams",
+    result: "SessionResultResult",
+    callers: ["client"],
+    scope: "read",
+    audit: "none",
+    errors: ["run.not_found", "session.bad_key", "session.not_found"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Returns counters of one session. */
   "session.stats": {
     params: "SessionStatsParams",
@@ -1840,6 +1853,7 @@ export interface MethodTypes {
   "session.preview": { params: SessionPreviewParams; result: SessionPreviewResult };
   "session.prompt": { params: SessionPromptParams; result: SessionPromptResult };
   "session.reset": { params: SessionResetParams; result: SessionResetResult };
+  "session.result": { params: SessionResultParams; result: SessionResultResult };
   "session.stats": { params: SessionStatsParams; result: SessionStatsResult };
   "session.subscribe": { params: SessionSubscribeParams; result: SessionSubscribeResult };
   "session.unsubscribe": { params: SessionUnsubscribeParams; result: SessionUnsubscribeResult };

@@ -1218,6 +1218,7 @@ export type ChatTool = {
   outcome?: ToolOutcome;
   /** At most 4096 characters. */
   preview?: string;
+  output?: ToolOutput;
   durationMs?: number;
   /** -2147483648 to 2147483647. */
   exitCode?: number;
@@ -3799,6 +3800,7 @@ export type SessionGetResult = {
   lastSeq?: number;
   contextTokens?: number;
   contextWindow?: number;
+  model?: ModelRef;
   compactions?: number;
 };
 
@@ -3920,6 +3922,24 @@ export type SessionResetResult = {
   mediaDeleted?: number;
   /** At most 1024 characters. */
   memoriesTo?: string;
+};
+
+/** Parameters of `session.result`. */
+export type SessionResultParams = {
+  sessionKey: SessionKey;
+  callId: CallId;
+};
+
+/** Result of `session.result`. */
+export type SessionResultResult = {
+  sessionKey: SessionKey;
+  callId: CallId;
+  /** At most 192 characters. */
+  name: string;
+  outcome?: ToolOutcome;
+  text: string;
+  /** At most 1024 characters. */
+  path?: string;
 };
 
 /** Settings of one session. They override the configuration. */
@@ -4515,6 +4535,15 @@ export const asToolName = (text: string): ToolName => text as ToolName;
 /** How a call ended. `unknown`: the call was started, and its outcome is unknown. */
 export type ToolOutcome = "ok" | "error" | "cancelled" | "timeout" | "unknown";
 export const ToolOutcomeValues = ["ok", "error", "cancelled", "timeout", "unknown"] as const satisfies readonly ToolOutcome[];
+
+/** What a call gave, as a person reads it: of a command what it printed. */
+export type ToolOutput = {
+  /** At most 4096 characters. */
+  head: string;
+  /** At most 4096 characters. */
+  tail?: string;
+  lines: number;
+};
 
 /** Progress of a call that has not ended. */
 export type ToolPhase = "accepted" | "started" | "output";

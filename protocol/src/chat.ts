@@ -113,6 +113,14 @@ export const ChatState = enumOf(
   "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.",
   ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
 );
+export const ToolOutput = struct("ToolOutput", "What a call gave, as a person reads it: of a command what it printed.", {
+  /** The beginning, at most 2,000 characters. */
+  head: t.string(4096),
+  /** The end, at most 1,000 characters. Absent: `head` is all of it. */
+  tail: t.optional(t.string(4096)),
+  /** Of all of it. */
+  lines: t.int(),
+});
 export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   callId: CallId,
   name: t.string(192),
@@ -121,6 +129,8 @@ export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   outcome: t.optional(ToolOutcome),
   /** The beginning of the result, at most 2,000 characters. */
   preview: t.optional(t.string(4096)),
+  /** Of a call that has ended. `session.result` has all of it. */
+  output: t.optional(ToolOutput),
   durationMs: t.optional(t.int()),
   /** How the command of an ended call ended: `ok` means that it ran, not that it succeeded. */
   exitCode: t.optional(t.int(-2147483648, 2147483647)),

@@ -1,8 +1,9 @@
 /** Sessions: state, settings, history and live events. */
 import { enumOf, event, method, struct, t } from "./dsl.ts";
-import { AgentId, NodeId, RunId, SessionKey, ThinkLevel, ToolName } from "./ids.ts";
+import { AgentId, CallId, NodeId, RunId, SessionKey, ThinkLevel, ToolName } from "./ids.ts";
 import { ChatMessage, ModelRef, Usage } from "./chat.ts";
 import { PolicyMode } from "./policy.ts";
+import { ToolOutcome } from "./tool.ts";
 
 export const SessionSettings = struct("SessionSettings", "Settings of one session. They override the configuration.", {
   model: t.optional(ModelRef),
@@ -102,6 +103,8 @@ method("session.get", {
     /** Tokens of the conversation in the model's context window. Absent: unknown. */
     contextTokens: t.optional(t.int()),
     contextWindow: t.optional(t.int()),
+    /** The model of the next run. Absent: unknown. */
+    model: t.optional(ModelRef),
     /** Compactions of the current conversation. After one, the conversation begins with a summary. */
     compactions: t.optional(t.int()),
   },
@@ -241,6 +244,21 @@ method("session.messages", {
     total: t.int(),
   },
   ...read,
+});
+method("session.result", {
+  doc: "Returns what a tool call of the current conversation gave, as a person reads it: of a command what it printed.",
+  params: { ...key, callId: CallId },
+  result: {
+    sessionKey: SessionKey,
+    callId: CallId,
+    name: t.string(192),
+    outcome: t.optional(ToolOutcome),
+    text: t.text(),
+    /** The middle of a long result is left out; this file of the agent's workspace has it as the tool gave it. */
+    path: t.optional(t.string(1024)),
+  },
+  ...read,
+  errors: ["session.bad_key", "session.not_found", "run.not_found"],
 });
 const PromptSection = struct("PromptSection", "A part of the system prompt.", {
   id: t.string(64),

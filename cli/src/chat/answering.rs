@@ -1,6 +1,10 @@
 //! An answer under way: the message is sent with its files, and what the person types meanwhile acts at once, is for the run, or waits.
 
+use std::time::Duration;
+
 use gsv_protocol::types::{ApprovalAnswerKind, Attachment};
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Goes, Talk};
 use crate::chat::attach::{Chosen, upload_all};
@@ -9,12 +13,16 @@ use crate::chat::conversation::Conversation;
 use crate::chat::decision::Decision;
 use crate::chat::picked;
 use crate::chat::prompt::Typed;
+use crate::chat::running::{Running, answered};
 use crate::chat::said::{MOST_QUEUED, Outgoing, QueueAsk, Said};
+use crate::chat::status::FRAME;
 use crate::chat::turn::{Input, Request};
 use crate::clean::one_line;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
 
+/// During a run, the facts of the status line are asked for at most this often.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
 /// Before a message that was sent to the run under way.
 const STEERING: &str = "for the run: ";
 
@@ -36,6 +44,7 @@ impl Talk<'_> {
     /// Sends a message and shows its answer, while the person types.
     pub(super) async fn say(&mut self, message: Outgoing, conversation: &mut Conversation) -> Outcome<Goes> {
         let session = conversation.followed.session.clone();
+        self.board.begin();
         let (uploaded, commands) = match self.upload(&session, &message.files).await {
             Ok(Some(done)) => done,
             Ok(None) => {
@@ -43,6 +52,7 @@ impl Talk<'_> {
                 return Ok(Goes::Away);
             }
             Err(failure) => {
+                self.board.end();
                 // The files stay chosen, so the message can be sent again.
                 self.given.files.splice(..0, message.files);
                 return Err(failure);
@@ -50,22 +60,17 @@ impl Talk<'_> {
         };
         let is_help = message.text == "/help";
         let text = message.text.clone();
-        let request = Request {
-            message: message.text,
-            files: uploaded,
-            timeout: None,
-            verbose: self.given.verbose,
-            approve: self.given.approve,
-            while_busy: None,
-            mode: None,
-        };
+        let request = self.request(message.text, uploaded);
         let mut running = match message.ids {
             Some(ids) => conversation.start_as(ids, request, &mut self.view),
             None => conversation.start(request, &mut self.view),
         };
         running.waits(std::mem::take(&mut self.waiting));
         let mut asked = running.asks();
+        let mut ticks = interval(FRAME);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.prompt.set_busy(!asked);
+        let mut looked_at = Instant::now();
         for command in commands {
             let _ = running.command(command, &mut self.view);
         }
@@ -76,11 +81,24 @@ impl Talk<'_> {
                 asked = running.asks();
                 self.prompt.set_busy(!asked);
             }
+            self.board.note_asking(asked);
             let during = tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => During::Interrupt,
                 _ = self.ended.recv() => During::Leave,
                 typed = self.prompt.typed() => self.during(typed?, running.asks()),
+                facts = answered(&mut self.facts) => {
+                    self.board.set_facts(facts);
+                    continue;
+                }
+                found = answered(&mut self.found) => {
+                    self.show_found(found);
+                    continue;
+                }
+                _ = ticks.tick() => {
+                    self.tick(&running, &mut looked_at);
+                    continue;
+                }
                 input = running.next() => {
                     let is_help = matches!(&input, Input::Commanded(text, Ok(_)) if text == "/help");
                     let end = running.handle(input, &mut self.view);
@@ -97,19 +115,16 @@ impl Talk<'_> {
                 // The message that was typed takes the place of the run that waits.
                 During::Queued if running.gives_way() => Some(Ok(())),
                 During::Nothing | During::Queued => None,
-                During::Interrupt => running.handle(Input::Interrupted, &mut self.view),
+                During::Interrupt => {
+                    self.board.note_stopping();
+                    running.handle(Input::Interrupted, &mut self.view)
+                }
                 During::Command(text) => running.command(text, &mut self.view),
                 During::Answer(decision) => running.handle(Input::Decided(decision), &mut self.view),
                 During::Decide(decision) => running.handle(Input::DecidedAbout(decision), &mut self.view),
                 During::Steer(text) => running.steer(text, &mut self.view),
                 During::Leave => {
-                    for line in running.take_steering().into_iter().filter(|line| !line.accepted) {
-                        self.queue.push(Outgoing::new(line.text, Vec::new()));
-                    }
-                    self.out.note("The run goes on.");
-                    self.out.aside(&format!(
-                        "its answer: `gsv session preview {session}` · to stop it: `gsv chat -s {session} /stop`"
-                    ));
+                    self.leave(&mut running, &session);
                     return Ok(Goes::Away);
                 }
             };
@@ -117,6 +132,39 @@ impl Talk<'_> {
                 break result;
             }
         };
+        self.has_ended(running);
+        if is_help && result.is_ok() {
+            self.out.line(HELP_HERE);
+        }
+        result.map(|()| Goes::On)
+    }
+
+    fn request(&self, message: String, files: Vec<Attachment>) -> Request {
+        Request {
+            message,
+            files,
+            timeout: None,
+            verbose: self.given.verbose,
+            approve: self.given.approve,
+            while_busy: None,
+            mode: None,
+        }
+    }
+
+    /// The person leaves, and the run goes on.
+    fn leave(&mut self, running: &mut Running<'_>, session: &str) {
+        for line in running.take_steering().into_iter().filter(|line| !line.accepted) {
+            self.queue.push(Outgoing::new(line.text, Vec::new()));
+        }
+        self.out.note("The run goes on.");
+        self.out.aside(&format!(
+            "its answer: `gsv session preview {session}` · to stop it: `gsv chat -s {session} /stop`"
+        ));
+    }
+
+    /// Keeps what is left of a run: messages that it was not shown, and questions that still wait.
+    fn has_ended(&mut self, mut running: Running<'_>) {
+        self.board.end();
         self.behind = None;
         let is_known = running.is_known();
         self.prompt.set_busy(false);
@@ -130,10 +178,15 @@ impl Talk<'_> {
         if is_known {
             self.counts_at = None;
         }
-        if is_help && result.is_ok() {
-            self.out.line(HELP_HERE);
+    }
+
+    /// Paints the next picture of the spinner, and asks for the facts of the status line from time to time.
+    fn tick(&mut self, running: &Running<'_>, looked_at: &mut Instant) {
+        self.board.tick();
+        if self.facts.is_none() && looked_at.elapsed() >= LOOK_PAUSE && self.board.take_stale() {
+            *looked_at = Instant::now();
+            self.facts = Some(Box::pin(running.glance(self.board.facts())));
         }
-        result.map(|()| Goes::On)
     }
 
     /// Uploads the files of a message. Also gives the commands that were typed meanwhile; none when the person leaves.
@@ -141,6 +194,8 @@ impl Talk<'_> {
         let mut commands = Vec::new();
         let uploading = upload_all(self.given.account, session, files, self.out);
         let mut uploading = std::pin::pin!(uploading);
+        let mut ticks = interval(FRAME);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let during = tokio::select! {
                 biased;
@@ -148,6 +203,10 @@ impl Talk<'_> {
                 _ = self.interrupts.recv() => During::Interrupt,
                 _ = self.ended.recv() => During::Leave,
                 typed = self.prompt.typed() => self.during(typed?, false),
+                _ = ticks.tick() => {
+                    self.board.tick();
+                    continue;
+                }
             };
             match during {
                 During::Interrupt => return Err(Failure::interrupted()),
@@ -206,6 +265,7 @@ impl Talk<'_> {
                 return During::Queued;
             }
             Said::Queue(ask) => self.change_queue(&ask),
+            Said::Tool(ask) => self.show_tool(ask),
         }
         During::Nothing
     }

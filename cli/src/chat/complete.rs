@@ -5,7 +5,7 @@ use rustyline::completion::Pair;
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 17] = [
+const COMMANDS: [(&str, &str); 18] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/steer ", "show a text to the run at its next step"),
@@ -20,6 +20,7 @@ const COMMANDS: [(&str, &str); 17] = [
     ("/trust", "vouch for what the conversation has read"),
     ("/think ", "set how long the model thinks"),
     ("/queue ", "show or change the messages that wait"),
+    ("/tool ", "show all output of a tool call"),
     ("/attach ", "send a file with the next message"),
     ("/quit", "leave"),
     ("/exit", "leave"),
@@ -33,6 +34,7 @@ pub const HELP_HERE: &str = "/attach FILE       send a file with the next messag
     /queue             show the messages that wait\n\
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\
+    /tool N            show all output of tool call N; `/tool` lists the calls\n\
     /quit, /exit       leave\n\
     During an answer, commands act at once, and Esc or Ctrl-C stops the run. Messages wait in this chat and\n\
     are sent when it has ended; leaving before prints those that were not sent.\n\
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/steer ", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 17);
+        assert_eq!(names("/").len(), 18);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
         assert!(acts_at_once("/stop all") && acts_at_once("/STOP") && acts_at_once("/status"));
@@ -132,7 +134,7 @@ mod tests {
         let gateway = include_str!("../../../gateway/src/session/commands.ts");
         let help = gateway.split("HELP_TEXT = [").nth(1).unwrap();
         let help = help.split("].join").next().unwrap();
-        let here = ["/queue", "/attach", "/quit", "/exit"];
+        let here = ["/queue", "/tool", "/attach", "/quit", "/exit"];
         for (name, _) in COMMANDS {
             let name = name.trim_end();
             assert!(here.contains(&name) || help.contains(name), "{name}");

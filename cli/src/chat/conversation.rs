@@ -14,8 +14,10 @@ use tokio::signal::unix::Signal;
 use tokio::time::timeout;
 
 use super::followed::{Followed, News};
+use super::glance::glance;
 use super::running::{Running, fresh, next, resolved, waiting};
 use super::seen::Seen;
+use super::status::Facts;
 use super::turn::{Ids, Input, Request, Turn};
 use super::view::View;
 use crate::client::{Account, is_here, link_failure, never_connected};
@@ -63,6 +65,15 @@ impl Conversation {
             return None;
         }
         self.link.call::<GatewayStatus>(NoParams {}).await.ok()?.stopped
+    }
+
+    pub fn link(&self) -> Link {
+        self.link.clone()
+    }
+
+    /// The facts of the status line, from what they were.
+    pub fn glance(&self, before: Facts) -> impl Future<Output = Facts> + 'static {
+        glance(self.link.clone(), self.followed.key(), before)
     }
 
     pub async fn close(self) {

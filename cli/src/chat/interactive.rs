@@ -4,18 +4,22 @@
 use std::future::pending;
 use std::path::PathBuf;
 
-use gsv_protocol::types::ApprovalEntry;
+use gsv_link::Link;
+use gsv_protocol::types::{ApprovalEntry, SessionKey};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 use super::attach::Chosen;
+use super::board::Board;
 use super::conversation::Conversation;
 use super::followed::News;
+use super::glance::of_key;
 use super::picked;
 use super::prompt::{Prompt, Typed};
 use super::running::{Answer, answered};
 use super::said::{Outgoing, Queue, QueueAsk, Reader, Said};
 use super::seen::Seen;
+use super::status::Facts;
 use super::turn::Approve;
 use super::view::{View, now_answer};
 use crate::clean::clean;
@@ -43,6 +47,13 @@ struct Talk<'a> {
     /// Prints above the line that is being typed.
     out: Output,
     prompt: Prompt,
+    /// The status line, and the answer to what it shows.
+    board: &'static Board,
+    facts: Answer<Facts>,
+    link: Link,
+    key: SessionKey,
+    /// The output of a call that was asked for.
+    found: Answer<Found>,
     view: View,
     reader: Reader,
     queue: Queue,
@@ -75,11 +86,18 @@ pub async fn talk(
     let ended = signal(SignalKind::terminate()).or_fail("listen for signals", "Try again.")?;
     let prompt = Prompt::open(history, terminal)?;
     let out = prompt.output();
+    let board = prompt.board();
+    board.set_facts(of_key(&conversation.followed.session));
     let mut talk = Talk {
         given,
         out,
         prompt,
-        view: View::above(out),
+        board,
+        facts: None,
+        link: conversation.link(),
+        key: conversation.followed.key(),
+        found: None,
+        view: View::above(out, board),
         reader: Reader::default(),
         queue: Queue::default(),
         waiting: Vec::new(),
@@ -113,7 +131,9 @@ impl Talk<'_> {
         }
         conversation.note_seen(&self.given.seen);
         self.ask_again(waiting);
+        self.board.note_stale();
         loop {
+            self.look_again(conversation);
             self.prompt.ask()?;
             // What comes of a message that was sent already is shown by its own turn.
             let missed = if self.queue.all().next().is_some_and(|next| next.ids.is_some()) {
@@ -183,6 +203,14 @@ impl Talk<'_> {
                     now_answer(&self.waiting).inspect(|text| out.note(text));
                     continue;
                 }
+                facts = answered(&mut self.facts) => {
+                    self.board.set_facts(facts);
+                    continue;
+                }
+                found = answered(&mut self.found) => {
+                    self.show_found(found);
+                    continue;
+                }
                 news = conversation.next_news() => vec![news?],
                 mut news = answered(&mut missed) => {
                     news.retain(|news| conversation.followed.is_new(news));
@@ -192,6 +220,14 @@ impl Talk<'_> {
             for news in news {
                 self.tell(&news, &mut missed, conversation).await;
             }
+            self.look_again(conversation);
+        }
+    }
+
+    /// Asks for the facts of the status line when they may have changed and nothing is asked already.
+    fn look_again(&mut self, conversation: &Conversation) {
+        if self.board.is_live() && self.facts.is_none() && self.board.take_stale() {
+            self.facts = Some(Box::pin(conversation.glance(self.board.facts())));
         }
     }
 
@@ -212,6 +248,7 @@ impl Talk<'_> {
                 return Some(Some(Outgoing::new(text, files)));
             }
             Said::Queue(ask) => self.change_queue(&ask),
+            Said::Tool(ask) => self.show_tool(ask),
         }
         None
     }
@@ -225,9 +262,13 @@ async fn at(time: Option<Instant>) {
     }
 }
 
+use tool_output::Found;
+
 #[path = "answering.rs"]
 mod answering;
 #[path = "told.rs"]
 mod told;
+#[path = "tool_output.rs"]
+mod tool_output;
 #[path = "waiting_lines.rs"]
 mod waiting_lines;

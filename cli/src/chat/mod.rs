@@ -4,23 +4,28 @@
 
 pub mod assembler;
 pub mod attach;
+mod board;
+pub mod calls;
 pub mod complete;
 pub mod conversation;
 pub mod decision;
 mod editor;
 mod files;
 pub mod followed;
+mod glance;
 mod headlines;
 pub mod interactive;
 mod lines;
 pub mod live;
 pub mod outcomes;
+mod output_lines;
 mod picked;
 pub mod prompt;
 pub mod running;
 pub mod said;
 pub mod seen;
 pub mod stable;
+mod status;
 pub mod turn;
 mod turn_io;
 pub mod view;

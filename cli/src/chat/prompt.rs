@@ -20,6 +20,7 @@ use tokio::sync::mpsc as queue;
 use tokio::time::timeout;
 use unicode_width::UnicodeWidthChar;
 
+use super::board::Board;
 use super::editor::Editor;
 use crate::above::Above;
 use crate::ask::Hidden;
@@ -63,6 +64,7 @@ pub struct Prompt {
     terminal: Output,
     out: Output,
     above: &'static Above,
+    board: &'static Board,
     ask: mpsc::Sender<String>,
     typed: queue::UnboundedReceiver<Typed>,
     /// A line is being read.
@@ -71,8 +73,8 @@ pub struct Prompt {
     begin: String,
     /// Whether Esc stops something.
     busy: Arc<AtomicBool>,
-    /// Between two lines, keys wait for the next one.
-    _keys: Hidden,
+    /// Between two lines, keys wait for the next one. Not where the terminal itself reads lines.
+    _keys: Option<Hidden>,
 }
 
 impl Prompt {
@@ -92,9 +94,11 @@ impl Prompt {
         let mut editor: rustyline::Editor<Editor, FileHistory> =
             rustyline::Editor::with_config(config).map_err(|error| unusable(&error.to_string()))?;
         let above: &'static Above = Box::leak(Box::default());
+        let board: &'static Board = Box::leak(Box::new(Board::new(above, terminal)));
         let line = Arc::new(Mutex::new(String::new()));
         let helper = Editor {
             above,
+            board,
             line: Arc::clone(&line),
         };
         editor.set_helper(Some(helper));
@@ -106,6 +110,7 @@ impl Prompt {
         // A terminal without cursor movement has no printer: there, output is written as it comes.
         let out = match editor.create_external_printer() {
             Ok(printer) => {
+                board.set_live();
                 thread::spawn(move || wake(printer, above));
                 terminal.printed_above(above)
             }
@@ -136,18 +141,28 @@ impl Prompt {
             terminal,
             out,
             above,
+            board,
             ask,
             typed,
             asked: false,
             begin: String::new(),
             busy,
-            _keys: Hidden::waiting()?,
+            _keys: if board.is_live() {
+                Some(Hidden::waiting()?)
+            } else {
+                None
+            },
         })
     }
 
     /// Output above the line that is being typed.
     pub const fn output(&self) -> Output {
         self.out
+    }
+
+    /// The status line below the line that is being typed.
+    pub const fn board(&self) -> &'static Board {
+        self.board
     }
 
     /// Begins to read a line, unless one is being read. `typed` gives it.
@@ -167,6 +182,10 @@ impl Prompt {
         let typed = self.typed.recv().await;
         self.above.set_open(false);
         self.asked = false;
+        // The editor takes the status line away with a line that is complete, and leaves it below one that was interrupted.
+        if self.board.take_shown() && matches!(typed, Some(Typed::Interrupted(_))) {
+            self.above.erase(1);
+        }
         match typed {
             Some(Typed::Broken(why)) => Err(unusable(&why)),
             Some(typed) => Ok(typed),

@@ -16,6 +16,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use ulid::Ulid;
 
 use super::followed::News;
+use super::glance::glance;
+use super::status::Facts;
 use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Steering, Turn};
 use super::view::View;
 use crate::exit::Outcome;
@@ -119,6 +121,11 @@ impl<'a> Running<'a> {
     /// Messages for the run that it was not shown.
     pub fn take_steering(&mut self) -> Vec<Steering> {
         self.turn.take_steering()
+    }
+
+    /// The facts of the status line, from what they were.
+    pub fn glance(&self, before: Facts) -> impl Future<Output = Facts> + 'static {
+        glance(self.link.clone(), self.key.clone(), before)
     }
 
     /// Whether a call waits for a word.

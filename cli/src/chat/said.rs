@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use gsv_protocol::types::ApprovalAnswerKind;
 
 use super::attach::Chosen;
+use super::calls::ToolAsk;
 use super::complete::{acts_at_once, message, unknown_command};
 use super::decision::Decision;
 use super::turn::Ids;
@@ -30,6 +31,8 @@ pub enum Said {
     Command(String),
     /// What to do with the messages that wait.
     Queue(QueueAsk),
+    /// A call whose output is wanted.
+    Tool(ToolAsk),
     /// A message for the run under way, which gets it at its next step.
     Steer(String),
     Message(String),
@@ -106,6 +109,9 @@ impl Reader {
         }
         if let Some(words) = after(&text, "/queue") {
             return Said::Queue(queue_ask(words));
+        }
+        if let Some(words) = after(&text, "/tool") {
+            return Said::Tool(ToolAsk::read(words));
         }
         if let Some(words) = after(&text, "/steer").filter(|words| !words.is_empty()) {
             return Said::Steer(words.to_owned());
@@ -212,6 +218,8 @@ mod tests {
         assert_eq!(read("/steer use tabs"), Said::Steer("use tabs".to_owned()));
         assert_eq!(read("/steer"), Said::Command("/steer".to_owned()));
         assert!(matches!(read("/queues"), Said::Unknown(_)));
+        assert_eq!(read("/tool 3"), Said::Tool(ToolAsk::Show(3)));
+        assert!(matches!(read("/tools"), Said::Unknown(_)));
 
         let mut queue = Queue::default();
         for text in ["a", "b", "c"] {

@@ -23,9 +23,17 @@ use crate::markdown::Look;
 use crate::output::Style;
 use crate::units::now_ms;
 
+fn is_end(news: &News) -> bool {
+    matches!(news, News::Chat(event) if matches!(**event, ChatEvent::Final { .. } | ChatEvent::Error { .. } | ChatEvent::Aborted { .. }))
+}
+
 impl Talk<'_> {
     /// Shows news. After a reconnect, asks for those that were missed.
     pub(super) async fn tell(&mut self, news: &News, missed: &mut Answer<Vec<News>>, conversation: &Conversation) {
+        // A machine that comes or goes is a note, and a setting that is changed elsewhere an event of the session.
+        if matches!(news, News::Connected | News::Session(_)) || is_end(news) {
+            self.board.note_stale();
+        }
         if *news == News::Connected {
             *missed = Some(Box::pin(conversation.missed()));
         }

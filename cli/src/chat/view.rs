@@ -9,9 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::assembler::{Show, message_text};
+use super::board::Board;
+use super::calls::{Calls, args_summary};
 use super::files;
 use super::lines::Lines;
 use super::live::{Live, Screen};
+use super::output_lines::collapsed;
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
 use crate::commands::approval_view::question;
@@ -25,9 +28,16 @@ const ARGS_COLUMNS: usize = 72;
 
 pub enum View {
     Live(Output, Live),
-    Lines(Output, Box<Lines>),
+    Lines(Output, Box<AtPrompt>),
     Plain(Output, Box<Plain>),
     Json(Output),
+}
+
+/// What a conversation at its prompt has beside the text.
+pub struct AtPrompt {
+    lines: Lines,
+    board: &'static Board,
+    calls: Calls,
 }
 
 impl View {
@@ -42,11 +52,27 @@ impl View {
     }
 
     /// Above a line editor, by an output that prints there.
-    pub fn above(out: Output) -> Self {
-        Self::Lines(out, Box::default())
+    pub fn above(out: Output, board: &'static Board) -> Self {
+        let at_prompt = AtPrompt {
+            lines: Lines::default(),
+            board,
+            calls: Calls::default(),
+        };
+        Self::Lines(out, Box::new(at_prompt))
+    }
+
+    /// The calls that were shown at the prompt.
+    pub fn calls(&self) -> Option<&Calls> {
+        match self {
+            Self::Lines(_, at_prompt) => Some(&at_prompt.calls),
+            _ => None,
+        }
     }
 
     pub fn draw(&mut self, draw: Draw) {
+        if let Self::Lines(_, at_prompt) = self {
+            at_prompt.board.note(&draw);
+        }
         match draw {
             Draw::Sent(result) => self.json("sent", &json!({ "result": result })),
             Draw::Event(event) => self.json("chat", &event),
@@ -120,7 +146,14 @@ impl View {
             Show::Restart => self.restart(),
             Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),
-            Show::Tool(tool) if !matches!(self, Self::Json(_)) => self.beside(|out| out.note(&tool_line(out, &tool))),
+            Show::Tool(tool) if !matches!(self, Self::Json(_)) => {
+                let lines = self.tool_lines(&tool);
+                self.beside(|out| {
+                    for line in lines {
+                        out.note(&line);
+                    }
+                });
+            }
             Show::File(file) if !matches!(self, Self::Json(_)) => {
                 self.note(&files::line(&file, Layout::find().ok().as_ref()));
             }
@@ -130,10 +163,30 @@ impl View {
         }
     }
 
+    /// The line about a call, and at the prompt what it gave.
+    fn tool_lines(&mut self, tool: &ChatTool) -> Vec<String> {
+        match self {
+            Self::Lines(out, at_prompt) => {
+                let number = at_prompt.calls.note(tool);
+                let mut lines = vec![tool_line(*out, tool)];
+                // The line about a call that failed has the reason already.
+                let is_told = is_failed(tool) && tool.output.as_ref().is_some_and(|output| output.lines <= 1);
+                if let (ChatToolPhase::Ended, Some(output), false) = (tool.phase, &tool.output, is_told) {
+                    // The last column stays free: a full row would begin another one.
+                    let width = out.size().0.saturating_sub(1);
+                    let shown = collapsed(output, number, width);
+                    lines.extend(shown.iter().map(|line| out.paint_note(Style::Dim, line)));
+                }
+                lines
+            }
+            Self::Live(out, _) | Self::Plain(out, _) | Self::Json(out) => vec![tool_line(*out, tool)],
+        }
+    }
+
     fn text(&mut self, text: &str) {
         match self {
             Self::Live(out, live) => out.piece(&live.text(text, screen(*out))),
-            Self::Lines(out, lines) => out.piece(&lines.text(text, screen(*out).look)),
+            Self::Lines(out, at_prompt) => out.piece(&at_prompt.lines.text(text, screen(*out).look)),
             Self::Plain(out, plain) => plain.text(*out, text),
             Self::Json(_) => {}
         }
@@ -158,8 +211,8 @@ impl View {
                     out.aside(AGAIN);
                 }
             }
-            Self::Lines(out, lines) => {
-                if lines.restart() {
+            Self::Lines(out, at_prompt) => {
+                if at_prompt.lines.restart() {
                     out.aside(AGAIN);
                 }
             }
@@ -171,7 +224,7 @@ impl View {
     fn end_text(&mut self) {
         match self {
             Self::Live(out, live) => out.piece(&live.end(screen(*out))),
-            Self::Lines(out, lines) => out.piece(&lines.end(screen(*out).look)),
+            Self::Lines(out, at_prompt) => out.piece(&at_prompt.lines.end(screen(*out).look)),
             Self::Plain(out, plain) => plain.end(*out),
             Self::Json(_) => {}
         }
@@ -280,7 +333,7 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
     if let Some(ms) = tool.duration_ms {
         line.push_str(&out.paint_note(Style::Dim, &format!(" {}", units::duration(ms))));
     }
-    let failed = !matches!(tool.outcome, None | Some(ToolOutcome::Ok));
+    let failed = is_failed(tool);
     if let Some(preview) = tool
         .preview
         .as_deref()
@@ -292,15 +345,8 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
     line
 }
 
-/// The value of the one argument that tells most about a call, else all arguments.
-pub fn args_summary(args: &Value) -> String {
-    const KNOWN: [&str; 7] = ["command", "path", "pattern", "query", "url", "action", "instructions"];
-    let known = KNOWN.iter().find_map(|key| args.get(key).and_then(Value::as_str));
-    match known {
-        Some(text) => one_line(text, ARGS_COLUMNS),
-        None if args.as_object().is_some_and(serde_json::Map::is_empty) => String::new(),
-        None => one_line(&args.to_string(), ARGS_COLUMNS),
-    }
+fn is_failed(tool: &ChatTool) -> bool {
+    !matches!(tool.outcome, None | Some(ToolOutcome::Ok))
 }
 
 /// Plain text for a pipe. It cannot be taken back: after a false start the whole answer follows.
@@ -335,21 +381,7 @@ impl Plain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gsv_protocol::types::CallId;
-
-    fn tool(phase: ChatToolPhase) -> ChatTool {
-        ChatTool {
-            call_id: CallId("c".to_owned()),
-            name: "laptop__Bash".to_owned(),
-            phase,
-            args: Some(json!({"command": "uname -a\u{1b}[31m"})),
-            outcome: None,
-            preview: None,
-            duration_ms: None,
-            exit_code: None,
-            signal: None,
-        }
-    }
+    use crate::chat::calls::tests::tool;
 
     fn quiet() -> Output {
         Output::plain()
@@ -388,11 +420,5 @@ mod tests {
         let line = |cost: f64| usage_line(Some(&usage(cost)), Duration::from_secs(2));
         assert!(!line(0.0).contains('$'), "{}", line(0.0));
         assert!(line(0.25).contains('$'), "{}", line(0.25));
-    }
-
-    #[test]
-    fn arguments_without_a_known_name_are_all_shown() {
-        assert_eq!(args_summary(&json!({"a": 1})), "{\"a\":1}");
-        assert_eq!(args_summary(&json!({})), "");
     }
 }

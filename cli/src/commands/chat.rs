@@ -91,6 +91,10 @@ fn typed(words: &str) -> Outcome<Typed> {
             "is about the messages that wait at a prompt.",
             "Open one: `gsv chat`. A message that `gsv chat MESSAGE` has sent is taken back with Ctrl-C there.",
         ),
+        Said::Tool(_) => at_the_prompt(
+            "shows a tool call of an open prompt.",
+            "Open one: `gsv chat`. What the last run did: `gsv why`.",
+        ),
         Said::Attach(_) => at_the_prompt(
             "chooses a file at a prompt.",
             "Send a file with a message: `gsv chat --attach FILE MESSAGE`.",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::view::args_summary;
+use crate::chat::calls::args_summary;
 use crate::clean::{clean, one_line};
 use crate::markdown::{self, Look};
 use crate::output::{Output, Style};

@@ -15,6 +15,7 @@ pub struct FakeGateway {
     listener: TcpListener,
     pub port: u16,
     time_zone: Option<&'static str>,
+    methods: &'static [&'static str],
 }
 
 pub struct Connection {
@@ -38,7 +39,14 @@ impl FakeGateway {
             listener,
             port,
             time_zone: None,
+            methods: &["skills.upload"],
         }
+    }
+
+    /// Says in its greeting that it serves these methods.
+    pub fn serving(mut self, methods: &'static [&'static str]) -> Self {
+        self.methods = methods;
+        self
     }
 
     /// Names the owner's time zone in its greeting.
@@ -84,7 +92,7 @@ impl FakeGateway {
     /// The next client, accepted.
     pub fn accept(&self) -> Connection {
         let (mut connection, request) = self.greet();
-        let features = json!({"methods": ["skills.upload"], "events": []});
+        let features = json!({"methods": self.methods, "events": []});
         let mut server = json!({"version": env!("CARGO_PKG_VERSION"), "connectionId": "c1"});
         if let Some(zone) = self.time_zone {
             server["timeZone"] = json!(zone);
@@ -109,6 +117,17 @@ impl Connection {
         let request = self.request();
         assert_eq!(request.method, method, "{request:?}");
         request
+    }
+
+    /// The next request of this method, after others that may come before and are not answered.
+    pub fn expect_after(&mut self, others: &[&str], method: &str) -> Request {
+        loop {
+            let request = self.request();
+            if request.method == method {
+                return request;
+            }
+            assert!(others.contains(&request.method.as_str()), "{request:?}");
+        }
     }
 
     /// The next request, whatever it is.

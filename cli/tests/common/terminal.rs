@@ -26,10 +26,19 @@ impl Terminal {
     }
 
     /// Starts on a terminal of this size. A terminal of size 0 does not tell its size.
-    pub fn sized(mut command: Command, columns: u16, rows: u16) -> Self {
+    pub fn sized(command: Command, columns: u16, rows: u16) -> Self {
+        Self::made(command, columns, rows, "xterm-256color")
+    }
+
+    /// Starts on a terminal of this kind (`TERM`).
+    pub fn of_kind(command: Command, kind: &str) -> Self {
+        Self::made(command, 100, 60, kind)
+    }
+
+    fn made(mut command: Command, columns: u16, rows: u16, kind: &str) -> Self {
         let (keyboard, slave) = pair();
         resize(&keyboard, columns, rows);
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", kind);
         command.stdin(slave.try_clone().unwrap());
         command.stdout(slave.try_clone().unwrap());
         command.stderr(slave);
@@ -125,9 +134,16 @@ impl Terminal {
 
     #[track_caller]
     pub fn ends_with(mut self, code: i32) {
-        let status = try_wait_for(|| self.child.try_wait().unwrap())
-            .unwrap_or_else(|| panic!("it did not end; shown was {:?}", self.rest()));
-        assert_eq!(status.code(), Some(code), "{:?}", self.screen.lock().unwrap());
+        assert_eq!(self.ended(), Some(code), "{:?}", self.screen.lock().unwrap());
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub fn ended(&mut self) -> Option<i32> {
+        let status = try_wait_for(|| self.child.try_wait().unwrap());
+        status
+            .unwrap_or_else(|| panic!("it did not end; shown was {:?}", self.rest()))
+            .code()
     }
 }
 

@@ -38,8 +38,8 @@ fn f44_an_unknown_command_is_sent_only_after_a_yes() {
     commanded(&mut connection, "/stauts now", "fine");
     terminal.shows("fine");
     // Another line than an answer is a message of its own; a path is no command.
-    terminal.types("/foo\r");
-    terminal.shows("There is no command `/foo`. Send it as a message?");
+    terminal.types("/xyz\r");
+    terminal.shows("There is no command `/xyz`. Send it as a message?");
     terminal.types("/etc/hosts is wrong\r");
     commanded(&mut connection, "/etc/hosts is wrong", "indeed");
     terminal.shows("indeed");

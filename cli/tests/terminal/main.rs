@@ -13,6 +13,8 @@ mod answering;
 mod looks;
 mod prompt;
 mod questions;
+mod status;
+mod tools;
 
 use common::Home;
 use common::fake_gateway::{Connection, FakeGateway, SESSION};
@@ -41,12 +43,14 @@ fn commanded(connection: &mut Connection, message: &str, response: &str) {
     connection.answer(&request, &answer);
 }
 
-/// The screen from the line with `first` on, without blank lines.
+/// The screen from the line with `first` on, without blank lines and the status line.
 fn from_line(terminal: &Terminal, first: &str) -> Vec<String> {
     let picture = terminal.picture();
     let lines = picture.lines().skip_while(|line| !line.contains(first));
     let lines = lines.map(|line| line.trim_end().to_owned());
-    lines.filter(|line| !line.is_empty()).collect()
+    lines
+        .filter(|line| !line.is_empty() && !line.ends_with("main · cli:dm:main"))
+        .collect()
 }
 
 fn stopped(connection: &mut Connection, run: &str, seq: u64) {

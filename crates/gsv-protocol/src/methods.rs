@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "72ee4d1a6f676ce6";
+pub const PROTOCOL_FINGERPRINT: &str = "e64cc5b2b7fa4179";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -203,6 +203,8 @@ pub enum Request {
     SessionPrompt(types::SessionPromptParams),
     #[serde(rename = "session.reset")]
     SessionReset(types::SessionResetParams),
+    #[serde(rename = "session.result")]
+    SessionResult(types::SessionResultParams),
     #[serde(rename = "session.stats")]
     SessionStats(types::SessionStatsParams),
     #[serde(rename = "session.subscribe")]
@@ -377,6 +379,7 @@ impl Request {
             Self::SessionPreview(_) => "session.preview",
             Self::SessionPrompt(_) => "session.prompt",
             Self::SessionReset(_) => "session.reset",
+            Self::SessionResult(_) => "session.result",
             Self::SessionStats(_) => "session.stats",
             Self::SessionSubscribe(_) => "session.subscribe",
             Self::SessionUnsubscribe(_) => "session.unsubscribe",
@@ -1796,6 +1799,21 @@ impl Method for SessionReset {
 
     fn request(params: Self::Params) -> Request {
         Request::SessionReset(params)
+    }
+}
+
+/// Returns what a tool call of the current conversation gave, as a person reads it: of a command what it printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionResult;
+impl Method for SessionResult {
+    const NAME: &'static str = "session.result";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::SessionResultParams;
+    type Result = types::SessionResultResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::SessionResult(params)
     }
 }
 

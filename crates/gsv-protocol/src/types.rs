@@ -1862,6 +1862,8 @@ pub struct ChatTool {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub output: Option<ToolOutput>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// -2147483648 to 2147483647.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -5949,6 +5951,8 @@ pub struct SessionGetResult {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub compactions: Option<u64>,
 }
 
@@ -6108,6 +6112,30 @@ pub struct SessionResetResult {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub memories_to: Option<String>,
+}
+
+/// Parameters of `session.result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionResultParams {
+    pub session_key: SessionKey,
+    pub call_id: CallId,
+}
+
+/// Result of `session.result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionResultResult {
+    pub session_key: SessionKey,
+    pub call_id: CallId,
+    /// At most 192 characters.
+    pub name: String,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ToolOutcome>,
+    pub text: String,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 /// Settings of one session. They override the configuration.
@@ -7017,6 +7045,18 @@ pub enum ToolOutcome {
     Unknown,
 }
 impl_string_enum!(ToolOutcome { Ok => "ok", Error => "error", Cancelled => "cancelled", Timeout => "timeout", Unknown => "unknown" });
+
+/// What a call gave, as a person reads it: of a command what it printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolOutput {
+    /// At most 4096 characters.
+    pub head: String,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub tail: Option<String>,
+    pub lines: u64,
+}
 
 /// Progress of a call that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

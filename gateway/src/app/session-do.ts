@@ -137,6 +137,9 @@ export class Session extends DurableObject<Env> implements SessionPort {
   preview(look: SessionLook) {
     return this.#service.preview(look);
   }
+  result(callId: string) {
+    return this.#service.result(callId);
+  }
   messages(look: SessionLook & { readonly offset?: number }) {
     return this.#service.messages(look);
   }

@@ -16,6 +16,7 @@ import type {
   SessionPreviewResult,
   SessionPromptResult,
   SessionResetResult,
+  SessionResultResult,
   SessionStatsResult,
   SessionSubscribeResult,
   ToolResultParams,
@@ -125,6 +126,8 @@ export interface SessionPort {
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;
   preview(look: SessionLook): Promise<Result<SessionPreviewResult>>;
+  /** What one call of the present conversation gave. */
+  result(callId: string): Promise<Result<SessionResultResult>>;
   /** From `offset` on, as many as fit an answer. */
   messages(look: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>>;
   /** The prompt of the next model call. `identity` is for a session without messages; calls no model, stores nothing. */

@@ -13,6 +13,7 @@ import type { SessionNews } from "../ports/gateway.ts";
 import { EVENT_ARGS_CHARS, PREVIEW_CHARS } from "./machine/limits.ts";
 import type { AssistantRow, LogRow, NoticeKind, NoticeRow, ToolResultRow, UserRow } from "./machine/log.ts";
 import { head } from "./machine/text.ts";
+import { shownOutput } from "./shown-output.ts";
 
 /** In order; each with a `sessionSeq` of its own. */
 export function rowEvents(sessionKey: string, row: LogRow): readonly SessionNews[] {
@@ -103,6 +104,7 @@ const toolEnded = (row: ToolResultRow): ChatFields => ({
     phase: "ended",
     outcome: row.outcome,
     preview: head(textOf(row.message.content), PREVIEW_CHARS),
+    output: shownOutput(row.message.toolName, textOf(row.message.content)),
     ...(row.durationMs === undefined ? {} : { durationMs: Math.round(row.durationMs) }),
     ...commandEnd(row),
   },

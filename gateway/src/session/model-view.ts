@@ -4,6 +4,7 @@
  */
 import type { ModelRef, SessionPromptResult } from "../../../protocol/gen/types.ts";
 import { providerProblem } from "../models/providers.ts";
+import { resolveModelId } from "../models/resolve.ts";
 import type { Message } from "../ports/messages.ts";
 import type { Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
@@ -24,6 +25,12 @@ export interface ModelViewPorts {
   readonly wall: () => number;
 }
 
+export interface ContextSize {
+  readonly tokens?: number;
+  readonly window?: number;
+  readonly model?: ModelRef;
+}
+
 export class ModelView {
   readonly #ports: ModelViewPorts;
 
@@ -31,8 +38,13 @@ export class ModelView {
     this.#ports = ports;
   }
 
-  /** The size of the conversation and of the model's window, as far as they are known without asking the gateway. */
-  size(): { readonly tokens?: number; readonly window?: number } {
+  /** As `size`, with the gateway's current settings when it answers. */
+  async presentSize(): Promise<ContextSize> {
+    await this.#ports.contexts.current().catch(() => undefined);
+    return this.size();
+  }
+  /** The model of the next run, its window, and the size of the conversation, as far as they are known without asking the gateway. */
+  size(): ContextSize {
     const { contexts, parts, tokens: count } = this.#ports;
     const state = this.#ports.state();
     const context = contexts.known;
@@ -41,7 +53,9 @@ export class ModelView {
     const model = context && modelsFor({ directives: {} }, state.settings, context)[0];
     return {
       ...(tokens === undefined ? {} : { tokens }),
-      ...(context && model ? { window: parts.contextWindow(model, context.config) } : {}),
+      ...(context && model
+        ? { window: parts.contextWindow(model, context.config), model: { provider: model.provider, id: resolveModelId(model) } }
+        : {}),
     };
   }
   /** The model of the next run. Undefined: the gateway does not say now. */

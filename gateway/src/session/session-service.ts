@@ -18,6 +18,7 @@ import {
   type SessionPreviewResult,
   type SessionPromptResult,
   type SessionResetResult,
+  type SessionResultResult,
   type SessionSettingsPatch,
   type SessionStatsResult,
   type SessionSubscribeResult,
@@ -62,7 +63,7 @@ import { runEnd, searchRows } from "./search-view.ts";
 import { recordOf } from "./record-view.ts";
 import { storyOf } from "./story-view.ts";
 import { fromNode } from "./tool-content.ts";
-import { eventsView, getView, historyView, messagesView, previewView, statsView } from "./views.ts";
+import { eventsView, getView, historyView, messagesView, previewView, resultView, statsView } from "./views.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 
 /** How long the requester of a reset waits for the count of deleted files; they are deleted in any case. */
@@ -217,10 +218,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
 
   // ---------------------------------------------------------------- looking
 
-  get(): Promise<Result<SessionGetResult>> {
-    return this.#look((state) =>
-      getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, this.#driver.models.size()),
-    );
+  async get(): Promise<Result<SessionGetResult>> {
+    if (!this.#driver.state) return NOT_FOUND;
+    const size = await this.#driver.models.presentSize();
+    return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, size));
   }
   stats(): Promise<Result<SessionStatsResult>> {
     return this.#look((state) => statsView(state, this.#driver.wall()));
@@ -231,6 +232,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   preview({ limit, notes }: SessionLook): Promise<Result<SessionPreviewResult>> {
     const most = Math.max(1, Math.min(limit ?? LIMITS.pageItems, LIMITS.pageItems));
     return this.#look((state) => previewView(state, this.#rows(notes), most));
+  }
+  async result(callId: string): Promise<Result<SessionResultResult>> {
+    const state = this.#driver.state;
+    return state ? resultView(state, this.#driver.history.messageRows(), callId) : NOT_FOUND;
   }
   messages({ offset, limit, notes }: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>> {
     return this.#look((state) => messagesView(state, this.#rows(notes), offset ?? 0, limit ?? LIMITS.rowBytes));

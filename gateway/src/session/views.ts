@@ -1,6 +1,7 @@
 /** The session's answers to clients that read. Reads state and log; changes nothing. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import {
+  asCallId,
   asNodeId,
   asRunId,
   asSessionKey,
@@ -10,10 +11,12 @@ import {
   type SessionHistoryResult,
   type SessionMessagesResult,
   type SessionPreviewResult,
+  type SessionResultResult,
   type SessionStatsResult,
   type SessionSubscribeResult,
 } from "../../../protocol/gen/types.ts";
 import { isAwaitingNode, nodeOf } from "../calls/open-call.ts";
+import { textOf } from "../ports/messages.ts";
 import { type SessionNews, sessionSeqOf } from "../ports/gateway.ts";
 import type { Result } from "../ports/result.ts";
 import { fitting } from "../storage/shorten.ts";
@@ -22,9 +25,12 @@ import { CALLS_PER_REPLY } from "./machine/limits.ts";
 import type { LogRow, NoticeKind, NoticeRow } from "./machine/log.ts";
 import { activeRun, shownState, type State } from "./machine/state.ts";
 import { openCodes } from "./machine/phase/questions.ts";
-import { jsonBytes } from "./machine/text.ts";
+import { resultPath } from "./machine/ids.ts";
+import { head, jsonBytes } from "./machine/text.ts";
+import type { ContextSize } from "./model-view.ts";
 import type { Delta } from "./publisher.ts";
 import { effectivePolicy } from "./reset-policy.ts";
+import { shownText } from "./shown-output.ts";
 import { summaryMessage } from "./view.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
@@ -33,11 +39,7 @@ import type { ResetPolicyConfig } from "../../../protocol/gen/types.ts";
 const ANSWER_BYTES = LIMITS.frameBytes - 65_536;
 const ROWS_AT_ONCE = 500;
 
-export function getView(
-  state: State,
-  configured: ResetPolicyConfig | undefined,
-  context: { readonly tokens?: number; readonly window?: number },
-): SessionGetResult {
+export function getView(state: State, configured: ResetPolicyConfig | undefined, context: ContextSize): SessionGetResult {
   return {
     sessionId: state.sessionId,
     sessionKey: asSessionKey(state.identity.key),
@@ -55,6 +57,7 @@ export function getView(
     lastSeq: state.nextSeq - 1,
     ...(context.tokens === undefined ? {} : { contextTokens: Math.round(context.tokens) }),
     ...(context.window === undefined ? {} : { contextWindow: context.window }),
+    ...(context.model === undefined ? {} : { model: context.model }),
     compactions: state.compactions,
   };
 }
@@ -125,6 +128,33 @@ export function previewView(state: State, rows: readonly LogRow[], limit: number
     messages.unshift(message);
   }
   return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
+}
+
+/** What a call of the present conversation gave. */
+export function resultView(state: State, rows: Iterable<LogRow>, callId: string): Result<SessionResultResult> {
+  for (const row of rows) {
+    if (row.kind !== "toolResult" || row.callId !== callId) continue;
+    const text = textOf(row.message.content);
+    const path = resultPath(callId);
+    return {
+      ok: true,
+      value: {
+        sessionKey: asSessionKey(state.identity.key),
+        callId: asCallId(callId),
+        name: head(row.message.toolName, 192),
+        outcome: row.outcome,
+        text: shownText(row.message.toolName, text),
+        ...(text.includes(`path "${path}"`) ? { path } : {}),
+      },
+    };
+  }
+  return {
+    ok: false,
+    error: {
+      reason: "run.not_found",
+      message: "No call of the current conversation has this id and a result. Older ones are in the transcripts: `gsv session history`.",
+    },
+  };
 }
 
 /**

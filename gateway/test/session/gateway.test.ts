@@ -47,6 +47,50 @@ describe("[C1] [C3] a conversation through the gateway", () => {
   });
 });
 
+describe("[CT1] session.get names the model of the next run", () => {
+  it("from the settings of the moment, with its window and what the conversation fills of it", async () => {
+    const peer = await client();
+    const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
+    await peer.ok("chat.send", { sessionKey, message: "hello", runId: "r1" });
+    await peer.event("chat", (payload) => payload["state"] === "final");
+    const found = await peer.ok<{ contextTokens: number; contextWindow: number }>("session.get", { sessionKey });
+    expect(found).toMatchObject({ model: { provider: "demo", id: "demo" }, contextWindow: 1_000_000 });
+    expect(found.contextTokens).toBeGreaterThan(0);
+    await peer.ok("config.set", {
+      path: "agents.list",
+      value: [{ id: "main", model: { provider: "anthropic", id: "claude-sonnet-4-5" } }],
+    });
+    const later = await peer.ok("session.get", { sessionKey });
+    expect(later, "without a message in between").toMatchObject({ model: { provider: "anthropic", id: "claude-sonnet-4-5" } });
+    await peer.ok("config.unset", { path: "agents.list" });
+    await peer.ok("session.patch", { sessionKey, settings: { model: { provider: "openai", id: "gpt-5" } } });
+    expect(await peer.ok("session.get", { sessionKey })).toMatchObject({ model: { provider: "openai", id: "gpt-5" } });
+  });
+});
+
+describe("[CT4] session.result gives what a call gave", () => {
+  it("of the current conversation, and its event has the beginning", async () => {
+    const peer = await client();
+    const sessionKey = `agent:main:cli:dm:${crypto.randomUUID()}`;
+    await peer.ok("chat.send", { sessionKey, message: "read: gsv:USER.md", runId: "r1" });
+    await peer.event("chat", (payload) => payload["state"] === "final");
+    const tools = peer.events("chat").flatMap(({ payload }) => {
+      const { tool } = payload as { tool?: { callId: string; phase: string; output?: { head: string; lines: number } } };
+      return tool?.phase === "ended" ? [tool] : [];
+    });
+    const [call] = tools;
+    const output = call?.output;
+    if (call === undefined || output === undefined) throw new Error("no call has ended");
+    const found = await peer.ok<{ text: string }>("session.result", { sessionKey, callId: call.callId });
+    expect(found).toMatchObject({ callId: call.callId, name: "gsv__ReadFile", outcome: "ok" });
+    expect(output.lines).toBeGreaterThan(0);
+    expect(found.text.startsWith(output.head)).toBe(true);
+    const other = `${call.callId.slice(0, -1)}9`;
+    expect((await peer.refused("session.result", { sessionKey, callId: other })).reason).toBe("run.not_found");
+    expect((await peer.refused("session.result", { sessionKey: `${sessionKey}-none`, callId: other })).reason).toBe("session.not_found");
+  });
+});
+
 describe("[Q4] session.prompt", () => {
   interface Prompt {
     sessionKey: string;

@@ -217,6 +217,7 @@ function usual(key: string): SessionPort {
     compact: async () => ({ ok: true, value: { ok: true, trimmedMessages: 0, keptMessages: 0 } }),
     history: async () => ({ ok: true, value: { sessionKey, currentSessionId: "s", previousSessionIds: [] } }),
     preview: async () => ({ ok: true, value: { sessionKey, sessionId: "s", messageCount: 0, messages: [] } }),
+    result: async () => ({ ok: false, error: { reason: "run.not_found", message: "no call" } }),
     prompt: async ({ agentId }) => ({
       ok: true,
       value: {

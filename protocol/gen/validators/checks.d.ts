@@ -390,6 +390,8 @@ import type {
   SessionPromptResult,
   SessionResetParams,
   SessionResetResult,
+  SessionResultParams,
+  SessionResultResult,
   SessionSettings,
   SessionSettingsPatch,
   SessionStatsParams,
@@ -455,6 +457,7 @@ import type {
   ToolInvokeResult,
   ToolName,
   ToolOutcome,
+  ToolOutput,
   ToolPhase,
   ToolProgressEvent,
   ToolProgressParams,
@@ -917,6 +920,8 @@ export function checkSessionPromptParams(value: unknown): value is SessionPrompt
 export function checkSessionPromptResult(value: unknown): value is SessionPromptResult;
 export function checkSessionResetParams(value: unknown): value is SessionResetParams;
 export function checkSessionResetResult(value: unknown): value is SessionResetResult;
+export function checkSessionResultParams(value: unknown): value is SessionResultParams;
+export function checkSessionResultResult(value: unknown): value is SessionResultResult;
 export function checkSessionSettings(value: unknown): value is SessionSettings;
 export function checkSessionSettingsPatch(value: unknown): value is SessionSettingsPatch;
 export function checkSessionStatsParams(value: unknown): value is SessionStatsParams;
@@ -982,6 +987,7 @@ export function checkToolInvokeParams(value: unknown): value is ToolInvokeParams
 export function checkToolInvokeResult(value: unknown): value is ToolInvokeResult;
 export function checkToolName(value: unknown): value is ToolName;
 export function checkToolOutcome(value: unknown): value is ToolOutcome;
+export function checkToolOutput(value: unknown): value is ToolOutput;
 export function checkToolPhase(value: unknown): value is ToolPhase;
 export function checkToolProgressEvent(value: unknown): value is ToolProgressEvent;
 export function checkToolProgressParams(value: unknown): value is ToolProgressParams;

@@ -68,6 +68,7 @@ export function sessionMethods({ background, config, connections, deletion, foll
     "session.stats": (_caller, params) => askExisting(params.sessionKey, (session) => session.stats()),
     "session.history": (_caller, params) => askExisting(params.sessionKey, (session) => session.history()),
     "session.preview": (_caller, { sessionKey, ...look }) => askExisting(sessionKey, (session) => session.preview(look)),
+    "session.result": (_caller, { sessionKey, callId }) => askExisting(sessionKey, (session) => session.result(callId)),
     "session.messages": (_caller, { sessionKey, ...look }) => askExisting(sessionKey, (session) => session.messages(look)),
     "session.patch": async (_caller, { sessionKey, ...changes }) => {
       const found = existing(sessionKey);
