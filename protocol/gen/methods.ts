@@ -260,7 +260,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "3a5599af765af54c";
+export const PROTOCOL_FINGERPRINT = "4a28c513648b70f3";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -13,6 +13,7 @@ mod delivery;
 mod desktop;
 mod dispatch;
 mod error;
+mod event;
 mod finish;
 mod fit;
 mod images;
@@ -36,6 +37,7 @@ mod transfer;
 mod undo;
 
 pub use error::NodeError;
+pub use event::{EventSink, NodeEvent};
 pub use gsv_tools::{CommandLimits, Supervisor, is_inside_command, machine_memory_bytes, supervise_main};
 pub use log::Level;
 pub use node::{NodeConfig, check_workspace, run};

@@ -96,6 +96,14 @@ pub fn on_end(context: &Arc<Context>, event: TransferEndEvent) {
     }
 }
 
+/// A node that does not offer the tools for files copies none either.
+fn check_offered(context: &Context) -> Result<(), ToolError> {
+    if context.tools.can_transfer() {
+        return Ok(());
+    }
+    Err(ToolError::Failed("this node does not copy files".into()))
+}
+
 /// Runs work on a thread for the disk.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::attempts::Signal;
 use super::window::Incoming;
-use super::{NUMBER, on_disk, problem};
+use super::{NUMBER, check_offered, on_disk, problem};
 use crate::context::Context;
 
 const CALL_TIME: Duration = Duration::from_secs(30);
@@ -29,7 +29,8 @@ pub async fn run(context: Arc<Context>, event: TransferReceiveEvent, id: String,
         replaces: event.force.unwrap_or(false),
     };
     let (opening, open_offer) = (Arc::clone(&files), offer.clone());
-    let offered = on_disk(move || Destination::open(&opening, &open_offer)).await;
+    let allowed = check_offered(&context);
+    let offered = on_disk(move || allowed.and_then(|()| Destination::open(&opening, &open_offer))).await;
     let (error, reason) = offered.as_ref().err().map_or((None, None), problem);
     let accept = TransferAcceptParams {
         transfer_id: number,

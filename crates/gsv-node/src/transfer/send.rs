@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::attempts::Signal;
 use super::window::Outgoing;
-use super::{NUMBER, on_disk, problem};
+use super::{NUMBER, check_offered, on_disk, problem};
 use crate::context::Context;
 
 const CALL_TIME: Duration = Duration::from_secs(30);
@@ -20,7 +20,8 @@ const CALL_TIME: Duration = Duration::from_secs(30);
 pub async fn run(context: Arc<Context>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
     let number = event.transfer_id;
     let files = Arc::clone(context.tools.files());
-    let opened = on_disk(move || Source::open(&files, &event.path)).await;
+    let allowed = check_offered(&context);
+    let opened = on_disk(move || allowed.and_then(|()| Source::open(&files, &event.path))).await;
     let (error, reason) = opened.as_ref().err().map_or((None, None), problem);
     let meta = TransferMetaParams {
         transfer_id: number,
