@@ -23,6 +23,7 @@ mod mask;
 mod node;
 mod outbox;
 mod outcome;
+pub mod policy;
 mod progress;
 mod recover;
 mod report;
