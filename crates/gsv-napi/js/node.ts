@@ -1,7 +1,7 @@
 /** A node in this program: its life, its events, and the calls of its tools. What a call may do is not decided here. */
 import { EventEmitter } from "node:events";
 import { failure, GsvError } from "./errors.ts";
-import type { Addon, Call, Happened, Stopped } from "./gen/native.d.ts";
+import type { Addon, Call, Happened, Problem, Stopped } from "./gen/native.d.ts";
 import { loadAddon } from "./load.ts";
 import { type Json, type NodeOptions, readOptions, readTool, type Tool } from "./options.ts";
 
@@ -96,7 +96,9 @@ export class Node extends EventEmitter<NodeEvents> {
         (call) => void this.#call(call),
         (stopped) => this.#stop(stopped),
       );
-      this.#ended = running.then((problem) => {
+      // A mistake of the addon itself ends the node like any other cause.
+      const internal = (error: unknown): Problem => ({ reason: "internal", message: messageOf(error), retryable: false });
+      this.#ended = running.catch(internal).then((problem) => {
         const wasAsked = this.#isClosed;
         this.#isClosed = true;
         this.#abortAll();

@@ -20,6 +20,8 @@ export interface NodeOptions {
   readonly tools?: { readonly rust?: "all" | "none" | readonly RustTool[] };
   /** GSV's tools for files may leave the workspace. */
   readonly allowOutside?: boolean;
+  /** Path of the program `gsv` of this version, which runs commands in the sandbox of `node.toml`. Without it they have no sandbox. */
+  readonly program?: string;
 }
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -70,17 +72,22 @@ function text(given: Readonly<Record<string, unknown>>, name: string): string {
   return typeof value === "string" && value !== "" ? value : bad(`The option \`${name}\` must be a text.`);
 }
 
-function folder(given: Readonly<Record<string, unknown>>, name: string): string {
+function absolutePath(given: Readonly<Record<string, unknown>>, name: string): string {
   const path = text(given, name);
   return isAbsolute(path) ? resolve(path) : bad(`The option \`${name}\` must be an absolute path, such as "/home/me/work".`);
 }
 
-/** As `gsv` finds them: what decides who may use this machine, so no tool reaches it. */
-function privateFolders(env: NodeJS.ProcessEnv): string[] {
+/** GSV's folders as `gsv` finds them. `private`: what decides who may use this machine, so no tool reaches it. */
+function gsvFolders(env: NodeJS.ProcessEnv): Pick<Options, "home" | "configDir" | "cacheDir" | "private"> {
   const from = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
-  const xdg = from("XDG_CONFIG_HOME");
-  const config = from("GSV_CONFIG_DIR") ?? join(xdg !== undefined && isAbsolute(xdg) ? xdg : join(homedir(), ".config"), "gsv");
-  return [from("GSV_HOME") ?? join(homedir(), ".gsv"), config].map((path) => resolve(path));
+  const home = homedir();
+  const xdg = (name: string, folder: string): string => {
+    const given = from(name);
+    return join(given !== undefined && isAbsolute(given) ? given : join(home, folder), "gsv");
+  };
+  const configDir = resolve(from("GSV_CONFIG_DIR") ?? xdg("XDG_CONFIG_HOME", ".config"));
+  const state = resolve(from("GSV_HOME") ?? join(home, ".gsv"));
+  return { home, configDir, cacheDir: xdg("XDG_CACHE_HOME", ".cache"), private: [state, configDir] };
 }
 
 function rustTools(tools: unknown): string[] | undefined {
@@ -99,7 +106,7 @@ function rustTools(tools: unknown): string[] | undefined {
 /** @internal */
 export function readOptions(given: unknown): Options {
   if (!isObject(given)) return bad("The options must be an object.");
-  onlyKnown(given, ["id", "url", "token", "workspace", "stateDir", "tools", "allowOutside"], "Node");
+  onlyKnown(given, ["id", "url", "token", "workspace", "stateDir", "tools", "allowOutside", "program"], "Node");
   const { token, allowOutside = false } = given;
   if (typeof allowOutside !== "boolean") bad("The option `allowOutside` must be true or false.");
   if (token !== undefined && (typeof token !== "string" || token === "")) bad("The option `token` must be a text.");
@@ -107,11 +114,12 @@ export function readOptions(given: unknown): Options {
   return {
     id: text(given, "id"),
     url: text(given, "url"),
-    workspace: folder(given, "workspace"),
-    stateDir: folder(given, "stateDir"),
-    private: privateFolders(process.env),
+    workspace: absolutePath(given, "workspace"),
+    stateDir: absolutePath(given, "stateDir"),
+    ...gsvFolders(process.env),
     allowOutside: allowOutside as boolean,
     ...(only === undefined ? {} : { only }),
+    ...(given["program"] === undefined ? {} : { program: absolutePath(given, "program") }),
     ...(token === undefined ? {} : { token: token as string }),
   };
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::host::{Host, Program, Start, Stop};
+use crate::local::{self, Local, Refused};
 use crate::own_tool::OwnTool;
 
 /// Does not keep the program running; the promise of `run` does, until the node has ended.
@@ -32,6 +33,11 @@ pub struct Options {
     /// Names of GSV's tools. Absent: all of them.
     pub only: Option<Vec<String>>,
     pub allow_outside: bool,
+    pub home: String,
+    pub config_dir: String,
+    pub cache_dir: String,
+    /// The program `gsv`.
+    pub program: Option<String>,
 }
 
 #[napi(object)]
@@ -90,6 +96,7 @@ impl Happened {
 
 /// A call for a function.
 #[napi(object)]
+#[allow(clippy::struct_field_names, reason = "the contract's name for it")]
 pub struct Call {
     pub number: u32,
     pub call_id: String,
@@ -110,6 +117,7 @@ pub struct Stopped {
 pub struct Addon {
     host: Arc<Host>,
     shutdown: watch::Sender<bool>,
+    local: Local,
     state: Mutex<State>,
 }
 
@@ -123,6 +131,12 @@ struct State {
 impl Addon {
     #[napi(constructor)]
     pub fn new(options: Options) -> Self {
+        let local = Local {
+            home: PathBuf::from(&options.home),
+            config_dir: PathBuf::from(&options.config_dir),
+            cache_dir: PathBuf::from(&options.cache_dir),
+            program: options.program.as_ref().map(PathBuf::from),
+        };
         let state = State {
             config: Some(config(options)),
             tools: Vec::new(),
@@ -130,6 +144,7 @@ impl Addon {
         Self {
             host: Arc::default(),
             shutdown: watch::Sender::new(false),
+            local,
             state: Mutex::new(state),
         }
     }
@@ -184,8 +199,23 @@ impl Addon {
             let own = std::mem::take(&mut state.tools);
             state.config.take().map(|config| NodeConfig { own, ..config })
         };
-        let Some(mut config) = started else {
+        let Some(config) = started else {
             return Ok(Some(problem(&errors::NODE_CLOSED, "The node was started before.")));
+        };
+        if gsv_node::is_inside_command() {
+            return Ok(Some(problem(
+                &errors::AUTH_AGENT_COMMAND,
+                errors::AUTH_AGENT_COMMAND.text,
+            )));
+        }
+        let local = self.local.clone();
+        let applied =
+            tokio::task::spawn_blocking(move || local::apply(config, &local, env!("CARGO_PKG_VERSION"))).await;
+        let mut config = match applied {
+            Ok(Ok(config)) => config,
+            Ok(Err(Refused::Policy(message))) => return Ok(Some(problem(&errors::NODE_CANNOT_START, &message))),
+            Ok(Err(Refused::Option(message))) => return Ok(Some(problem(&errors::NODE_BAD_OPTIONS, &message))),
+            Err(error) => return Ok(Some(problem(&errors::NODE_CANNOT_START, &error.to_string()))),
         };
         let on_event = Arc::new(on_event);
         config.events = Some(event_sink(Arc::clone(&on_event)));
@@ -207,6 +237,7 @@ impl Addon {
     }
 
     /// The value of a function. `value`: JSON.
+    #[allow(clippy::needless_pass_by_value, reason = "texts of JavaScript come as values")]
     #[napi]
     pub fn returned(&self, number: u32, value: String) {
         let value = serde_json::from_str::<Value>(&value);

@@ -11,5 +11,6 @@
 
 mod addon;
 mod host;
+mod local;
 mod own_tool;
 mod schema;

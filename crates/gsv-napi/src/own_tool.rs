@@ -80,9 +80,10 @@ impl OwnTool {
     }
 
     fn not_ended(&self, stop: Stop, begun: Instant) -> ToolError {
-        match self.definition.idempotent {
-            true => stopped(stop, begun),
-            false => self.unknown("the tool went on after it was told to stop"),
+        if self.definition.idempotent {
+            stopped(stop, begun)
+        } else {
+            self.unknown("the tool went on after it was told to stop")
         }
     }
 

@@ -21,6 +21,10 @@ export class Scene {
 
   async start(): Promise<void> {
     await this.machine.up();
+    // The nodes of this process find GSV's folders as `gsv` does: not those of the person who runs the tests.
+    process.env["GSV_HOME"] = this.machine.home;
+    process.env["GSV_CONFIG_DIR"] = this.machine.configFolder;
+    process.env["XDG_CACHE_HOME"] = join(this.machine.folder, "cache");
     await this.again();
   }
   /** Connects the admin again, after the gateway was gone. */

@@ -57,6 +57,11 @@ export interface Options {
   /** Names of GSV's tools. Absent: all of them. */
   only?: Array<string>;
   allowOutside: boolean;
+  home: string;
+  configDir: string;
+  cacheDir: string;
+  /** The program `gsv`. */
+  program?: string;
 }
 
 /** A mistake, or why a node has ended. `reason` is a row of the error table. */
