@@ -129,6 +129,7 @@ const PROJECTS = [
   "gateway/embedded",
   "channels",
   "channels/tsconfig.test.json",
+  "crates/gsv-napi",
   "scripts",
   "test",
 ];

@@ -61,9 +61,9 @@ fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
     // Internal: a node or a backup starts these, with arguments that must not be parsed.
     match typed.next() {
-        Some(first) if first == commands::node::SUPERVISE => return gsv_node::supervise_main(typed),
-        Some(first) if first == commands::node::CONFINE => return gsv_node::sandbox::confine_main(typed),
-        Some(first) if first == commands::node::CANARY => return gsv_node::sandbox::canary_main(typed),
+        Some(first) if first == gsv_node::policy::SUPERVISE => return gsv_node::supervise_main(typed),
+        Some(first) if first == gsv_node::policy::CONFINE => return gsv_node::sandbox::confine_main(typed),
+        Some(first) if first == gsv_node::policy::CANARY => return gsv_node::sandbox::canary_main(typed),
         Some(first) if first == embedded::hold::GUARD => return embedded::hold::guard(typed),
         _ => {}
     }

@@ -262,7 +262,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "e64cc5b2b7fa4179";
+export const PROTOCOL_FINGERPRINT = "8c6c639a426f06db";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -553,6 +553,25 @@ row(
   "The node is connected.",
   "Stop the node first. To remove it while it is connected: `gsv nodes forget NODE --force`.",
 );
+row(
+  "node.bad_options",
+  { code: 484, blame: "caller", http: 400, exit: 2 },
+  "The options of the node are not valid.",
+  "Correct the option that the message names. The README of @gsv/node lists them.",
+);
+row(
+  "node.bad_tool",
+  { code: 485, blame: "caller", http: 400, exit: 2 },
+  "The tool cannot be offered.",
+  "Correct the definition of the tool, and register it before the node connects.",
+);
+row(
+  "node.cannot_start",
+  { code: 486, blame: "platform", http: 503, exit: 1 },
+  "The node cannot start on this machine.",
+  "Do what the message says. The log of the node is `node.log` in its state folder.",
+);
+row("node.closed", { code: 487, blame: "caller", http: 409, exit: 1 }, "The node is closed.", "Make a new node to connect again.");
 
 // Paths, files and processes.
 row(

@@ -229,13 +229,14 @@ const mayUsePlatform = (file: string, to: string): boolean =>
   (file === "gateway/src/kernel/connections.ts" && /\/(?:sockets|ids)\.ts$/.test(to)) ||
   (file === "gateway/src/kernel/migrations.ts" && to.endsWith("/sql.ts"));
 
-/** gsv-protocol <- gsv-link, gsv-tools <- gsv-node <- gsv; gsv-sandbox <- gsv-tools. */
+/** gsv-protocol <- gsv-link, gsv-tools <- gsv-node <- gsv, gsv-napi; gsv-sandbox <- gsv-tools. */
 const RUST_MAY_USE: Readonly<Record<string, readonly string[]>> = {
   "gsv-protocol": [],
   "gsv-link": ["gsv-protocol"],
   "gsv-sandbox": [],
   "gsv-tools": ["gsv-protocol", "gsv-sandbox"],
   "gsv-node": ["gsv-protocol", "gsv-link", "gsv-sandbox", "gsv-tools"],
+  "gsv-napi": ["gsv-protocol", "gsv-tools", "gsv-node"],
   gsv: ["gsv-protocol", "gsv-link", "gsv-sandbox", "gsv-tools", "gsv-node"],
 };
 

@@ -6,6 +6,7 @@ import { fingerprint, protocolSchema } from "./json-schema.ts";
 import { emitLookups, emitRustLookups } from "./lookups.ts";
 import { emitMarkdown } from "./markdown.ts";
 import { ContractError, type Model } from "./model.ts";
+import { emitNodePackage, NODE_PACKAGE_FILE } from "./node-package.ts";
 import { emitOpenApi } from "./openapi.ts";
 import { emitRustErrors, emitRustEvents, emitRustGolden, emitRustHidden, emitRustLimits, emitRustMethods, emitRustTypes } from "./rust.ts";
 import { emitErrors, emitLimits, emitMethods, emitServices, emitTypes, exportedNames } from "./typescript.ts";
@@ -49,8 +50,11 @@ export async function generate(model: Model): Promise<Files> {
     ["protocol/gen/METHODS.md", emitMarkdown(model, print)],
     ["protocol/gen/config.ts", emitConfigValues()],
   ]);
-  // Models of tests have no HTTP contract.
-  if (model.typeByName.has("HealthResult")) files.set("protocol/gen/openapi.json", emitOpenApi(model));
+  // Models of tests have no HTTP contract and no package.
+  if (model.typeByName.has("HealthResult")) {
+    files.set("protocol/gen/openapi.json", emitOpenApi(model));
+    files.set(NODE_PACKAGE_FILE, emitNodePackage(model));
+  }
   const formatted = await Promise.all(rust.map(async ([path, text]) => [path, await rustfmt(path, text)] as const));
   for (const [path, text] of formatted) files.set(path, text);
   return new Map([...files].sort(([left], [right]) => (left < right ? -1 : 1)));

@@ -171,6 +171,20 @@ const rust = (packages: readonly string[]): Lane => {
   };
 };
 
+const PACKAGE = join(ROOT, "crates", "gsv-napi");
+const NAPI: Lane = {
+  name: "napi",
+  what: "the node as a JavaScript package, against the real gateway",
+  compile: async (log) => {
+    const gsv = await buildGsv("debug", log);
+    if (gsv !== null) return gsv;
+    // Below the priority of tests, as every compilation. It also compares the committed types with the Rust code.
+    const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], { cwd: ROOT, logFile: log });
+    return failedOnly(fromCommand(built, "crates/gsv-napi/build.ts", BUILT));
+  },
+  go: (log, report) => endToEnd(files(/^crates\/gsv-napi\/test\/.*\.test\.ts$/), log, report, "debug"),
+};
+
 export const LANES: readonly Lane[] = [
   { name: "check", what: "layout, lint, types, generated files, dependency rules", go: check },
   {
@@ -198,6 +212,7 @@ export const LANES: readonly Lane[] = [
     compile: (log) => buildGsv("debug", log),
     go: (log, report) => endToEnd(e2eFiles(), log, report, "debug"),
   },
+  NAPI,
   {
     name: "sim-long",
     slow: true,
@@ -241,7 +256,7 @@ const named = (name: string): Lane => {
 export function quickLanes(plan: QuickPlan): readonly Lane[] {
   const { node, workerd } = plan.touched;
   const absolute = (paths: readonly string[]): string[] => paths.map((path) => join(ROOT, path));
-  const chosen = (name: "workerd" | "bundles" | "channels" | "clippy"): Lane[] => (plan.lanes.has(name) ? [named(name)] : []);
+  const chosen = (name: "workerd" | "bundles" | "channels" | "clippy" | "napi"): Lane[] => (plan.lanes.has(name) ? [named(name)] : []);
   return [
     ...(node.length === 0
       ? []
@@ -284,5 +299,6 @@ export function quickLanes(plan: QuickPlan): readonly Lane[] {
           },
         ]
       : []),
+    ...chosen("napi"),
   ];
 }

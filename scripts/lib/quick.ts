@@ -4,7 +4,7 @@ export interface QuickPlan {
   /** Changed test files that still exist, by the runner that they need. They run first. */
   readonly touched: { readonly node: readonly string[]; readonly workerd: readonly string[] };
   /** Lanes beyond check, unit and sim. */
-  readonly lanes: ReadonlySet<"workerd" | "bundles" | "channels" | "clippy" | "rust" | "e2e">;
+  readonly lanes: ReadonlySet<"workerd" | "bundles" | "channels" | "clippy" | "rust" | "e2e" | "napi">;
   /** Rust packages whose tests run: the changed ones and those that depend on them. */
   readonly packages: readonly string[];
   /** End-to-end files: the changed ones, and the first message when the product changed. */
@@ -16,15 +16,18 @@ const IS_WORKERD_TEST = /^gateway\/test\/(?!sim\/|models\/).*\.test\.ts$/;
 const IS_SLOW_TEST = /\.slow\.test\.ts$/;
 /** Documents change no behaviour, so they need no tests. */
 const IS_DOCUMENT = /\.md$/;
+/** Tests of the package need its addon, so its lane runs them. */
+const IN_PACKAGE = /^crates\/gsv-napi\//;
 const SMOKE = "test/e2e/first-message.test.ts";
 
 /** Each package with everything that is built on it. */
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
-  "gsv-protocol": ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node", "gsv"],
-  "gsv-link": ["gsv-link", "gsv-node", "gsv"],
-  "gsv-sandbox": ["gsv-sandbox", "gsv-tools", "gsv-node", "gsv"],
-  "gsv-tools": ["gsv-tools", "gsv-node", "gsv"],
-  "gsv-node": ["gsv-node", "gsv"],
+  "gsv-protocol": ["gsv-protocol", "gsv-link", "gsv-tools", "gsv-node", "gsv-napi", "gsv"],
+  "gsv-link": ["gsv-link", "gsv-node", "gsv-napi", "gsv"],
+  "gsv-sandbox": ["gsv-sandbox", "gsv-tools", "gsv-node", "gsv-napi", "gsv"],
+  "gsv-tools": ["gsv-tools", "gsv-node", "gsv-napi", "gsv"],
+  "gsv-node": ["gsv-node", "gsv-napi", "gsv"],
+  "gsv-napi": ["gsv-napi"],
   gsv: ["gsv"],
 };
 
@@ -51,10 +54,13 @@ export function planOf(changed: readonly string[], exists: (path: string) => boo
     ["clippy", packages.length > 0],
     ["rust", packages.length > 0],
     ["e2e", e2e.size > 0],
+    ["napi", tests.some((path) => IN_PACKAGE.test(path)) || any(/^crates\/gsv-(?:napi|node)\//)],
   ];
   return {
     touched: {
-      node: tests.filter((path) => !IS_WORKERD_TEST.test(path) && !IS_SLOW_TEST.test(path) && !path.startsWith("test/e2e/")),
+      node: tests.filter(
+        (path) => !IS_WORKERD_TEST.test(path) && !IS_SLOW_TEST.test(path) && !path.startsWith("test/e2e/") && !IN_PACKAGE.test(path),
+      ),
       workerd: tests.filter((path) => IS_WORKERD_TEST.test(path)),
     },
     lanes: new Set(lanes.flatMap(([name, runs]) => (runs ? [name] : []))),

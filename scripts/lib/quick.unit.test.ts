@@ -21,9 +21,18 @@ describe("what --quick runs", () => {
   });
 
   it("Rust tests run for the changed packages and for those that depend on them", () => {
-    assert.deepEqual(plan("crates/gsv-tools/src/read.rs").packages, ["gsv-tools", "gsv-node", "gsv"]);
+    assert.deepEqual(plan("crates/gsv-tools/src/read.rs").packages, ["gsv-tools", "gsv-node", "gsv-napi", "gsv"]);
     assert.deepEqual(plan("cli/src/main.rs").packages, ["gsv"]);
-    assert.deepEqual(plan("Cargo.lock").packages, ["gsv-protocol", "gsv-link", "gsv-sandbox", "gsv-tools", "gsv-node", "gsv"]);
+    const all = ["gsv-protocol", "gsv-link", "gsv-sandbox", "gsv-tools", "gsv-node", "gsv-napi", "gsv"];
+    assert.deepEqual(plan("Cargo.lock").packages, all);
+  });
+
+  it("the package for JavaScript is tested when it or the node changes, with its addon", () => {
+    for (const path of ["crates/gsv-napi/src/addon.rs", "crates/gsv-napi/js/node.ts", "crates/gsv-node/src/node.rs"])
+      assert.deepEqual(lanes(path), ["clippy", "rust", "e2e", "napi"]);
+    assert.deepEqual(lanes("crates/gsv-link/src/link.rs"), ["clippy", "rust", "e2e"]);
+    const changed = plan("crates/gsv-napi/test/node.test.ts");
+    assert.deepEqual([changed.touched.node, [...changed.lanes]], [[], ["napi"]]);
   });
 
   it("changed test files run by themselves, with the runner that they need; deleted ones do not", () => {

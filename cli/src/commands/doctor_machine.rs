@@ -18,7 +18,7 @@ use crate::embedded::listen::{Listening, reachable};
 use crate::embedded::runtime::Runtime;
 use crate::embedded::sealing_key::SealingKeys;
 use crate::exit::{OrFail, Outcome};
-use crate::node_policy::NodePolicy;
+use crate::node_policy;
 use crate::paths;
 
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
@@ -45,7 +45,7 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     if !layout.home.join("node").is_dir() {
         return;
     }
-    let settings = NodePolicy::load().and_then(|policy| sandbox_settings(policy, &super::node_sandbox::test_folder()));
+    let settings = node_policy::load().and_then(|policy| sandbox_settings(policy, &super::node_sandbox::test_folder()));
     let settings = match settings {
         Ok(settings) => settings,
         Err(failure) => return report.failure(NAME, failure),

@@ -2,15 +2,15 @@
 //! token, and stores only the new one.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gsv_link::{AddressProvider, LinkError};
-use gsv_node::sandbox::{Profile, Program, SandboxSettings};
-use gsv_node::{Level, NodeConfig, NodeError, Status, Supervisor, check_workspace};
+use gsv_node::policy::NodePolicy;
+use gsv_node::sandbox::SandboxSettings;
+use gsv_node::{Level, NodeConfig, NodeError, Status, check_workspace};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -25,17 +25,10 @@ use crate::config::{Config, Key, check_node_id};
 use crate::embedded::layout::Layout;
 use crate::embedded::{home_lock, log};
 use crate::exit::{Exit, Failure, OrFail, Outcome};
-use crate::node_policy::NodePolicy;
+use crate::node_policy;
 use crate::output::{Output, Style};
 use crate::units::{now_ms, timestamp};
 use crate::{paths, private_file};
-
-/// The first argument of the process that supervises one command of the agent; see `main`.
-pub const SUPERVISE: &str = "__supervise";
-/// The first argument of the process that becomes a confined command.
-pub const CONFINE: &str = "__confine";
-/// The first argument of the process that tests a sandbox from inside.
-pub const CANARY: &str = "__canary";
 
 /// A file in the node's state folder: the workspace that the node was last started with, for commands such as `gsv doctor`.
 const WORKSPACE: &str = "workspace";
@@ -64,7 +57,7 @@ fn log_failure(id: &str, failure: &Failure) {
 
 async fn serve(context: &Context, args: Node) -> Outcome {
     let out = context.out;
-    let policy = NodePolicy::load()?;
+    let policy = node_policy::load()?;
     let mut config = Config::load()?;
     let stored = |key| config.get(key).map(str::to_owned);
     let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
@@ -116,11 +109,7 @@ async fn serve(context: &Context, args: Node) -> Outcome {
         address,
         allow_outside: args.allow_outside,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        supervisor: Supervisor::Program {
-            program: exe,
-            args: vec![OsString::from(SUPERVISE)],
-            limits: policy.limits(),
-        },
+        supervisor: policy.supervisor(&exe),
         private,
         sandbox: Some(sandbox_settings(policy, &id)?),
         ..NodeConfig::new(id.as_str(), url, workspace, state_dir)
@@ -154,23 +143,9 @@ pub fn private_folders() -> Outcome<Vec<PathBuf>> {
 
 /// The sandbox of commands, as `node.toml` says. `name`: that of the sandbox's own folder.
 pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettings> {
-    Ok(SandboxSettings {
-        profile: policy.sandbox.unwrap_or(Profile::Workspace),
-        is_named: policy.sandbox.is_some(),
-        may_leave: policy.escalation,
-        writable: policy.writable,
-        readable: policy.readable,
-        caches: policy.caches,
-        hosts: policy.hosts,
-        env: policy.env,
-        home: paths::home()?,
-        own: paths::cache_dir()?.join("node").join(name),
-        program: Program {
-            path: env::current_exe().or_fail("find the gsv program", "Install it again.")?,
-            confine: CONFINE.into(),
-            canary: CANARY.into(),
-        },
-    })
+    let program = env::current_exe().or_fail("find the gsv program", "Install it again.")?;
+    let own = paths::cache_dir()?.join("node").join(name);
+    Ok(policy.sandbox_settings(paths::home()?, own, program))
 }
 
 /// The gateway does not accept the node's token: waiting does not help.

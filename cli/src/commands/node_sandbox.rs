@@ -8,7 +8,7 @@ use super::node::{private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
-use crate::node_policy::NodePolicy;
+use crate::node_policy;
 use crate::table::Table;
 
 /// The folder of this process's tests: two of them at once would remove each other's files.
@@ -18,7 +18,7 @@ pub fn test_folder() -> String {
 
 pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let out = context.out;
-    let policy = NodePolicy::load()?;
+    let policy = node_policy::load()?;
     let config = Config::load()?;
     let stored = config.get(Key::NodeWorkspace).map(std::path::PathBuf::from);
     let workspace = workspace(args.workspace.clone().or(stored))?;

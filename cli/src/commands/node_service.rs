@@ -20,7 +20,7 @@ use crate::client::find_url;
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::log;
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::node_policy::NodePolicy;
+use crate::node_policy;
 use crate::paths;
 use crate::service::{Kind, Manager, Part, Phase, Records, Spec, prefix};
 
@@ -68,7 +68,7 @@ pub fn id_of(args: &NodeService) -> Outcome<String> {
 pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
     let out = context.out;
     with_installer(|installer| installer.manager.check())?;
-    NodePolicy::load()?;
+    node_policy::load()?;
     let mut config = Config::load()?;
     let id = match &args.id {
         Some(id) => id.clone(),

@@ -8,6 +8,7 @@ use gsv_tools::ToolBox;
 use crate::calls::Calls;
 use crate::delivery::Delivery;
 use crate::desktop::Desktop;
+use crate::event::{EventSink, NodeEvent};
 use crate::images::Uploader;
 use crate::log::Log;
 use crate::progress::ProgressFeed;
@@ -22,6 +23,7 @@ pub struct Context {
     pub ledger: SharedLedger,
     pub tools: Arc<ToolBox>,
     pub log: Arc<Log>,
+    pub events: Option<EventSink>,
     pub scrub: Scrub,
     pub calls: Arc<Calls>,
     pub delivery: Arc<Delivery>,
@@ -30,4 +32,12 @@ pub struct Context {
     pub uploader: Uploader,
     pub tasks: Arc<Tasks>,
     pub transfers: Arc<Ends>,
+}
+
+impl Context {
+    pub fn tell(&self, event: impl FnOnce() -> NodeEvent) {
+        if let Some(sink) = &self.events {
+            sink(event());
+        }
+    }
 }

@@ -16,6 +16,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::context::Context;
 use crate::error::NodeError;
+use crate::event::NodeEvent;
 use crate::log::{Level, now_ms};
 use crate::report::Reporter;
 use crate::show::answer_show;
@@ -57,6 +58,7 @@ pub async fn dispatch(
                     online.send_replace(false);
                     context.delivery.offline();
                     context.transfers.offline();
+                    context.tell(|| NodeEvent::Disconnected { reason: reason.clone(), retry_in });
                     if let Some(wait) = retry_in {
                         reporter.report(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
                     }
@@ -91,6 +93,9 @@ fn connected(context: &Arc<Context>, reporter: &Reporter, online: &watch::Sender
         some => format!(" {some} results wait to be delivered."),
     };
     context.delivery.online(unreleased, events);
+    context.tell(|| NodeEvent::Connected {
+        gateway: hello.server.version.clone(),
+    });
     reporter.report(
         Level::Info,
         &format!(

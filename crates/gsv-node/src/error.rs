@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gsv_link::LinkError;
 use gsv_link::ledger::LedgerError;
+use gsv_protocol::errors;
 use gsv_sandbox::Profile;
 use gsv_tools::ToolError;
 
@@ -36,6 +37,18 @@ pub enum NodeError {
 }
 
 impl NodeError {
+    /// What programs compare: a reason of the error table.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::BadId { .. } | Self::PrivateWorkspace { .. } => errors::NODE_BAD_OPTIONS.reason,
+            Self::Tools(error @ ToolError::BadDefinition { .. }) => error.reason(),
+            Self::Folder { .. } | Self::Sandbox { .. } | Self::Ledger(_) | Self::Tools(_) => {
+                errors::NODE_CANNOT_START.reason
+            }
+            Self::Link(error) => error.reason(),
+        }
+    }
+
     /// Exit status of a program that ends with this.
     pub fn exit_status(&self) -> u8 {
         match self {

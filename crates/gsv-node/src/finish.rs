@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::event::NodeEvent;
 use crate::log::{Level, now_ms};
 use crate::outcome::Outcome;
 use crate::shared_ledger::Durability;
@@ -31,7 +32,8 @@ impl Context {
             since,
             session,
         } = ended;
-        let duration = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = since.elapsed();
+        let duration = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let fields = [
             ("tool", json!(tool)),
             ("outcome", json!(outcome.kind)),
@@ -40,6 +42,13 @@ impl Context {
         ];
         self.log.call(Level::Info, "a call has ended", call_id, &fields);
         let (lost, runs_on) = (outcome.is_lost(), outcome.runs_on());
+        let event = NodeEvent::CallEnded {
+            call_id: call_id.to_owned(),
+            tool: tool.to_owned(),
+            outcome: outcome.kind,
+            reason: outcome.reason.map(|row| row.reason),
+            took,
+        };
         let params = Arc::new(outcome.into_params(call_id, Some(duration), &self.scrub));
         let (id, stored) = (call_id.to_owned(), Arc::clone(&params));
         let stored = self
@@ -62,6 +71,7 @@ impl Context {
                 self.delivery.unrecorded(call_id, Arc::unwrap_or_clone(params));
             }
         }
+        self.tell(|| event);
     }
 
     /// Tells the tools that the ledger has the command's result or end, so that they may remove its folder.

@@ -137,7 +137,7 @@ mod tests {
             (Some(ToolOutcome::Error), Some("tool.too_large"))
         );
         let image = ToolOutput::Blocks(BlockOutput {
-            path: "a.png".into(),
+            path: Some("a.png".into()),
             content: vec![Block::Image {
                 data: "A".repeat(2_000_000),
                 mime_type: "image/png".into(),

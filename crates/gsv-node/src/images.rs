@@ -106,7 +106,7 @@ mod tests {
             mime_type: "image/png".into(),
         };
         Outcome::ok(ToolOutput::Blocks(BlockOutput {
-            path: "a.png".into(),
+            path: Some("a.png".into()),
             content: vec![text, image],
         }))
     }

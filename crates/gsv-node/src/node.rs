@@ -1,5 +1,6 @@
 //! Starts a node: settings, ledger, tools, link and background tasks. The loop is in [`crate::dispatch`].
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use gsv_protocol::types::{
     Capability, NodeDesktop, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition,
 };
 use gsv_tools::beneath::{Scope, overlaps};
-use gsv_tools::{Config, Supervisor, ToolBox};
+use gsv_tools::{Config, Supervisor, Tool, ToolBox};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -21,6 +22,7 @@ use crate::delivery::Delivery;
 use crate::desktop::Desktop;
 use crate::dispatch::dispatch;
 use crate::error::NodeError;
+use crate::event::EventSink;
 use crate::images::Uploader;
 use crate::log::{Level, Log, now_ms};
 use crate::mask::Mask;
@@ -65,6 +67,12 @@ pub struct NodeConfig {
     pub sandbox: Option<SandboxSettings>,
     /// Runs commands; by default the user's login shell.
     pub shell: Option<PathBuf>,
+    /// Which of GSV's tools the node offers. `None`: all of them.
+    pub only: Option<BTreeSet<String>>,
+    /// Tools of the program that runs the node.
+    pub own: Vec<Arc<dyn Tool>>,
+    /// Gets what happens to the node.
+    pub events: Option<EventSink>,
     /// Writes the ledger's files.
     pub disk: Arc<dyn Disk>,
 }
@@ -89,6 +97,9 @@ impl NodeConfig {
             supervisor: Supervisor::default(),
             sandbox: None,
             shell: None,
+            only: None,
+            own: Vec::new(),
+            events: None,
             disk: Arc::new(RealDisk),
         }
     }
@@ -148,7 +159,7 @@ async fn start(
     let Confinement { sandbox, missing } = confine(&config).await?;
     let level = sandbox.as_ref().map(|sandbox| sandbox.level.clone());
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
-    let tools = Arc::new(ToolBox::new(Config {
+    let tools = ToolBox::new(Config {
         scope: if config.allow_outside {
             Scope::Anywhere
         } else {
@@ -161,7 +172,12 @@ async fn start(
         private: private_folders(&config),
         undo: Some(config.state_dir.join("undo")),
         ..Config::new(&config.workspace, config.state_dir.join("calls"))
-    })?);
+    })?;
+    let tools = match &config.only {
+        Some(names) => tools.only(names),
+        None => tools,
+    };
+    let tools = Arc::new(tools.with(config.own.iter().cloned())?);
     let survivors = recover::recover(&ledger, &tools, &log, &scrub).await;
     let desktop = Desktop::find();
     let (link, events) = Link::connect(options(
@@ -179,12 +195,7 @@ async fn start(
         token: config.token.clone(),
     };
     let tasks = Arc::new(Tasks::default());
-    let transfers = Ends::of_node(
-        link.clone(),
-        Arc::clone(tools.files()),
-        Arc::clone(&tasks),
-        Arc::clone(&log),
-    );
+    let transfers = Ends::of_node(link.clone(), &tools, Arc::clone(&tasks), Arc::clone(&log));
     let context = Arc::new(Context {
         node_id: config.id.clone(),
         calls: Arc::new(Calls::default()),
@@ -200,6 +211,7 @@ async fn start(
         ledger,
         tools,
         log,
+        events: config.events.clone(),
         scrub,
         uploader,
         tasks,
@@ -308,7 +320,7 @@ fn options(
             serde_json::Map::new()
         },
         idempotent: tool.idempotent.then_some(true),
-        timeout_ms: None,
+        timeout_ms: tool.timeout_ms,
     });
     let capabilities = |names: &[&str]| {
         names
@@ -319,7 +331,7 @@ fn options(
     let by_tool = tools.tool_capabilities();
     let mut host = tools.capabilities();
     host.extend(tools.can_undo().then_some(UNDO));
-    host.push(TRANSFER);
+    host.extend(tools.can_transfer().then_some(TRANSFER));
     host.extend((!config.allow_outside).then_some(CONFINED));
     let runtime = NodeRuntime {
         host_capabilities: capabilities(&host),

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::calls::CallEntry;
 use crate::context::Context;
+use crate::event::NodeEvent;
 use crate::finish::Ended;
 use crate::images::upload_image;
 use crate::invocation::Invocation;
@@ -165,6 +166,11 @@ impl RunCall {
                 return (Outcome::not_recorded(&error), None);
             }
         }
+        let tool = &self.invocation.tool;
+        self.context.tell(|| NodeEvent::CallStarted {
+            call_id: call_id.to_owned(),
+            tool: tool.clone(),
+        });
         if !self.has_process() {
             self.context.calls.started(call_id, false);
             self.context.progress.phase(call_id, ToolPhase::Started, None);

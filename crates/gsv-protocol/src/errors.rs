@@ -1360,6 +1360,54 @@ pub const MODEL_UNREACHABLE: ErrorReason = ErrorReason {
     hint: "Check the network and the setting `model.baseUrl`.",
 };
 
+/// The options of the node are not valid.
+pub const NODE_BAD_OPTIONS: ErrorReason = ErrorReason {
+    reason: "node.bad_options",
+    code: 484,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The options of the node are not valid.",
+    hint: "Correct the option that the message names. The README of @gsv/node lists them.",
+};
+
+/// The tool cannot be offered.
+pub const NODE_BAD_TOOL: ErrorReason = ErrorReason {
+    reason: "node.bad_tool",
+    code: 485,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The tool cannot be offered.",
+    hint: "Correct the definition of the tool, and register it before the node connects.",
+};
+
+/// The node cannot start on this machine.
+pub const NODE_CANNOT_START: ErrorReason = ErrorReason {
+    reason: "node.cannot_start",
+    code: 486,
+    blame: Blame::Platform,
+    retryable: false,
+    http: 503,
+    exit: 1,
+    text: "The node cannot start on this machine.",
+    hint: "Do what the message says. The log of the node is `node.log` in its state folder.",
+};
+
+/// The node is closed.
+pub const NODE_CLOSED: ErrorReason = ErrorReason {
+    reason: "node.closed",
+    code: 487,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The node is closed.",
+    hint: "Make a new node to connect again.",
+};
+
 /// The machine is not connected.
 pub const NODE_OFFLINE: ErrorReason = ErrorReason {
     reason: "node.offline",
@@ -2411,6 +2459,10 @@ pub const ERRORS: &[ErrorReason] = &[
     MODEL_TIMEOUT,
     MODEL_UNKNOWN,
     MODEL_UNREACHABLE,
+    NODE_BAD_OPTIONS,
+    NODE_BAD_TOOL,
+    NODE_CANNOT_START,
+    NODE_CLOSED,
     NODE_OFFLINE,
     NODE_ONLINE,
     NODE_REPLACED,

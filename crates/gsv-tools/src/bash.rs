@@ -58,6 +58,7 @@ impl Tool for Bash {
                 "required": ["command"]
             }),
             idempotent: false,
+            timeout_ms: None,
         };
         offer_leaving(
             &mut definition.input_schema,

@@ -35,6 +35,7 @@ impl Tool for Delete {
                 "required": ["path"]
             }),
             idempotent: false,
+            timeout_ms: None,
         }
     }
 

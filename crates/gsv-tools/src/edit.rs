@@ -49,6 +49,7 @@ impl Tool for Edit {
                 "required": ["path", "oldString", "newString"]
             }),
             idempotent: false,
+            timeout_ms: None,
         }
     }
 

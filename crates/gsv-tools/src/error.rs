@@ -12,6 +12,8 @@ use crate::text;
 pub enum ToolError {
     #[error("there is no tool {name}; this machine has {known}")]
     Unknown { name: String, known: String },
+    #[error("the tool {name} can't be offered: {problem}")]
+    BadDefinition { name: String, problem: String },
     #[error("the argument `{field}` is not valid: {problem}")]
     BadArgs { field: String, problem: String },
     #[error("{path} is outside the workspace; use a path below it, or start the node with --allow-outside")]
@@ -93,6 +95,7 @@ impl ToolError {
     pub fn row(&self) -> &'static ErrorReason {
         match self {
             Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
+            Self::BadDefinition { .. } => &errors::NODE_BAD_TOOL,
             Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
             Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
                 &errors::PATH_OUTSIDE_WORKSPACE

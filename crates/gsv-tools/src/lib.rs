@@ -1,4 +1,4 @@
-//! The tools that a node serves: Bash, Process, Read, Write, Edit, Delete, Glob and Grep.
+//! The tools that a node serves: Bash, Process, Read, Write, Edit, Delete, Glob and Grep, and those of the program that runs it.
 //!
 //! Runs tool calls, confined and bounded; every failure has an error code.
 //! Never: talks to a network, decides who may call what (policy, queueing and the call ledger are the node's), or runs a
@@ -24,6 +24,7 @@ mod edit;
 mod error;
 pub mod exec;
 pub mod limits;
+pub mod own;
 mod process;
 mod read;
 mod search;

@@ -64,6 +64,7 @@ impl Tool for Process {
                 "required": ["action"]
             }),
             idempotent: false,
+            timeout_ms: None,
         };
         offer_leaving(
             &mut definition.input_schema,

@@ -44,6 +44,7 @@ impl Tool for Read {
                 "required": ["path"]
             }),
             idempotent: true,
+            timeout_ms: None,
         }
     }
 
@@ -147,7 +148,7 @@ fn image(opened: Opened, path: &str, mime: &'static str) -> Result<ToolOutput, T
         });
     }
     Ok(ToolOutput::Blocks(BlockOutput {
-        path: path.to_owned(),
+        path: Some(path.to_owned()),
         content: vec![
             Block::Text {
                 text: format!("{path}: {mime}, {} bytes", bytes.len()),

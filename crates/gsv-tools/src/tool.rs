@@ -26,6 +26,9 @@ pub struct ToolDefinition {
     pub input_schema: Value,
     /// True when every call of the tool may be repeated if its outcome is not known.
     pub idempotent: bool,
+    /// How long a call may take, in place of the gateway's own limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u32>,
 }
 
 /// Whether a call may be repeated. A mutating call is started at most once.
@@ -92,7 +95,8 @@ impl CallContext {
     }
 }
 
-/// One tool. Implementations hold what they need; a call gets nothing else.
+/// One tool. Implementations hold what they need; a call gets nothing else. Programs that run a node implement it for their own
+/// tools. `invoke` ends soon after `cancel` and the deadline of its context; its answer says whether the call took effect.
 pub trait Tool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
     fn capabilities(&self) -> &'static [&'static str];

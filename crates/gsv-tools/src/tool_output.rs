@@ -12,7 +12,7 @@ use crate::exec::CommandOutput;
 pub enum ToolOutput {
     /// Of Bash.
     Command(CommandOutput),
-    /// Of Read, when the file is an image.
+    /// Of Read, when the file is an image, and of tools of other programs.
     Blocks(BlockOutput),
     /// Of every other call.
     Json(Value),
@@ -26,10 +26,12 @@ impl ToolOutput {
     }
 }
 
-/// A file as content blocks.
+/// Content blocks, such as those of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlockOutput {
-    pub path: String,
+    /// Of the file. Absent: the blocks are of no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     pub content: Vec<Block>,
 }
 

@@ -1,4 +1,5 @@
-//! All tools of a node: lists them, gives the effect of a call, runs a call. Contains no tool itself.
+//! All tools of a node: lists them, gives the effect of a call, runs a call. Contains no tool itself. The program that runs the
+//! node can offer fewer of the tools of this crate, and tools of its own beside them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use crate::edit::Edit;
 use crate::error::{ToolError, quote};
 use crate::exec::{ExecEvent, Reattached, Sandbox, Sessions, Supervisor};
 use crate::limits;
+use crate::own::{self, BUILT_IN};
 use crate::process::Process;
 use crate::read::Read;
 use crate::search::{Glob, Grep};
@@ -65,9 +67,22 @@ impl Config {
     }
 }
 
+/// A tool by its name.
+struct Offered {
+    name: String,
+    tool: Arc<dyn Tool>,
+}
+
+impl Offered {
+    fn new(tool: Arc<dyn Tool>) -> Self {
+        let name = tool.definition().name;
+        Self { name, tool }
+    }
+}
+
 /// The tools of one node. Commands are watched by tasks of the runtime in which they were started.
 pub struct ToolBox {
-    tools: Vec<Box<dyn Tool>>,
+    tools: Vec<Offered>,
     sessions: Arc<Sessions>,
     files: Arc<Beneath>,
     undo: Option<Undo>,
@@ -104,49 +119,80 @@ impl ToolBox {
         let keeper = undo
             .as_ref()
             .map_or_else(Keeper::default, |undo| Keeper::new(Arc::clone(&undo.store)));
-        let tools: Vec<Box<dyn Tool>> = vec![
-            Box::new(Bash {
+        let tools: [Arc<dyn Tool>; BUILT_IN.len()] = [
+            Arc::new(Bash {
                 files: Arc::clone(&files),
                 sessions: Arc::clone(&sessions),
             }),
-            Box::new(Process {
+            Arc::new(Process {
                 sessions: Arc::clone(&sessions),
             }),
-            Box::new(Read {
+            Arc::new(Read {
                 files: Arc::clone(&files),
             }),
-            Box::new(Write {
+            Arc::new(Write {
                 files: Arc::clone(&files),
                 lock: Arc::clone(&write_lock),
                 keeper: keeper.clone(),
             }),
-            Box::new(Edit {
+            Arc::new(Edit {
                 files: Arc::clone(&files),
                 write_lock: Arc::clone(&write_lock),
                 keeper: keeper.clone(),
             }),
-            Box::new(Delete {
+            Arc::new(Delete {
                 files: Arc::clone(&files),
                 write_lock,
                 keeper,
             }),
-            Box::new(Glob {
+            Arc::new(Glob {
                 files: Arc::clone(&files),
             }),
-            Box::new(Grep {
+            Arc::new(Grep {
                 files: Arc::clone(&files),
             }),
         ];
         Ok(Self {
-            tools,
+            tools: tools.map(Offered::new).into(),
             sessions,
             files,
             undo,
         })
     }
 
+    /// Offers no other tools than these.
+    #[must_use]
+    pub fn only(mut self, names: &BTreeSet<String>) -> Self {
+        self.tools.retain(|offered| names.contains(&offered.name));
+        self
+    }
+
+    /// Offers these tools too.
+    ///
+    /// # Errors
+    /// The definition of a tool is not valid, or its name is taken (rule NJ7).
+    pub fn with(mut self, own: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, ToolError> {
+        for tool in own {
+            let definition = tool.definition();
+            let problem = own::problem(&definition).or_else(|| {
+                let is_taken = self.offers(&definition.name);
+                is_taken.then(|| "another tool has this name".to_owned())
+            });
+            if let Some(problem) = problem {
+                let name = quote(&definition.name);
+                return Err(ToolError::BadDefinition { name, problem });
+            }
+            self.tools.push(Offered::new(tool));
+        }
+        Ok(self)
+    }
+
+    pub fn offers(&self, name: &str) -> bool {
+        self.tools.iter().any(|offered| offered.name == name)
+    }
+
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition()).collect()
+        self.tools.iter().map(|offered| offered.tool.definition()).collect()
     }
 
     /// The capabilities of all tools, sorted.
@@ -154,7 +200,7 @@ impl ToolBox {
         let all: BTreeSet<_> = self
             .tools
             .iter()
-            .flat_map(|tool| tool.capabilities())
+            .flat_map(|offered| offered.tool.capabilities())
             .copied()
             .collect();
         all.into_iter().collect()
@@ -164,7 +210,7 @@ impl ToolBox {
     pub fn tool_capabilities(&self) -> Vec<(String, &'static [&'static str])> {
         self.tools
             .iter()
-            .map(|tool| (tool.definition().name, tool.capabilities()))
+            .map(|offered| (offered.name.clone(), offered.tool.capabilities()))
             .collect()
     }
 
@@ -181,10 +227,10 @@ impl ToolBox {
     fn tool(&self, name: &str) -> Result<&dyn Tool, ToolError> {
         self.tools
             .iter()
-            .find(|tool| tool.definition().name == name)
-            .map(Box::as_ref)
+            .find(|offered| offered.name == name)
+            .map(|offered| offered.tool.as_ref())
             .ok_or_else(|| {
-                let known: Vec<String> = self.tools.iter().map(|tool| tool.definition().name).collect();
+                let known: Vec<&str> = self.tools.iter().map(|offered| offered.name.as_str()).collect();
                 ToolError::Unknown {
                     name: quote(name),
                     known: known.join(", "),
@@ -214,16 +260,21 @@ impl ToolBox {
         self.sessions.end_background(call_id)
     }
 
+    /// A transfer reads and writes files, so it needs both tools.
+    pub fn can_transfer(&self) -> bool {
+        ["Read", "Write"].iter().all(|name| self.offers(name))
+    }
+
     /// Whether changes of files can be undone.
     pub fn can_undo(&self) -> bool {
-        self.undo.is_some()
+        self.undo.is_some() && ["Write", "Edit", "Delete"].iter().any(|name| self.offers(name))
     }
 
     /// Undoes calls of the file tools (rules UN3 and UN4). Blocks.
     pub fn undo(&self, request: &UndoRequest) -> Result<UndoReply, ToolError> {
         match &self.undo {
-            Some(undo) => undo.run(request),
-            None => Err(ToolError::Failed(
+            Some(undo) if self.can_undo() => undo.run(request),
+            _ => Err(ToolError::Failed(
                 "this node keeps no copies, so nothing can be undone".into(),
             )),
         }

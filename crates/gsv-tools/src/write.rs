@@ -54,6 +54,7 @@ impl Tool for Write {
                 "required": ["path", "content"]
             }),
             idempotent: false,
+            timeout_ms: None,
         }
     }
 

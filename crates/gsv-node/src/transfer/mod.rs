@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gsv_link::{Bytes, Link, LinkEvent};
 use gsv_protocol::Event;
 use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
-use gsv_tools::ToolError;
+use gsv_tools::{ToolBox, ToolError};
 use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use gsv_tools::transfer::{discard, is_id};
 use tokio::sync::mpsc;
@@ -34,19 +34,22 @@ pub struct Ends {
     attempts: Transfers,
     /// Of a node. A program tells its user how the transfer ended.
     log: Option<Arc<Log>>,
+    /// A node that does not offer the tools for files copies none either.
+    offered: bool,
     /// Of a program that is an end itself: the paths of its own transfers, by their ids. It takes part in no other.
     own: Option<Mutex<HashMap<String, String>>>,
 }
 
 impl Ends {
     /// Of a node: every transfer whose file its tools may reach.
-    pub fn of_node(link: Link, files: Arc<Beneath>, tasks: Arc<Tasks>, log: Arc<Log>) -> Arc<Self> {
+    pub fn of_node(link: Link, tools: &ToolBox, tasks: Arc<Tasks>, log: Arc<Log>) -> Arc<Self> {
         Arc::new(Self {
             link,
-            files,
+            files: Arc::clone(tools.files()),
             tasks,
             attempts: Transfers::default(),
             log: Some(log),
+            offered: tools.can_transfer(),
             own: None,
         })
     }
@@ -63,8 +66,16 @@ impl Ends {
             tasks: Arc::default(),
             attempts: Transfers::default(),
             log: None,
+            offered: true,
             own: Some(Mutex::default()),
         }))
+    }
+
+    fn check_offered(&self) -> Result<(), ToolError> {
+        if self.offered {
+            return Ok(());
+        }
+        Err(ToolError::Failed("this node does not copy files".into()))
     }
 
     /// This program asks for a transfer with this file.

@@ -29,7 +29,8 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
         replaces: event.force.unwrap_or(false),
     };
     let (opening, open_offer) = (Arc::clone(&files), offer.clone());
-    let offered = on_disk(move || Destination::open(&opening, &open_offer)).await;
+    let allowed = ends.check_offered();
+    let offered = on_disk(move || allowed.and_then(|()| Destination::open(&opening, &open_offer))).await;
     let (error, reason) = offered.as_ref().err().map_or((None, None), problem);
     let accept = TransferAcceptParams {
         transfer_id: number,

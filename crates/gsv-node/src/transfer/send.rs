@@ -20,7 +20,8 @@ const CALL_TIME: Duration = Duration::from_secs(30);
 pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
     let number = event.transfer_id;
     let files = Arc::clone(&ends.files);
-    let opened = on_disk(move || Source::open(&files, &event.path)).await;
+    let allowed = ends.check_offered();
+    let opened = on_disk(move || allowed.and_then(|()| Source::open(&files, &event.path))).await;
     let (error, reason) = opened.as_ref().err().map_or((None, None), problem);
     let meta = TransferMetaParams {
         transfer_id: number,

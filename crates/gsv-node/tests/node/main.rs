@@ -8,6 +8,7 @@ mod support;
 mod calls;
 mod connection;
 mod delivery;
+mod own;
 mod recovery;
 mod undo;
 

@@ -48,6 +48,7 @@ impl Tool for Glob {
                 "required": ["pattern"]
             }),
             idempotent: true,
+            timeout_ms: None,
         }
     }
 

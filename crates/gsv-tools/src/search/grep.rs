@@ -67,6 +67,7 @@ impl Tool for Grep {
                 "required": ["pattern"]
             }),
             idempotent: true,
+            timeout_ms: None,
         }
     }
 
