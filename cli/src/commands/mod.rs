@@ -22,6 +22,7 @@ pub mod copy;
 pub mod cron;
 mod cron_calendar;
 mod cron_view;
+pub mod deploy;
 pub mod doctor;
 mod doctor_machine;
 mod doctor_report;
