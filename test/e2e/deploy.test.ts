@@ -1,8 +1,10 @@
 /** `gsv deploy`: the built program and the real wrangler against a fake of Cloudflare's API. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { RawWorkerd } from "../../gateway/test/support/raw-workerd.ts";
 import { ACCOUNT, OTHER_ACCOUNT } from "../fakes/fake-cloudflare.ts";
 import { Deployer, recordingWrangler, Runtimes, WRANGLER } from "./deploy-support.ts";
 import { ROOT } from "./support.ts";
@@ -10,6 +12,31 @@ import { until } from "./waiting.ts";
 
 const GOLDEN = join(ROOT, "test", "fixtures", "deploy-requests.txt");
 const tokenIn = (text: string): string => /gsv_admin_[a-z2-7]{10}_[0-9a-f]{64}/.exec(text)?.[0] ?? assert.fail(`no token in:\n${text}`);
+
+/** In the real runtime, a stopped Worker has each class of Durable Objects, and answers that it is stopped. */
+async function answersStopped(source: string, classes: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "gsv-stopped-"));
+  const namespaces = classes.map((name) => `(className = "${name}", uniqueKey = "${name}", enableSql = true)`).join(", ");
+  const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "gsv", worker = .gsv)],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "gsv")]
+);
+const gsv :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")], compatibilityDate = "2026-11-01",
+  durableObjectNamespaces = [${namespaces}], durableObjectStorage = (inMemory = void)
+);
+`;
+  const workerd = await RawWorkerd.start(folder, config, { "worker.js": source });
+  try {
+    const response = await fetch(`${workerd.url}/health`);
+    assert.equal(response.status, 503);
+    assert.match(await response.text(), /gsv deploy up/);
+  } finally {
+    await workerd.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 describe("gsv deploy", () => {
   let deployer: Deployer;
@@ -155,6 +182,7 @@ describe("gsv deploy", () => {
     assert.deepEqual(deployer.fake.active("gsv")?.bindings, []);
     assert.deepEqual(deployer.fake.buckets.size, 1);
     for (const { consumers } of deployer.fake.queues) assert.deepEqual(consumers, []);
+    await answersStopped(deployer.fake.active("gsv")?.source ?? "", classes);
     assert.match((await deployer.ok(deployer.run(["status"]))).stdout, /stopped; start it with `gsv deploy up`/);
     const { code, stderr } = await deployer.run(["rollback", "--yes"]);
     assert.equal(code, 1);
@@ -292,7 +320,15 @@ describe("gsv deploy, before anything is made", () => {
   it("[DE14] a Worker that another program has deployed is not touched, unless it is adopted", async () => {
     deployer.fake.scripts.set("gsv", {
       versions: [
-        { id: "11111111-1111-4111-8111-111111111111", number: 1, message: "by hand", bindings: [], exports: ["Gateway"], modules: [] },
+        {
+          id: "11111111-1111-4111-8111-111111111111",
+          number: 1,
+          message: "by hand",
+          bindings: [],
+          exports: ["Gateway"],
+          modules: [],
+          source: "",
+        },
       ],
       deployments: [{ version: "11111111-1111-4111-8111-111111111111", message: "by hand" }],
       secrets: new Map([

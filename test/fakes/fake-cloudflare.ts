@@ -25,6 +25,8 @@ export interface Version {
   readonly bindings: readonly Binding[];
   readonly exports: readonly string[];
   readonly modules: readonly string[];
+  /** Of the main module. */
+  readonly source: string;
 }
 export interface Script {
   readonly versions: Version[];
@@ -204,7 +206,9 @@ export class FakeCloudflare {
       // Assets go with the token of their session.
       const token = path.endsWith("/workers/assets/upload") ? jwt() : TOKEN;
       if (request.headers.authorization !== `Bearer ${token}`) throw new Refusal(401, 10000, "Authentication error");
-      const { result, info } = this.#answer(method, path, url.searchParams, json, form);
+      const main = form?.get(String(json["main_module"]));
+      const source = main instanceof Blob ? await main.text() : "";
+      const { result, info } = this.#answer(method, path, url.searchParams, { ...json, source }, form);
       if (kind === "cut") return void request.socket.destroy();
       answer(response, 200, { success: true, errors: [], messages: [], result, ...(info === undefined ? {} : { result_info: info }) });
     } catch (error) {
@@ -415,6 +419,7 @@ export class FakeCloudflare {
         .map((binding) => (binding.type === "inherit" ? (before.find((known) => known.name === binding.name) ?? binding) : binding)),
       exports: classes,
       modules: [...(form?.keys() ?? [])].filter((part) => part !== "metadata"),
+      source: String(metadata["source"]),
     });
     script.deployments.push({ version: id, message: annotations["workers/message"] ?? "" });
     this.scripts.set(name, script);

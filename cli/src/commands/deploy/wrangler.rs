@@ -290,6 +290,13 @@ mod tests {
     }
 
     #[test]
+    fn de7_the_version_that_is_advised_is_the_one_that_is_tested() {
+        let package = include_str!("../../../../package.json");
+        assert!(package.contains(&format!("\"wrangler\": \"{TESTED}\"")), "{TESTED}");
+        assert!(INSTALL.contains(&format!("wrangler@{TESTED}`")), "{INSTALL}");
+    }
+
+    #[test]
     fn de7_a_folder_without_wrangler_is_none_and_an_old_one_says_what_to_install() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("bin/wrangler.js");
