@@ -201,6 +201,12 @@ mod tests {
         }
     }
 
+    fn apply_all(state: &mut State, steps: &[Step]) {
+        for step in steps {
+            apply(state, step);
+        }
+    }
+
     #[test]
     fn de3_an_empty_account_gets_everything_in_an_order_in_which_nothing_is_missing() {
         let steps = texts(&plan(&wanted(&["discord"]), &State::default()));
@@ -227,12 +233,12 @@ mod tests {
         assert_eq!(all.len(), 12);
         for done in 0..=all.len() {
             let mut state = State::default();
-            all[..done].iter().for_each(|step| apply(&mut state, step));
+            apply_all(&mut state, &all[..done]);
             let rest = plan(&wanted, &state);
             let is_deploy = |step: &&Step| matches!(step, Step::Deploy(_));
             let made: Vec<&Step> = all[..done].iter().filter(|step| !is_deploy(step)).collect();
             assert!(rest.iter().all(|step| !made.contains(&step)), "{done}: {rest:?}");
-            rest.iter().for_each(|step| apply(&mut state, step));
+            apply_all(&mut state, &rest);
             let secrets = |worker: &str| state.workers[worker].secrets.len();
             assert_eq!((secrets("gsv"), secrets("gsv-channel-discord")), (2, 1));
             assert_eq!(state.indexes[INDEX].len(), 2);
@@ -244,9 +250,7 @@ mod tests {
     #[test]
     fn de6_an_upgrade_keeps_token_and_keys_and_goes_channels_first() {
         let mut state = State::default();
-        plan(&wanted(&["discord"]), &state)
-            .iter()
-            .for_each(|step| apply(&mut state, step));
+        apply_all(&mut state, &plan(&wanted(&["discord"]), &State::default()));
         let mut wanted = wanted(&["discord"]);
         assert_eq!(
             texts(&plan(&wanted, &state)),
@@ -266,9 +270,7 @@ mod tests {
     #[test]
     fn de3_a_new_channel_of_an_existing_gateway_goes_before_it_and_the_others_stay_bound() {
         let mut state = State::default();
-        plan(&wanted(&["discord"]), &state)
-            .iter()
-            .for_each(|step| apply(&mut state, step));
+        apply_all(&mut state, &plan(&wanted(&["discord"]), &State::default()));
         let steps = texts(&plan(&wanted(&["discord", "example"]), &state));
         assert_eq!(
             steps,
