@@ -1,7 +1,7 @@
 /**
  * Builds what `gsv up` runs into `dist/runtime/`: the gateway's Worker with the modules that it loads on first use, the channels' Workers
- * (the same bundles that are deployed), the embedded bucket, a link to workerd, and `manifest.json`. Builds only the Workers whose sources
- * changed, and replaces the folder with one rename.
+ * (the same bundles that are deployed), the embedded bucket, a link to workerd, `manifest.json`, and `deploy.json` for `gsv deploy`. Builds
+ * only the Workers whose sources changed, and replaces the folder with one rename.
  *
  *   node scripts/build.ts [--force] [--quiet] [--report FILE]
  *
@@ -14,6 +14,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Inputs } from "./lib/inputs.ts";
 import { ROOT } from "./lib/root.ts";
+import { stateDigest } from "./lib/state-digest.ts";
 import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf, startSize } from "./lib/worker-bundle.ts";
 import {
   type ChannelFacts,
@@ -21,6 +22,7 @@ import {
   type Compatibility,
   compatibility,
   ConfigProblem,
+  deployConfig,
   type QueueFacts,
   queueFacts,
 } from "./lib/wrangler-config.ts";
@@ -36,6 +38,7 @@ const COMMON = [
   "protocol/package.json",
   "package-lock.json",
   "scripts/build.ts",
+  "scripts/lib/state-digest.ts",
   "scripts/lib/worker-bundle.ts",
   "scripts/lib/wrangler-config.ts",
 ];
@@ -108,7 +111,7 @@ async function main(): Promise<void> {
   const isCurrent = (worker: Worker): boolean =>
     (worker === GATEWAY ? present?.hash : present?.channels?.[worker.name]?.hash) === hashOf(worker) &&
     existsSync(join(TARGET, worker.script));
-  const gatewayFiles = ["r2.js", "workerd", ...(present?.modules ?? [])];
+  const gatewayFiles = ["r2.js", "workerd", "deploy.json", ...(present?.modules ?? [])];
   const gatewayIsCurrent = isCurrent(GATEWAY) && gatewayFiles.every((name) => existsSync(join(TARGET, name)));
   const stale = CHANNELS.filter((worker) => !isCurrent(worker));
   if (present !== undefined && gatewayIsCurrent && stale.length === 0 && Object.keys(present.channels).length === CHANNELS.length) {
@@ -165,6 +168,7 @@ async function main(): Promise<void> {
       ),
     };
     writeFileSync(join(fresh, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    writeFileSync(join(fresh, "deploy.json"), `${JSON.stringify(deployment(manifest), null, 2)}\n`);
     report(manifest, problems);
     if (problems.length > 0) throw new BuildFailure(problems.join("\n"));
     replace(fresh);
@@ -176,6 +180,22 @@ async function main(): Promise<void> {
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+/** What `gsv deploy` gives to wrangler. `state` changes with every migration: a program of another state may not read what was written. */
+function deployment(manifest: Manifest): object {
+  const configOf = (worker: Worker): Readonly<Record<string, unknown>> =>
+    deployConfig(readConfig(worker), worker.config, worker.environment);
+  return {
+    version: manifest.version,
+    state: stateDigest(
+      ROOT,
+      [GATEWAY, ...CHANNELS].map((worker) => configOf(worker)["exports"]),
+    ),
+    gateway: configOf(GATEWAY),
+    modules: manifest.modules.filter((name) => name !== EMBEDDINGS_FILE),
+    channels: Object.fromEntries(CHANNELS.map((worker) => [worker.name, configOf(worker)])),
+  };
 }
 
 /** Runs at most `atOnce` at a time: each is a process that takes a core and some hundred megabytes. */

@@ -12,6 +12,7 @@ mod channel;
 mod cli;
 mod copy;
 mod cron;
+mod deploy;
 mod events;
 mod gateway;
 mod heartbeat;
@@ -38,6 +39,7 @@ pub use self::channel::{
 pub use self::cli::{Cli, Command, Global};
 pub use self::copy::Copy;
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
+pub use self::deploy::{DeployAccount, DeployCommand, DeployDown, DeployLogs, DeployRollback, DeployUp};
 pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, Place, TokenCommand, TokenCreate,

@@ -113,6 +113,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Up(args) => commands::gateway::up(&context, &args),
         Command::Service(command) => commands::service_gateway::run(&context, command),
         Command::Down => commands::gateway::down(&context),
+        Command::Deploy(command) => block_on(commands::deploy::run(&context, command)),
         Command::Backup(args) => block_on(commands::backup::run(&context, args)),
         Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),

@@ -16,7 +16,7 @@ use common::Home;
 #[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 92] = [
+    let commands: [&[&str]; 96] = [
         &[],
         &["chat"],
         &["up"],
@@ -25,6 +25,10 @@ fn help_texts() {
         &["service", "install"],
         &["service", "status"],
         &["service", "logs"],
+        &["deploy"],
+        &["deploy", "up"],
+        &["deploy", "rollback"],
+        &["deploy", "down"],
         &["status"],
         &["backup"],
         &["backup", "verify"],

@@ -7,8 +7,9 @@ import { describe, it } from "node:test";
 import { PACKS } from "../../gateway/packs/index.ts";
 import { Inputs } from "./inputs.ts";
 import { ROOT } from "./root.ts";
+import { migrationsOf, stateDigest } from "./state-digest.ts";
 import { bundleWorker, modulesAtStart, overBudget } from "./worker-bundle.ts";
-import { channelFacts, compatibility, ConfigProblem, queueFacts, withoutComments } from "./wrangler-config.ts";
+import { channelFacts, compatibility, ConfigProblem, deployConfig, queueFacts, withoutComments } from "./wrangler-config.ts";
 
 const good = {
   name: "gsv-channel-x",
@@ -112,6 +113,83 @@ describe("gateway/wrangler.jsonc", () => {
       const file = `channels/${folder}/wrangler.jsonc`;
       assert.equal(typeof channelFacts(readFileSync(join(ROOT, file), "utf8"), file, folder).durableObject, "string");
     }
+  });
+});
+
+describe("deploy.json", () => {
+  const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+
+  it("[DE1] has each binding of the gateway and of its channels, and nothing of how they are built", () => {
+    const gateway = deployConfig(read("gateway/wrangler.jsonc"), "gateway/wrangler.jsonc", "channels");
+    for (const key of [
+      "name",
+      "compatibility_date",
+      "durable_objects",
+      "exports",
+      "r2_buckets",
+      "kv_namespaces",
+      "d1_databases",
+      "queues",
+      "ai",
+      "vars",
+    ])
+      assert.ok(key in gateway, key);
+    // Which channels there are is known when it is deployed.
+    for (const key of ["main", "build", "env", "services", "no_bundle", "$schema"]) assert.ok(!(key in gateway), key);
+    const discord = deployConfig(read("channels/discord/wrangler.jsonc"), "channels/discord/wrangler.jsonc", "");
+    assert.deepEqual(Object.keys(discord).sort(), [
+      "compatibility_date",
+      "compatibility_flags",
+      "durable_objects",
+      "exports",
+      "name",
+      "send_metrics",
+      "services",
+      "workers_dev",
+    ]);
+    assert.throws(() => deployConfig("{}", "x.jsonc", "channels"), ConfigProblem);
+  });
+
+  it("[DE12] the digest of stored data changes with a migration, a statement of the channels or a class, and with nothing else", () => {
+    const root = mkdtempSync(join(tmpdir(), "gsv-digest-"));
+    try {
+      for (const folder of ["gateway/src", "gateway/packs", "channels/kit/src"]) mkdirSync(join(root, folder), { recursive: true });
+      const write = (file: string, text: string): void => writeFileSync(join(root, file), text);
+      const list = (...names: string[]): string =>
+        `const M: readonly Migration[] = [\n${names.map((name) => `{ name: ${JSON.stringify(name)}, up },\n`).join("")}];\n`;
+      const kit = 'const MIGRATIONS: readonly (readonly string[])[] = [\n  ["CREATE TABLE a(b)"],\n];\n';
+      const classes = [{ Gateway: { storage: "sqlite" } }];
+      write("gateway/src/tables.ts", list("one"));
+      write("channels/kit/src/database.ts", kit);
+      const first = stateDigest(root, classes);
+      assert.match(first, /^[0-9a-f]{8}$/);
+      write("gateway/src/other.ts", "export const name: string = 'x';");
+      write("gateway/src/tables.test.ts", list("of a test"));
+      write("gateway/src/tables.ts", `// A comment.\n${list("one")}`);
+      assert.equal(stateDigest(root, classes), first);
+      const seen = new Set([first]);
+      write("gateway/src/tables.ts", list("one", "two"));
+      seen.add(stateDigest(root, classes));
+      write("channels/kit/src/database.ts", kit.replace("a(b)", "a(b, c)"));
+      seen.add(stateDigest(root, classes));
+      seen.add(stateDigest(root, [...classes, { Account: {} }]));
+      assert.equal(seen.size, 4);
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+
+  it("[DE12] finds the migrations of this repository", () => {
+    const found = (file: string): number => migrationsOf(read(file)).length;
+    for (const file of ["gateway/src/kernel/tables.ts", "gateway/src/session/store/schema.ts", "channels/kit/src/database.ts"])
+      assert.ok(found(file) > 0, file);
+    // A list of migrations that has another type would not be seen.
+    const sources = readdirSync(join(ROOT, "gateway", "src"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+    const lines = sources.flatMap(
+      (file) => read(join("gateway", "src", file)).match(/^export const [A-Z_]*(?:MIGRATIONS|HISTORY|ROWS): .*/gm) ?? [],
+    );
+    assert.ok(lines.length > 15, lines.join("\n"));
+    for (const line of lines) assert.match(line, /: readonly (?:Historical|Row)?Migration\[\] = \[/);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Reads `wrangler.jsonc`, the only source of what the embedded gateway needs to know of a Worker. PURE: takes texts. */
+/** Reads `wrangler.jsonc`, the only source of what the embedded gateway and a deployment need to know of a Worker. PURE: takes texts. */
 
 export interface Compatibility {
   readonly compatibilityDate: string;
@@ -103,6 +103,34 @@ export function channelFacts(text: string, file: string, name: string): ChannelF
   must(toGateway?.props?.channel === name, `its binding GATEWAY must have the props { "channel": "${name}" }`);
   must(config.r2_buckets === undefined, "a channel has no access to the storage: r2_buckets must be absent");
   return { ...compatibility(text, file), durableObject: durableObject ?? "" };
+}
+
+/** Keys that say how a Worker is built. What is deployed is built already. */
+const OF_BUILD = new Set([
+  "$schema",
+  "main",
+  "build",
+  "no_bundle",
+  "find_additional_modules",
+  "rules",
+  "alias",
+  "define",
+  "minify",
+  "keep_names",
+  "env",
+]);
+
+/**
+ * The configuration of a built Worker, as wrangler deploys it: the outermost settings, then those of `environment`, without those of the
+ * build and without services, which depend on the channels that are deployed.
+ */
+export function deployConfig(text: string, file: string, environment: string): Readonly<Record<string, unknown>> {
+  const config = parse(text, file) as Readonly<Record<string, unknown>>;
+  const own = environment === "" ? {} : (config["env"] as Readonly<Record<string, object>> | undefined)?.[environment];
+  if (own === undefined) throw new ConfigProblem(`${file} has no environment ${environment}.`);
+  const isGateway = environment !== "";
+  const all = Object.entries({ ...config, ...own });
+  return Object.fromEntries(all.filter(([key]) => !OF_BUILD.has(key) && !(isGateway && key === "services")));
 }
 
 function parse(text: string, file: string): Config {

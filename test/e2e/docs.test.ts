@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
+import { Deployer } from "./deploy-support.ts";
 import { withServices } from "./services.ts";
 import { startFakeModel } from "../fakes/fake-model.ts";
 import { FakePlatform } from "./fake-platform.ts";
@@ -235,6 +236,27 @@ describe("docs/automation.md", () => {
       assert.doesNotMatch(deliver(script).stdout, /accepted/);
       assert.match(deliver(script.replace('$BODY" |', '$BODY." |')).stderr, /401/);
     }
+  });
+});
+
+describe("docs/deploy.md", () => {
+  let deployer: Deployer;
+  before(async () => {
+    deployer = await Deployer.start();
+  });
+  after(() => deployer.end());
+
+  it("[DE3] each of its commands does what the guide says, in the order of the guide, on a fake account", async () => {
+    const commands = commandsOf("deploy.md");
+    assert.ok(commands.length >= 7, commands.join("\n"));
+    for (const command of commands) {
+      const [, , ...args] = command.split(" ");
+      // What a person types at the question, and the fake's address in place of that at workers.dev.
+      if (["up", "down", "rollback"].includes(args[0] ?? "")) args.push("--yes");
+      if (args[0] === "up") args.push("--address", deployer.fake.gatewayUrl);
+      await deployer.ok(deployer.run(args));
+    }
+    assert.equal(deployer.fake.scripts.size, 0);
   });
 });
 

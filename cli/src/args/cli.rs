@@ -10,6 +10,7 @@ use super::backup::{Backup, Restore};
 use super::channel::{ChannelCommand, PairCommand};
 use super::copy::Copy;
 use super::cron::CronCommand;
+use super::deploy::DeployCommand;
 use super::events::EventsCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
@@ -89,6 +90,9 @@ pub enum Command {
     /// Let the gateway start with this machine, and show its log
     #[command(subcommand)]
     Service(ServiceCommand),
+    /// Run the gateway on your Cloudflare account
+    #[command(subcommand)]
+    Deploy(DeployCommand),
     /// Stop the run of a conversation, or everything
     Stop(Stop),
     /// Start again after `gsv stop --all`: waiting messages are answered

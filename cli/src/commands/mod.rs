@@ -25,6 +25,7 @@ mod copy_run;
 pub mod cron;
 mod cron_calendar;
 mod cron_view;
+pub mod deploy;
 pub mod doctor;
 mod doctor_machine;
 mod doctor_report;

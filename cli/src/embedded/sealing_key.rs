@@ -69,10 +69,7 @@ pub fn path() -> Outcome<PathBuf> {
 /// Makes the file, if there is none, and notes in the state folder which keys its secrets may be sealed with. The caller holds the turn
 /// lock. Returns a warning when none of these keys is in the file.
 pub fn ensure(layout: &Layout) -> Outcome<Option<String>> {
-    let keys = match SealingKeys::read()? {
-        Some(keys) => keys,
-        None => SealingKeys::make()?,
-    };
+    let keys = SealingKeys::ensure_file()?;
     let path = layout.sealing_mark();
     let text = private_file::read_private(&path, "Remove it, then run `gsv up` again.")?.unwrap_or_default();
     let (marks, is_lost) = marks_after(&text, &keys);
@@ -151,6 +148,14 @@ impl SealingKeys {
         parse(&text)
             .map(Some)
             .map_err(|why| private_file::unusable(&path, why, REPAIR))
+    }
+
+    /// Makes the file, if there is none.
+    pub fn ensure_file() -> Outcome<Self> {
+        match Self::read()? {
+            Some(keys) => Ok(keys),
+            None => Self::make(),
+        }
     }
 
     fn make() -> Outcome<Self> {

@@ -22,6 +22,7 @@ pub use error::LinkError;
 pub use gsv_protocol::types::Mode;
 pub use join::Join;
 pub use link::Link;
+pub use net::dial::open_bytes;
 pub use net::pin::Fingerprint;
 pub use net::target::Target;
 pub use options::{AddressProvider, LedgerProvider, Options, ResumeProvider};

@@ -93,6 +93,17 @@ pub async fn open_stream(target: &Target) -> Result<MaybeTlsStream<TcpStream>, F
     })
 }
 
+/// A byte stream to any server, encrypted when its address says so, for a program that speaks HTTP over it.
+///
+/// # Errors
+/// Why there is no connection, for a person.
+pub async fn open_bytes(target: &Target, within: Duration) -> Result<MaybeTlsStream<TcpStream>, String> {
+    match tokio::time::timeout(within, open_stream(target)).await {
+        Ok(opened) => opened.map_err(|failure| failure.cause),
+        Err(_) => Err(format!("no connection within {} s", within.as_secs())),
+    }
+}
+
 async fn connect(target: &Target) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
     stream.set_nodelay(true)?;
