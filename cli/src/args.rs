@@ -12,6 +12,7 @@ mod channel;
 mod cli;
 mod copy;
 mod cron;
+mod deploy;
 mod events;
 mod gateway;
 mod heartbeat;
@@ -20,6 +21,7 @@ mod invite;
 mod job;
 mod memory;
 mod model;
+mod move_home;
 mod nodes;
 mod notifications;
 mod parse;
@@ -38,6 +40,7 @@ pub use self::channel::{
 pub use self::cli::{Cli, Command, Global};
 pub use self::copy::Copy;
 pub use self::cron::{CronAdd, CronCommand, CronEdit, How as CronHow, When as CronWhen};
+pub use self::deploy::DeployCommand;
 pub use self::events::{EventsCommand, EventsList};
 pub use self::gateway::{
     Audit, ConfigCommand, LocalConfigCommand, Node, NodeCommand, NodeSandbox, Place, TokenCommand, TokenCreate,
@@ -49,6 +52,7 @@ pub use self::invite::{Invite, InviteCommand, Join};
 pub use self::job::{JobCommand, JobSubmit};
 pub use self::memory::{MemoryAdd, MemoryCommand, MemoryExport, MemoryForget, MemoryList, MemoryReview, MemorySearch};
 pub use self::model::{ModelCommand, ProviderCommand, Setup, person, time_zone};
+pub use self::move_home::{DeployExport, DeployImport};
 pub use self::nodes::{NodeForget, NodesCommand};
 pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;

@@ -114,6 +114,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Service(command) => commands::service_gateway::run(&context, command),
         Command::Down => commands::gateway::down(&context),
         Command::Backup(args) => block_on(commands::backup::run(&context, args)),
+        Command::Deploy(command) => block_on(commands::move_home::run(&context, command)),
         Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),

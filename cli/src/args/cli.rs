@@ -10,6 +10,7 @@ use super::backup::{Backup, Restore};
 use super::channel::{ChannelCommand, PairCommand};
 use super::copy::Copy;
 use super::cron::CronCommand;
+use super::deploy::DeployCommand;
 use super::events::EventsCommand;
 use super::gateway::{Audit, ConfigCommand, LocalConfigCommand, Node, TokenCommand, ToolsCommand, Up};
 use super::heartbeat::HeartbeatCommand;
@@ -101,6 +102,9 @@ pub enum Command {
     Backup(Backup),
     /// Restore the gateway's state on this machine from a backup
     Restore(Restore),
+    /// Move the home of a gateway to another one
+    #[command(subcommand)]
+    Deploy(DeployCommand),
     /// Let the agent use this machine
     Node(Node),
     /// List and remove the machines that the gateway knows
@@ -223,7 +227,7 @@ mod tests {
 
     /// How a command's help text may begin.
     const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Disconnect End Find Import Install Let Link List \
-        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
+        Log Move Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.
     fn banned() -> Vec<String> {
@@ -277,7 +281,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 44);
+        assert_eq!(commands.len(), 45);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

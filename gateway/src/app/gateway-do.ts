@@ -59,6 +59,7 @@ type EarlyPorts = Pick<
   FeaturePorts,
   | "approvalsRpc"
   | "changesRpc"
+  | "importing"
   | "joinRpc"
   | "mediaRpc"
   | "nodesRpc"
@@ -98,6 +99,8 @@ export class Gateway
     this.#ports = ports;
     this.#whole = async () => {
       await ready();
+      // Nothing of it is stored, so that it is sent again later.
+      if (ports.importing() !== undefined) throw new Error("a home is being imported into this gateway");
       return ports;
     };
   }
@@ -143,6 +146,8 @@ export class Gateway
     return this.#ports.mediaRpc.admitUpload(caller, asked);
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.hooksRpc.hook(request);
   }
@@ -151,10 +156,14 @@ export class Gateway
     return this.#ports.joinRpc.join(request, address);
   }
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.tasksRpc.runTask(caller, request);
   }
   async submitJob(caller: HttpCaller, request: TaskRequest): Promise<Admitted<JobTaken>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.jobsHttp.submitJob(caller, request);
   }

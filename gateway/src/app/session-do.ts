@@ -22,8 +22,11 @@ import type {
 } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
+import { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
+import type { MovablePort, ObjectCursor, ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
+import { Movable } from "./movable.ts";
 import { wiring } from "./session-wiring.ts";
 
 /** What an object has until its session is deleted. */
@@ -33,7 +36,7 @@ interface Living {
   readonly service: SessionService;
 }
 
-export class Session extends DurableObject<Env> implements SessionPort {
+export class Session extends DurableObject<Env> implements SessionPort, MovablePort {
   #living: Living;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -87,6 +90,31 @@ export class Session extends DurableObject<Env> implements SessionPort {
 
   override async alarm(): Promise<void> {
     await this.#driver.alarm();
+  }
+
+  get #movable(): Movable {
+    return new Movable({
+      storage: this.ctx.storage,
+      tables: { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS },
+      migrate: () => void this.#living.store.load(),
+      erase: () => this.erase(),
+      restart: () => {
+        this.#living.store.close();
+        this.#living = this.#live();
+      },
+    });
+  }
+  moveOut(cursor: ObjectCursor | undefined, budget: number) {
+    return this.#movable.moveOut(cursor, budget);
+  }
+  moveIn(records: readonly ObjectRecord[]) {
+    return this.#movable.moveIn(records);
+  }
+  moveCounts() {
+    return this.#movable.moveCounts();
+  }
+  moveAway() {
+    return this.#movable.moveAway();
   }
 
   send(input: SessionSend) {
