@@ -143,6 +143,8 @@ export class Gateway
     return this.#kernel.admission.authenticate(caller);
   }
   async admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     return this.#ports.mediaRpc.admitUpload(caller, asked);
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
@@ -229,6 +231,7 @@ export class Gateway
     inbound: ChannelInbound,
     file: { readonly mimeType: string; readonly index: number; readonly sizeBytes: number },
   ): Promise<FilePlace> {
+    await this.#whole();
     return this.#ports.channelsRpc.fileKey(account, inbound, file);
   }
   async channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {

@@ -22,6 +22,8 @@ import { readRowPage } from "./row-pages.ts";
 /** A page ends when its records have this many characters. */
 const PAGE_CHARS = 480_000;
 const NAMES = 1000;
+const SETTLE_MS = 250;
+const SETTLE_LOOKS = 16;
 const AT_ONCE = 8;
 const KEYS = 50;
 const LISTED = 100;
@@ -38,6 +40,8 @@ export interface SourcePorts extends StopPort, SettledPort {
   readonly jobsIndex: () => IndexSpace;
   readonly movable: (kind: ObjectKind, key: string) => MovablePort;
   readonly now: () => number;
+  readonly arm: () => void;
+  readonly after: (ms: number, work: () => void) => void;
   readonly version: string;
   readonly randomId: () => string;
 }
@@ -83,9 +87,19 @@ export class MoveSource {
     return { ok: true, value: stop.since };
   }
 
+  /** A conversation that got its first message after the stop is told of it by the alarm. */
+  async #willSettle(): Promise<Result<number>> {
+    const { stopped, stopSettled, after, arm } = this.#ports;
+    for (let look = 0; look < SETTLE_LOOKS && stopped() !== undefined && !stopSettled(); look++) {
+      arm();
+      await new Promise<void>((resolve) => after(SETTLE_MS, resolve));
+    }
+    return this.#settled();
+  }
+
   async describe(): Promise<Result<MoveHome>> {
     const { store, state, config, now, version, randomId } = this.#ports;
-    const settled = this.#settled();
+    const settled = await this.#willSettle();
     if (!settled.ok) return settled;
     await state.rows.migrate(now());
     return {

@@ -1,10 +1,11 @@
 /** A home moves from one gateway to another on the real wire, with real sessions and the demo model. */
 import { env } from "cloudflare:workers";
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { movedState, STAYING } from "../../../src/app/moved-state.lazy.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, fetchWorker, gateway, type Peer, token, until } from "../../support/gateway.ts";
+import { client, eventually, fetchWorker, gateway, type Peer, token } from "../../support/gateway.ts";
+import { list, stands, submit } from "../jobs/support.ts";
 import { again, countRestarts, ending, type Exported, exported, fresh, imported, objects, tablesOf, written } from "./support.ts";
 
 const CANARY = "sk-canary-4711-of-the-move";
@@ -141,6 +142,60 @@ describe("a home that moves", () => {
   });
 });
 
+describe("what waited when the source was stopped", () => {
+  test("[MV11] messages are answered once, jobs run, and a hook is there without its secret", async () => {
+    const peer = await client();
+    const [key = ""] = KEYS;
+    await said(peer, key, "say before");
+    const secret = "whsec_c2VjcmV0LW9mLWEtaG9vay1vZi1hLXRlc3Q=";
+    await peer.ok("hook.add", {
+      name: "orders",
+      form: "standard",
+      secret,
+      target: { kind: "run", spec: { mode: "task", message: "An order: {{body}}" } },
+    });
+    await peer.ok("gateway.stop");
+    await peer.ok("chat.send", { sessionKey: key, message: "say it waited", messageId: "w1", runId: "w1" });
+    const id = await submit({ agent_name: "main", instructions: "say the job is done" });
+    const of = await exported(peer);
+    expect(of.home.hooks).toEqual(["orders"]);
+    expect(of.pages.join("")).not.toContain("c2VjcmV0LW9mLWEtaG9vay1vZi1hLXRlc3Q");
+    await fresh();
+    const there = await imported(of);
+    const texts = async (): Promise<string> => JSON.stringify(await there.ok("session.preview", { sessionKey: key, limit: 20 }));
+    await eventually(async () => {
+      expect((await texts()).match(/it waited/g)?.length).toBe(2);
+    });
+    await stands(id, "succeeded");
+    expect((await texts()).match(/it waited/g)?.length, "the message and one answer").toBe(2);
+    const again = await there.ok("chat.send", { sessionKey: key, message: "say it waited", messageId: "w1", runId: "w1" });
+    expect(again).toMatchObject({ duplicate: true });
+    expect((await list()).jobs.map(({ job_id }) => job_id)).toEqual([id]);
+    expect(JSON.stringify(await there.ok("hook.list"))).toContain("orders");
+  });
+  test("[MV11] a gateway that is killed right after its tables were written wakes what waits by itself", async () => {
+    const peer = await client();
+    await peer.ok("gateway.stop");
+    await peer.ok("chat.send", { sessionKey: KEYS[0], message: "say it waited", messageId: "w1", runId: "w1" });
+    const of = await exported(peer);
+    await fresh();
+    const target = await client();
+    await target.ok("move.begin", { home: of.home });
+    for (let page = 1; page <= of.pages.length; page++) await written(target, of, page);
+    await target.ok("move.finish", await ending(of));
+    expect((await target.refused("move.cancel")).message).toMatch(/complete and live/);
+    await again();
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_000);
+    await runDurableObjectAlarm(gateway());
+    const there = await client();
+    expect(await there.ok("gateway.status")).toEqual({});
+    await eventually(async () => {
+      const { messages } = await there.ok<{ messages: unknown[] }>("session.preview", { sessionKey: KEYS[0], limit: 9 });
+      expect(JSON.stringify(messages).match(/it waited/g)?.length).toBe(2);
+    });
+  });
+});
+
 describe("an export", () => {
   test("[MV4] needs a gateway that is stopped, and ends when it is resumed", async () => {
     const peer = await home();
@@ -260,7 +315,7 @@ describe("an import", () => {
     expect((await peer.refused("move.begin", { home: { ...of.home, moveId: "f".repeat(32) } })).reason).toBe("move.in_progress");
     expect(await peer.ok("gateway.status")).toHaveProperty("stopped");
     const { token: bearer } = await token("client");
-    for (const path of ["/run", "/jobs"]) {
+    for (const path of ["/run", "/jobs", "/media?sessionKey=main"]) {
       const init = {
         method: "POST",
         headers: { Authorization: `Bearer ${bearer}` },
@@ -325,7 +380,6 @@ describe("an import", () => {
     await again();
     peer = await imported(of);
     expect(await objects()).toEqual(before);
-    await until("the session", () => true);
     expect(await peer.ok("move.cancel")).toEqual({ wasBegun: false });
   });
 
