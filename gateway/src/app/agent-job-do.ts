@@ -11,7 +11,7 @@ import { gatewayStub } from "../platform/stubs.ts";
 import type { JobPort, NewJob } from "../ports/jobs.ts";
 import type { MovablePort, ObjectCursor, ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
-import { Movable } from "./movable.ts";
+import { Movable, ownTables } from "./movable.ts";
 
 /** After an alarm whose driver could not be loaded. */
 const RETRY_MS = 5_000;
@@ -75,7 +75,7 @@ export class AgentJob extends DurableObject<Env> implements JobPort, MovablePort
       await storage.deleteAlarm();
       await storage.deleteAll();
     };
-    return new Movable({ storage, tables: undefined, migrate: () => undefined, erase, restart: () => undefined });
+    return new Movable({ storage, ...ownTables(storage, undefined), migrate: () => undefined, erase, restart: () => undefined });
   }
   moveOut(cursor: ObjectCursor | undefined, budget: number) {
     return this.#movable.moveOut(cursor, budget);

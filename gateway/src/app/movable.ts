@@ -6,8 +6,10 @@ import type { MovablePort, ObjectCounts, ObjectCursor, ObjectPage, ObjectRecord 
 
 export interface MovableHost {
   readonly storage: DurableObjectStorage;
-  /** The object's own tables; undefined: it has none. */
-  readonly tables: { readonly owner: string; readonly migrations: readonly Migration[] } | undefined;
+  /** Throws for tables of a newer program. */
+  readonly check: (levels: Readonly<Record<string, number>>) => void;
+  /** Makes the tables of an empty object as old as the rows are: the missing migrations convert them later. */
+  readonly make: (levels: Readonly<Record<string, number>>) => void;
   /** Brings the tables to the newest version. */
   readonly migrate: () => void;
   /** Removes all. What uses the storage begins again. */
@@ -29,14 +31,14 @@ export class Movable implements MovablePort {
     return readObject(this.#host.storage, ALL, cursor, budget);
   }
   async moveIn(records: readonly ObjectRecord[]): Promise<void> {
-    const { storage, erase, restart } = this.#host;
+    const { storage, check, make, erase, restart } = this.#host;
     const first = records[0];
     if (first?.kind === "object") {
-      this.#check(first.levels);
+      check(first.levels);
       await erase();
     }
     storage.transactionSync(() => {
-      if (first?.kind === "object") this.#make(first.levels);
+      if (first?.kind === "object") make(first.levels);
       writeRecords(storage, records);
     });
     restart();
@@ -47,18 +49,23 @@ export class Movable implements MovablePort {
   moveAway(): Promise<void> {
     return this.#host.erase();
   }
+}
 
-  #check(levels: Readonly<Record<string, number>>): void {
-    const { tables } = this.#host;
-    for (const [owner, level] of Object.entries(levels)) {
-      const known = owner === tables?.owner ? tables.migrations.length : 0;
-      if (level > known) throw new NewerStateError(`the ${owner} tables`, level, known);
-    }
-  }
-  /** As old as the rows are: the missing migrations convert them at the first use. */
-  #make(levels: Readonly<Record<string, number>>): void {
-    const { storage, tables } = this.#host;
-    const level = tables === undefined ? undefined : levels[tables.owner];
-    if (tables !== undefined && level !== undefined) migrate(storage, tables.owner, tables.migrations.slice(0, level));
-  }
+/** An object with tables of one owner, or with none. */
+export function ownTables(
+  storage: DurableObjectStorage,
+  tables: { readonly owner: string; readonly migrations: readonly Migration[] } | undefined,
+): Pick<MovableHost, "check" | "make"> {
+  return {
+    check(levels) {
+      for (const [owner, level] of Object.entries(levels)) {
+        const known = owner === tables?.owner ? tables.migrations.length : 0;
+        if (level > known) throw new NewerStateError(`the ${owner} tables`, level, known);
+      }
+    },
+    make(levels) {
+      const level = tables === undefined ? undefined : levels[tables.owner];
+      if (tables !== undefined && level !== undefined) migrate(storage, tables.owner, tables.migrations.slice(0, level));
+    },
+  };
 }

@@ -91,6 +91,7 @@ export const movedState = (rows: RowDatabase | undefined): MovedState => ({
   rows: {
     tables: ["event_log", "event_starts", "long_term_memory"],
     without: { long_term_memory: ["vector_batch", "vector_state"] },
+    levels: { "memory rows": MEMORY_MIGRATIONS.length, "event rows": EVENT_ROWS.length },
     migrate: async (now) => {
       if (rows === undefined) return;
       await migrateRows(rows, "memory", MEMORY_MIGRATIONS, now);

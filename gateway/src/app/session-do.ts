@@ -24,9 +24,9 @@ import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
 import { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
-import type { MovablePort, ObjectCursor, ObjectRecord } from "../ports/moving.ts";
+import { CONVERTER, type MovablePort, type ObjectCursor, type ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
-import { Movable } from "./movable.ts";
+import { Movable, ownTables } from "./movable.ts";
 import { wiring } from "./session-wiring.ts";
 
 /** What an object has until its session is deleted. */
@@ -92,29 +92,42 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
     await this.#driver.alarm();
   }
 
-  get #movable(): Movable {
-    return new Movable({
-      storage: this.ctx.storage,
-      tables: { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS },
-      migrate: () => void this.#living.store.load(),
+  async #movable(): Promise<Movable> {
+    const { storage } = this.ctx;
+    const shared = {
+      storage,
       erase: () => this.erase(),
       restart: () => {
         this.#living.store.close();
         this.#living = this.#live();
       },
+    };
+    if (this.ctx.id.name?.startsWith(CONVERTER) !== true)
+      return new Movable({
+        ...shared,
+        ...ownTables(storage, { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS }),
+        migrate: () => void this.#living.store.load(),
+      });
+    const { convertTables, makeTables } = await import("./feature-tables.lazy.ts");
+    return new Movable({
+      ...shared,
+      // The import has compared the versions.
+      check: () => undefined,
+      make: (levels) => makeTables(storage, levels),
+      migrate: () => convertTables(storage),
     });
   }
-  moveOut(cursor: ObjectCursor | undefined, budget: number) {
-    return this.#movable.moveOut(cursor, budget);
+  async moveOut(cursor: ObjectCursor | undefined, budget: number) {
+    return (await this.#movable()).moveOut(cursor, budget);
   }
-  moveIn(records: readonly ObjectRecord[]) {
-    return this.#movable.moveIn(records);
+  async moveIn(records: readonly ObjectRecord[]) {
+    return (await this.#movable()).moveIn(records);
   }
-  moveCounts() {
-    return this.#movable.moveCounts();
+  async moveCounts() {
+    return (await this.#movable()).moveCounts();
   }
-  moveAway() {
-    return this.#movable.moveAway();
+  async moveAway() {
+    return (await this.#movable()).moveAway();
   }
 
   send(input: SessionSend) {

@@ -46,6 +46,9 @@ export interface MovablePort {
   moveAway(): Promise<void>;
 }
 
+/** How the name of an object begins that has no session, but the gateway's tables of a move that are converted. No session key does. */
+export const CONVERTER = "move:";
+
 /** An object beside the gateway's. */
 export type ObjectKind = "session" | "job";
 
@@ -67,6 +70,8 @@ export interface MovedState {
     readonly tables: readonly string[];
     /** Columns that get their defaults. */
     readonly without: Readonly<Record<string, readonly string[]>>;
+    /** The versions of the tables that this program knows. */
+    readonly levels: Readonly<Record<string, number>>;
     /** Makes the tables, and brings them to the newest version. */
     readonly migrate: (now: number) => Promise<void>;
   };

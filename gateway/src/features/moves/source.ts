@@ -108,7 +108,7 @@ export class MoveSource {
         moveId: asMoveId(randomId()),
         version,
         madeAt: now(),
-        levels: { ...store.levels(), ...state.sessionLevels },
+        levels: { ...store.levels(), ...state.sessionLevels, ...state.rows.levels },
         secrets: [...config.moving().secrets],
         hooks: [...store.names(state.named.hooks, NAMES)],
         machines: [...store.names(state.named.machines, NAMES)],

@@ -7,7 +7,7 @@ import type { Config } from "../../kernel/config/store.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { IndexSpace, JobPort } from "../../ports/jobs.ts";
-import type { MovablePort, MovedState, ObjectKind, ObjectRecord } from "../../ports/moving.ts";
+import { CONVERTER, type MovablePort, type MovedState, type ObjectCursor, type ObjectKind, type ObjectRecord } from "../../ports/moving.ts";
 import { newerStateText } from "../../ports/newer-state.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { failure, type Failure, type Result, succeed } from "../../ports/result.ts";
@@ -48,6 +48,7 @@ export interface MoveTotals {
 
 const ORIGIN: Origin = { kind: "client", clientId: "move" };
 const KEYS = 100;
+const CONVERTED_CHARS = 1_000_000;
 /** The alarm wakes what waits, if no one asks for it before. */
 const WAKE_MS = 2000;
 const MAX_KEY_CHARS = 1024;
@@ -96,10 +97,9 @@ export class MoveTarget {
     });
   }
 
-  /** Older tables of sessions are converted at their first use; the gateway's own have been, where the home is from. */
   #levelProblem({ levels, version }: MoveHome): Failure | undefined {
     const { store, state } = this.#ports;
-    const known: Readonly<Record<string, number>> = { ...store.levels(), ...state.sessionLevels };
+    const known: Readonly<Record<string, number>> = { ...store.levels(), ...state.sessionLevels, ...state.rows.levels };
     const names = Object.keys({ ...levels, ...known });
     const newer = names.find((name) => (levels[name] ?? 0) > (known[name] ?? 0));
     if (newer !== undefined)
@@ -107,13 +107,17 @@ export class MoveTarget {
         "move.newer_state",
         `The export is of GSV ${version} and has state of a newer version: the ${newer} tables have version ${levels[newer]}, and this gateway knows up to ${known[newer] ?? 0}. Nothing was imported.`,
       );
-    const older = names.find((name) => !Object.hasOwn(state.sessionLevels, name) && (levels[name] ?? 0) < (known[name] ?? 0));
-    return older === undefined
-      ? undefined
-      : failure(
-          "move.older_state",
-          `The export is of GSV ${version} and has state of an older version: the ${older} tables have version ${levels[older] ?? 0}, and this gateway has ${known[older]}. Nothing was imported.`,
-        );
+    // Tables of the row database are shared, so none is made as it was.
+    const older = Object.entries(state.rows.levels).find(([name, level]) => (levels[name] ?? 0) < level)?.[0];
+    if (older === undefined) return undefined;
+    return failure(
+      "move.older_state",
+      `The export is of GSV ${version} and has state of an older version: the ${older} have version ${levels[older] ?? 0}, and this gateway has ${known[older]}. Nothing was imported.`,
+    );
+  }
+  /** The gateway's own tables are of an older version. Those of sessions are converted at their first use. */
+  #isOlder({ levels }: MoveHome): boolean {
+    return Object.entries(this.#ports.store.levels()).some(([name, level]) => (levels[name] ?? 0) < level);
   }
 
   // ------------------------------------------------------------ pages
@@ -190,8 +194,11 @@ export class MoveTarget {
       const present = store.state();
       if (present?.home.moveId !== moveId) return fail("move.none");
       if (present.phase === "writing") {
-        const refused = (await this.#verified(present, pages, sha256)) ?? this.#goLive(present);
+        const refused = await this.#verified(present, pages, sha256);
         if (refused !== undefined) return refused;
+        const isOlder = this.#isOlder(present.home);
+        const problem = this.#goLive(present, isOlder ? await this.#converted(present) : undefined);
+        if (problem !== undefined) return problem;
       } else await this.#settle();
       const counts = present.counts;
       if (counts === undefined) return damaged("The export has no end.");
@@ -242,19 +249,42 @@ export class MoveTarget {
       }
   }
 
-  /** The gateway's own tables and settings, in one transaction with the mark that they are written. */
-  #goLive(present: ImportState): Failure | undefined {
+  /** The rows of the gateway as this version has them. Their own migrations have converted them, in an object that is emptied again. */
+  async #converted({ home }: ImportState): Promise<readonly ObjectRecord[]> {
+    const { store, state, movable } = this.#ports;
+    const converter = movable("session", `${CONVERTER}${home.moveId}`);
+    const records: ObjectRecord[] = [];
+    await converter.moveIn([{ kind: "object", levels: home.levels }]);
+    for (const page of store.keptPages())
+      await converter.moveIn(ownRecords(decodeRecords(store.keptPage(page)) ?? []).filter(({ kind }) => kind !== "object"));
+    let cursor: ObjectCursor | undefined;
+    do {
+      const page = await converter.moveOut(cursor, CONVERTED_CHARS);
+      records.push(...page.records.filter((record) => "table" in record && state.tables.includes(record.table)));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    await converter.moveAway();
+    return records;
+  }
+
+  /** The gateway's own tables and settings, in one transaction with the mark that they are written. `converted`: instead of the rows of the pages. */
+  #goLive(present: ImportState, converted: readonly ObjectRecord[] | undefined): Failure | undefined {
     const { store, state, config, log, arm, restart } = this.#ports;
     try {
       store.atomic(() => {
         store.empty(state);
-        for (const page of store.keptPages())
-          for (const record of decodeRecords(store.keptPage(page)) ?? []) {
-            if (record.kind === "settings") config.moveIn(record.settings);
-            if (record.kind === "of" && record.owner === "gateway") store.write([record.record], state);
-          }
-        const [found, wanted] = [store.rows(state), present.counts?.gatewayRows];
-        if (found !== wanted) throw new Error(`${found} rows of the gateway, and not ${wanted}`);
+        let arrived = 0;
+        for (const page of store.keptPages()) {
+          const records = decodeRecords(store.keptPage(page)) ?? [];
+          for (const record of records) if (record.kind === "settings") config.moveIn(record.settings);
+          const own = ownRecords(records);
+          arrived += rowsIn(own);
+          if (converted === undefined) store.write(own, state);
+        }
+        if (converted !== undefined) store.write(converted, state);
+        const wanted = present.counts?.gatewayRows;
+        const [found, written] = [store.rows(state), converted === undefined ? arrived : rowsIn(converted)];
+        if (arrived !== wanted || found !== written) throw new Error(`${arrived} rows of the gateway and ${found}, not ${wanted}`);
         store.save({ ...present, phase: "live" });
       });
       return undefined;
@@ -334,6 +364,12 @@ function objectOf(owner: string): { readonly kind: ObjectKind; readonly key: str
   const isKey = key !== "" && key.length <= MAX_KEY_CHARS;
   return isKey && (kind === "session" || kind === "job") ? { kind, key } : undefined;
 }
+/** Of the gateway itself. */
+const ownRecords = (records: readonly MoveRecord[]): readonly ObjectRecord[] =>
+  records.flatMap((record) => (record.kind === "of" && record.owner === "gateway" ? [record.record] : []));
+const rowsIn = (records: readonly ObjectRecord[]): number =>
+  records.reduce((sum, record) => sum + (record.kind === "rows" ? record.rows.length : 0), 0);
+
 /** Records that follow each other and are of one object. */
 function byOwner(records: readonly MoveRecord[]): readonly (readonly [string, readonly ObjectRecord[]])[] {
   const groups: [string, ObjectRecord[]][] = [];

@@ -275,7 +275,7 @@ describe("an import", () => {
       const error = await begin(levels);
       expect([error.reason, error.message]).toEqual(["move.newer_state", expect.stringMatching(/newer version.*Nothing was imported\.$/)]);
     }
-    const older = await begin({ sessions: 1 });
+    const older = await begin({ "memory rows": 1 });
     expect([older.reason, older.message]).toEqual(["move.older_state", expect.stringMatching(/older version.*Nothing was imported\.$/)]);
     expect(await peer.ok("gateway.status")).toEqual({});
     expect(await peer.ok("move.cancel")).toEqual({ wasBegun: false });
@@ -298,6 +298,43 @@ describe("an import", () => {
       storage.sql.exec("SELECT version FROM schema_version WHERE owner = 'session'").one(),
     );
     expect(levels).toEqual({ version: 3 });
+  });
+
+  test("[MV7] older tables of the gateway are converted by their own migrations before they are live", async () => {
+    const { of } = await stoppedHome();
+    // As before the newest migration of the sessions feature, which adds a column, and of the changes feature, which adds a table.
+    const pages = of.pages.map((text) =>
+      text
+        .split("\n")
+        .filter((line) => !line.includes('"table":"undone"'))
+        .map((line) => {
+          if (!line.includes('"table":"held_sessions"')) return line;
+          const value = JSON.parse(line) as { record: { columns: string[]; rows: unknown[][] } };
+          expect(value.record.columns).toEqual(["key", "told", "had"]);
+          return JSON.stringify({
+            ...value,
+            record: { ...value.record, columns: ["key", "told"], rows: value.record.rows.map((row) => row.slice(0, 2)) },
+          });
+        })
+        .join("\n"),
+    );
+    const levels = { ...of.home.levels, sessions: 2, changes: 1 };
+    await fresh();
+    const older: Exported = { home: { ...of.home, levels }, pages };
+    const peer = await client();
+    await peer.ok("move.begin", { home: older.home });
+    for (let page = 1; page <= pages.length; page++) await written(peer, older, page);
+    await peer.ok("move.finish", await ending(older));
+    expect(
+      await runInDurableObject(gateway(), (_object, { storage }) => storage.sql.exec("SELECT key, told, had FROM held_sessions").toArray()),
+    ).toEqual([...KEYS].sort().map((key) => ({ key, told: 1, had: 0 })));
+    const converter = env.SESSION.getByName(`move:${of.home.moveId}`);
+    expect(await runInDurableObject(converter, (_object, { storage }) => storage.sql.databaseSize)).toBeLessThan(20_000);
+    await again();
+    const there = await client();
+    expect(await there.ok("move.begin", { home: older.home })).toMatchObject({ isDone: true });
+    await said(there, KEYS[0] ?? "", "say converted");
+    expect(JSON.stringify(await there.ok("cron.list"))).toContain("good morning");
   });
 
   test("[MV9] lets nothing else happen meanwhile", async () => {
