@@ -136,6 +136,16 @@ import type {
   ModelTestResult,
   ModelsListParams,
   ModelsListResult,
+  MoveBeginParams,
+  MoveBeginResult,
+  MoveCancelResult,
+  MoveDescribeResult,
+  MoveFinishParams,
+  MoveFinishResult,
+  MoveReadParams,
+  MoveReadResult,
+  MoveWriteParams,
+  MoveWriteResult,
   NodeExecEventParams,
   NodeExecEventResult,
   NodeForgetParams,
@@ -262,7 +272,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "8c6c639a426f06db";
+export const PROTOCOL_FINGERPRINT = "68480efe9f66fcf1";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1076,6 +1086,72 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** Begins an import into a fresh gateway, or goes on with it: `pages` have been applied. From then on the gateway refuses everything else until the import has ended. */
+  "move.begin": {
+    params: "MoveBeginParams",
+    result: "MoveBeginResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "own",
+    errors: ["move.in_progress", "move.newer_state", "move.not_fresh", "move.older_state", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Gives an import up and removes what it has written. */
+  "move.cancel": {
+    params: null,
+    result: "MoveCancelResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: null },
+    errors: ["move.damaged", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Begins an export: says what the home of this gateway has. The gateway must be stopped. Nothing is stored. */
+  "move.describe": {
+    params: null,
+    result: "MoveDescribeResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: null },
+    errors: ["move.in_progress", "move.not_stopped", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Ends an import: compares and counts, then writes the gateway's own tables in one transaction and resumes. `sha256` is the digest of the pages: of the digest before, and the digest of the page, as hex texts. */
+  "move.finish": {
+    params: "MoveFinishParams",
+    result: "MoveFinishResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "own",
+    errors: ["move.damaged", "move.none", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Returns a part of a page of the home. `cursor` names the page: absent, the first one. `next` names the page after it; absent, it was the last one. */
+  "move.read": {
+    params: "MoveReadParams",
+    result: "MoveReadResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: ["move.changed", "move.in_progress", "move.not_stopped", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Sends a part of a page, from 1. The last part applies the page. A page that was applied before changes nothing. */
+  "move.write": {
+    params: "MoveWriteParams",
+    result: "MoveWriteResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: ["move.damaged", "move.newer_state", "move.none", "storage.failed"],
+    deferred: false,
+    idempotent: true,
+  },
   /** A node reports that a background process started or ended. The end of a process wakes its session. */
   "node.exec.event": {
     params: "NodeExecEventParams",
@@ -1833,6 +1909,12 @@ export interface MethodTypes {
   "memory.search": { params: MemorySearchParams; result: MemorySearchResult };
   "model.test": { params: ModelTestParams; result: ModelTestResult };
   "models.list": { params: ModelsListParams; result: ModelsListResult };
+  "move.begin": { params: MoveBeginParams; result: MoveBeginResult };
+  "move.cancel": { params: undefined; result: MoveCancelResult };
+  "move.describe": { params: undefined; result: MoveDescribeResult };
+  "move.finish": { params: MoveFinishParams; result: MoveFinishResult };
+  "move.read": { params: MoveReadParams; result: MoveReadResult };
+  "move.write": { params: MoveWriteParams; result: MoveWriteResult };
   "node.exec.event": { params: NodeExecEventParams; result: NodeExecEventResult };
   "node.forget": { params: NodeForgetParams; result: NodeForgetResult };
   "nodes.list": { params: undefined; result: NodesListResult };

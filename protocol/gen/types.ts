@@ -2983,6 +2983,102 @@ export type ModelsListResult = {
   models?: ModelEntry[];
 };
 
+/** Parameters of `move.begin`. */
+export type MoveBeginParams = {
+  home: MoveHome;
+};
+
+/** Result of `move.begin`. */
+export type MoveBeginResult = {
+  pages: number;
+  isDone: boolean;
+};
+
+/** Result of `move.cancel`. */
+export type MoveCancelResult = {
+  wasBegun: boolean;
+};
+
+/** Result of `move.describe`. */
+export type MoveDescribeResult = {
+  home: MoveHome;
+};
+
+/** Parameters of `move.finish`. */
+export type MoveFinishParams = {
+  moveId: MoveId;
+  /** 1 to 100000000. */
+  pages: number;
+  /** At most 64 characters. */
+  sha256: string;
+};
+
+/** Result of `move.finish`. */
+export type MoveFinishResult = {
+  objects: number;
+  bytes: number;
+  sessions: number;
+  jobs: number;
+  rows: number;
+};
+
+/** What an export says about the home that it holds. */
+export type MoveHome = {
+  moveId: MoveId;
+  /** At most 64 characters. */
+  version: string;
+  /** Epoch ms. */
+  madeAt: number;
+  levels: Record<string, number>;
+  /** At most 10000 items. */
+  secrets: string[];
+  /** At most 1000 items. */
+  hooks: string[];
+  /** At most 10000 items. */
+  machines: string[];
+  /** At most 1000 items. */
+  channels: string[];
+};
+
+/** The id of a move: 128 random bits, made by the export. */
+export type MoveId = string & { readonly __brand: "MoveId" };
+/** Names a string that is known to be a MoveId; checks nothing. */
+export const asMoveId = (text: string): MoveId => text as MoveId;
+
+/** Parameters of `move.read`. */
+export type MoveReadParams = {
+  /** At most 8192 characters. */
+  cursor?: string;
+  /** 0 to 100000. */
+  part?: number;
+};
+
+/** Result of `move.read`. */
+export type MoveReadResult = {
+  text: string;
+  /** 0 to 100000. */
+  parts: number;
+  /** At most 8192 characters. */
+  next?: string;
+};
+
+/** Parameters of `move.write`. */
+export type MoveWriteParams = {
+  moveId: MoveId;
+  /** 1 to 100000000. */
+  page: number;
+  /** 0 to 100000. */
+  part: number;
+  /** 0 to 100000. */
+  parts: number;
+  text: string;
+};
+
+/** Result of `move.write`. */
+export type MoveWriteResult = {
+  pages: number;
+};
+
 /** Whether a machine can show notifications on its desktop. */
 export type NodeDesktop = {
   /** At most 64 characters. */

@@ -1068,6 +1068,56 @@ row(
   "Try again. If the error remains, run `gsv doctor`.",
 );
 
+// Moves of a home (gateway/spec/move.md).
+row(
+  "move.not_stopped",
+  { code: 690, blame: "caller", http: 409, exit: 1 },
+  "This gateway is not stopped, so its state could change while it is exported.",
+  "Stop everything first: `gsv stop --all`. It goes on with `gsv resume`.",
+);
+row(
+  "move.changed",
+  { code: 691, blame: "caller", http: 409, exit: 1 },
+  "The state of this gateway has changed while it was exported.",
+  "Leave it stopped, then run `gsv deploy export` again.",
+);
+row(
+  "move.not_fresh",
+  { code: 692, blame: "caller", http: 409, exit: 1 },
+  "This gateway has been used, so nothing was imported.",
+  "Import into a new gateway, on which nothing but the settings was changed.",
+);
+row(
+  "move.in_progress",
+  { code: 693, blame: "policy", http: 409, exit: 1 },
+  "A home is being imported into this gateway, and until its end nothing else works.",
+  "Go on with `gsv deploy import FILE`, or give it up with `gsv deploy import --cancel`.",
+);
+row(
+  "move.newer_state",
+  { code: 694, blame: "caller", http: 409, exit: 1 },
+  "The export was made by a newer version of GSV.",
+  "Update this gateway, then run the import again.",
+);
+row(
+  "move.older_state",
+  { code: 695, blame: "caller", http: 409, exit: 1 },
+  "The export was made by an older version of GSV.",
+  "Update the gateway that it was made from, then export again.",
+);
+row(
+  "move.none",
+  { code: 696, blame: "caller", http: 409, exit: 1 },
+  "This import has not begun.",
+  "Begin it with `gsv deploy import FILE`.",
+);
+row(
+  "move.damaged",
+  { code: 697, blame: "peer", http: 422, exit: 1 },
+  "What arrived is not what was exported.",
+  "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
+);
+
 // The connection itself. Never sent by the gateway: the program that lost or never got its connection reports these.
 row(
   "link.unreachable",

@@ -33,6 +33,7 @@ import "./cron.ts";
 import "./hook.ts";
 import "./skill.ts";
 import "./transfer.ts";
+import "./move.ts";
 import "./spend.ts";
 import "./stop.ts";
 import "./undo.ts";

@@ -13,6 +13,7 @@ export const BY_TYPE: Readonly<Record<string, string>> = {
   TokenId: "k3v9x2",
   ToolName: "laptop__Bash",
   TransferKey: "0123456789abcdef0123456789abcdef",
+  MoveId: "0123456789abcdef0123456789abcdef",
 };
 /** Values for single fields, before those by field name. */
 export const BY_PLACE: Readonly<Record<string, string>> = {

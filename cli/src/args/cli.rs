@@ -90,7 +90,7 @@ pub enum Command {
     /// Let the gateway start with this machine, and show its log
     #[command(subcommand)]
     Service(ServiceCommand),
-    /// Run the gateway on your Cloudflare account
+    /// Run the gateway on your Cloudflare account, and move a home between gateways
     #[command(subcommand)]
     Deploy(DeployCommand),
     /// Stop the run of a conversation, or everything
@@ -227,7 +227,7 @@ mod tests {
 
     /// How a command's help text may begin.
     const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Disconnect End Find Import Install Let Link List \
-        Log Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
+        Log Move Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
 
     /// The words that the glossary replaces by others, in small letters.
     fn banned() -> Vec<String> {
@@ -281,7 +281,7 @@ mod tests {
     fn help_texts_are_plain() {
         let root = Cli::command();
         let commands = root.get_subcommands().collect::<Vec<_>>();
-        assert_eq!(commands.len(), 44);
+        assert_eq!(commands.len(), 45);
         let banned = banned();
         assert!(
             banned.len() > 20 && banned.iter().any(|word| word == "courtesy"),

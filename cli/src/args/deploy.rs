@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use gsv_link::Target;
 
+use super::move_home::{DeployExport, DeployImport};
 use crate::units::parse_duration;
 
 #[derive(Debug, Subcommand)]
@@ -27,6 +28,10 @@ pub enum DeployCommand {
         after_help = "Exit status: 0 nothing is missing, 1 something is missing, 3 Cloudflare refuses the token."
     )]
     Check(DeployAccount),
+    /// Save the home of a stopped gateway to an encrypted file, for another gateway
+    Export(DeployExport),
+    /// Import an exported home into a fresh gateway
+    Import(DeployImport),
 }
 
 #[derive(Debug, Default, Args)]

@@ -158,6 +158,7 @@ fn describe(layout: &Layout, copy: &Path, has_secrets: bool, without: Vec<String
         gateway,
         has_secrets,
         channels_without_variables: without,
+        moved: None,
         files,
     })
 }

@@ -1,6 +1,7 @@
 //! The list of a backup's files with their sizes and hashes. PURE. It stands before the files in the archive and decides alone what is
 //! read from it: an archive can't name a path, a link or a size that was not checked here.
 
+use gsv_protocol::types::MoveHome;
 use serde::{Deserialize, Serialize};
 
 use super::content;
@@ -25,6 +26,9 @@ pub struct Manifest {
     /// Channels whose variables are left out, as they may be secret.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels_without_variables: Vec<String>,
+    /// What an export of a home says of it (`gsv deploy export`). A backup of a state folder has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MoveHome>,
     /// In the order of their paths.
     pub files: Vec<Entry>,
 }
@@ -43,7 +47,27 @@ pub struct Entry {
     pub executable: bool,
 }
 
+/// The name of a page of an export, from 1.
+pub fn page_path(number: usize) -> String {
+    format!("page-{number:08}")
+}
+
 impl Manifest {
+    /// Of an export: its files are the pages, in order.
+    pub fn of_home(home: MoveHome, program: &str, host: String, files: Vec<Entry>) -> Self {
+        Self {
+            made_at: home.made_at,
+            host,
+            home: "an export".to_owned(),
+            program: program.to_owned(),
+            gateway: Some(home.version.clone()),
+            has_secrets: false,
+            channels_without_variables: Vec::new(),
+            moved: Some(home),
+            files,
+        }
+    }
+
     pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         let manifest: Self =
             serde_json::from_slice(bytes).map_err(|_| Fault::Malformed("its list of files can't be read"))?;
@@ -52,9 +76,19 @@ impl Manifest {
     }
 
     fn check(&self) -> Result<(), Fault> {
+        if self.moved.is_some() {
+            let numbered = self.files.iter().zip(1..);
+            if self.files.is_empty()
+                || numbered
+                    .into_iter()
+                    .any(|(entry, number)| entry.path != page_path(number))
+            {
+                return Err(Fault::Malformed("its list has a page that no export has"));
+            }
+        }
         let mut before: Option<&str> = None;
         for entry in &self.files {
-            if !content::is_allowed(&entry.path)
+            if (self.moved.is_none() && !content::is_allowed(&entry.path))
                 || (!self.has_secrets && content::SECRETS.contains(&entry.path.as_str()))
             {
                 return Err(Fault::Malformed("its list has a path that no backup has"));
@@ -101,6 +135,7 @@ mod tests {
             gateway: None,
             has_secrets: false,
             channels_without_variables: Vec::new(),
+            moved: None,
             files: paths.iter().map(entry).collect(),
         };
         serde_json::to_vec(&manifest).unwrap()

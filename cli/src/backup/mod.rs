@@ -28,7 +28,7 @@ pub fn stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
-fn go_on() -> Outcome {
+pub fn go_on() -> Outcome {
     if STOP.load(Ordering::Relaxed) {
         return Err(Failure::interrupted());
     }

@@ -65,6 +65,18 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     let mut turn = take_turn(&old)?;
     refuse_running(&old)?;
     let archive = Archive::open(request.file, request.passphrase)?;
+    if archive.manifest.moved.is_some() {
+        return Err(Failure::usage(
+            format!(
+                "{} is an export of a home, and not a backup of a state folder.",
+                request.file.display()
+            ),
+            format!(
+                "Import it into a fresh gateway: gsv deploy import {}",
+                shell(request.file)
+            ),
+        ));
+    }
     let place = Place::make(&target)?;
     let new = place.new_state();
     check_space(&new, archive.manifest.bytes())?;

@@ -56,13 +56,17 @@ impl Scratch {
         self.dir.path().join(name)
     }
 
+    pub fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// Fails when the disk has less than `needed` bytes.
-    pub fn check_space(&self, needed: u64) -> Outcome {
+    pub fn check_space(&self, what: &str, needed: u64) -> Outcome {
         let free = free(self.dir.path());
         if needed > free {
             return Err(Failure::failed(
                 format!(
-                    "The disk of temporary files is too full: a database of the backup has {}, and {} are free.",
+                    "The disk of temporary files is too full: {what} has {}, and {} are free.",
                     bytes(needed),
                     bytes(free)
                 ),
@@ -111,8 +115,8 @@ mod tests {
         let scratch = Scratch::make_in(parent.path()).unwrap();
         let dir = scratch.dir.path().to_owned();
         assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
-        assert!(scratch.check_space(0).is_ok());
-        let failure = scratch.check_space(1 << 60).unwrap_err();
+        assert!(scratch.check_space("x", 0).is_ok());
+        let failure = scratch.check_space("a database of the backup", 1 << 60).unwrap_err();
         assert!(failure.message.contains("too full") && failure.next.contains("TMPDIR"));
         drop(scratch);
         assert!(!dir.exists());

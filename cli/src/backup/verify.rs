@@ -39,7 +39,7 @@ pub fn verify(path: &Path, passphrase: &str) -> Outcome<Manifest> {
             if !content::is_database(&entry.path) {
                 return Ok(To::Nowhere);
             }
-            scratch.check_space(entry.size)?;
+            scratch.check_space("a database of the backup", entry.size)?;
             let copy = scratch.path("database.sqlite");
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy);
             let file = file.or_fail(

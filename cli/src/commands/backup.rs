@@ -87,12 +87,12 @@ pub async fn restore(context: &Context, args: Restore) -> Outcome {
     report_restored(context.out, &home, &restored.await?)
 }
 
-fn absolute(path: &Path) -> Outcome<PathBuf> {
+pub(super) fn absolute(path: &Path) -> Outcome<PathBuf> {
     std::path::absolute(path).or_fail(format_args!("find {}", path.display()), "Give an absolute path.")
 }
 
 /// Work that ends at its next step when the user stops it, and cleans up.
-async fn interruptible<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Send + 'static) -> Outcome<T> {
+pub(super) async fn interruptible<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Send + 'static) -> Outcome<T> {
     let next = "Run the command again.";
     let mut int = signal(SignalKind::interrupt()).or_fail("listen for signals", next)?;
     let mut term = signal(SignalKind::terminate()).or_fail("listen for signals", next)?;
@@ -106,7 +106,7 @@ async fn interruptible<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Se
 }
 
 /// The passphrase of a backup that exists.
-fn passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
+pub(super) fn passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
     let given = if from.passphrase_stdin {
         ask::secret(out, WHAT, "")?
     } else if let Some(value) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
@@ -129,7 +129,7 @@ fn passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
 }
 
 /// The passphrase of a new backup: long enough, and typed twice.
-fn new_passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
+pub(super) fn new_passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
     let is_typed = ask::is_possible(out) && env::var_os(VARIABLE).is_none_or(|value| value.is_empty());
     let given = passphrase(out, from)?;
     if given.chars().count() < MIN_CHARS {

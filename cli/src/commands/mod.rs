@@ -49,6 +49,7 @@ pub mod memory;
 mod memory_review;
 pub mod messages;
 pub mod model;
+pub mod move_home;
 pub mod node;
 mod node_files;
 pub mod node_forget;

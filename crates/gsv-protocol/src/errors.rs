@@ -1360,6 +1360,102 @@ pub const MODEL_UNREACHABLE: ErrorReason = ErrorReason {
     hint: "Check the network and the setting `model.baseUrl`.",
 };
 
+/// The state of this gateway has changed while it was exported.
+pub const MOVE_CHANGED: ErrorReason = ErrorReason {
+    reason: "move.changed",
+    code: 691,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The state of this gateway has changed while it was exported.",
+    hint: "Leave it stopped, then run `gsv deploy export` again.",
+};
+
+/// What arrived is not what was exported.
+pub const MOVE_DAMAGED: ErrorReason = ErrorReason {
+    reason: "move.damaged",
+    code: 697,
+    blame: Blame::Peer,
+    retryable: false,
+    http: 422,
+    exit: 1,
+    text: "What arrived is not what was exported.",
+    hint: "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
+};
+
+/// A home is being imported into this gateway, and until its end nothing else works.
+pub const MOVE_IN_PROGRESS: ErrorReason = ErrorReason {
+    reason: "move.in_progress",
+    code: 693,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "A home is being imported into this gateway, and until its end nothing else works.",
+    hint: "Go on with `gsv deploy import FILE`, or give it up with `gsv deploy import --cancel`.",
+};
+
+/// The export was made by a newer version of GSV.
+pub const MOVE_NEWER_STATE: ErrorReason = ErrorReason {
+    reason: "move.newer_state",
+    code: 694,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The export was made by a newer version of GSV.",
+    hint: "Update this gateway, then run the import again.",
+};
+
+/// This import has not begun.
+pub const MOVE_NONE: ErrorReason = ErrorReason {
+    reason: "move.none",
+    code: 696,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This import has not begun.",
+    hint: "Begin it with `gsv deploy import FILE`.",
+};
+
+/// This gateway has been used, so nothing was imported.
+pub const MOVE_NOT_FRESH: ErrorReason = ErrorReason {
+    reason: "move.not_fresh",
+    code: 692,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This gateway has been used, so nothing was imported.",
+    hint: "Import into a new gateway, on which nothing but the settings was changed.",
+};
+
+/// This gateway is not stopped, so its state could change while it is exported.
+pub const MOVE_NOT_STOPPED: ErrorReason = ErrorReason {
+    reason: "move.not_stopped",
+    code: 690,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This gateway is not stopped, so its state could change while it is exported.",
+    hint: "Stop everything first: `gsv stop --all`. It goes on with `gsv resume`.",
+};
+
+/// The export was made by an older version of GSV.
+pub const MOVE_OLDER_STATE: ErrorReason = ErrorReason {
+    reason: "move.older_state",
+    code: 695,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The export was made by an older version of GSV.",
+    hint: "Update the gateway that it was made from, then export again.",
+};
+
 /// The options of the node are not valid.
 pub const NODE_BAD_OPTIONS: ErrorReason = ErrorReason {
     reason: "node.bad_options",
@@ -2459,6 +2555,14 @@ pub const ERRORS: &[ErrorReason] = &[
     MODEL_TIMEOUT,
     MODEL_UNKNOWN,
     MODEL_UNREACHABLE,
+    MOVE_CHANGED,
+    MOVE_DAMAGED,
+    MOVE_IN_PROGRESS,
+    MOVE_NEWER_STATE,
+    MOVE_NONE,
+    MOVE_NOT_FRESH,
+    MOVE_NOT_STOPPED,
+    MOVE_OLDER_STATE,
     NODE_BAD_OPTIONS,
     NODE_BAD_TOOL,
     NODE_CANNOT_START,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "8c6c639a426f06db";
+pub const PROTOCOL_FINGERPRINT: &str = "68480efe9f66fcf1";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,6 +163,18 @@ pub enum Request {
     ModelTest(types::ModelTestParams),
     #[serde(rename = "models.list")]
     ModelsList(types::ModelsListParams),
+    #[serde(rename = "move.begin")]
+    MoveBegin(types::MoveBeginParams),
+    #[serde(rename = "move.cancel")]
+    MoveCancel(NoParams),
+    #[serde(rename = "move.describe")]
+    MoveDescribe(NoParams),
+    #[serde(rename = "move.finish")]
+    MoveFinish(types::MoveFinishParams),
+    #[serde(rename = "move.read")]
+    MoveRead(types::MoveReadParams),
+    #[serde(rename = "move.write")]
+    MoveWrite(types::MoveWriteParams),
     #[serde(rename = "node.exec.event")]
     NodeExecEvent(types::NodeExecEventParams),
     #[serde(rename = "node.forget")]
@@ -359,6 +371,12 @@ impl Request {
             Self::MemorySearch(_) => "memory.search",
             Self::ModelTest(_) => "model.test",
             Self::ModelsList(_) => "models.list",
+            Self::MoveBegin(_) => "move.begin",
+            Self::MoveCancel(_) => "move.cancel",
+            Self::MoveDescribe(_) => "move.describe",
+            Self::MoveFinish(_) => "move.finish",
+            Self::MoveRead(_) => "move.read",
+            Self::MoveWrite(_) => "move.write",
             Self::NodeExecEvent(_) => "node.exec.event",
             Self::NodeForget(_) => "node.forget",
             Self::NodesList(_) => "nodes.list",
@@ -1499,6 +1517,96 @@ impl Method for ModelsList {
 
     fn request(params: Self::Params) -> Request {
         Request::ModelsList(params)
+    }
+}
+
+/// Begins an import into a fresh gateway, or goes on with it: `pages` have been applied. From then on the gateway refuses everything else until the import has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveBegin;
+impl Method for MoveBegin {
+    const NAME: &'static str = "move.begin";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MoveBeginParams;
+    type Result = types::MoveBeginResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveBegin(params)
+    }
+}
+
+/// Gives an import up and removes what it has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveCancel;
+impl Method for MoveCancel {
+    const NAME: &'static str = "move.cancel";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::MoveCancelResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveCancel(params)
+    }
+}
+
+/// Begins an export: says what the home of this gateway has. The gateway must be stopped. Nothing is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveDescribe;
+impl Method for MoveDescribe {
+    const NAME: &'static str = "move.describe";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::MoveDescribeResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveDescribe(params)
+    }
+}
+
+/// Ends an import: compares and counts, then writes the gateway's own tables in one transaction and resumes. `sha256` is the digest of the pages: of the digest before, and the digest of the page, as hex texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveFinish;
+impl Method for MoveFinish {
+    const NAME: &'static str = "move.finish";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MoveFinishParams;
+    type Result = types::MoveFinishResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveFinish(params)
+    }
+}
+
+/// Returns a part of a page of the home. `cursor` names the page: absent, the first one. `next` names the page after it; absent, it was the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRead;
+impl Method for MoveRead {
+    const NAME: &'static str = "move.read";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MoveReadParams;
+    type Result = types::MoveReadResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveRead(params)
+    }
+}
+
+/// Sends a part of a page, from 1. The last part applies the page. A page that was applied before changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveWrite;
+impl Method for MoveWrite {
+    const NAME: &'static str = "move.write";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::MoveWriteParams;
+    type Result = types::MoveWriteResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::MoveWrite(params)
     }
 }
 

@@ -4667,6 +4667,128 @@ pub struct ModelsListResult {
     pub models: Option<Vec<ModelEntry>>,
 }
 
+/// Parameters of `move.begin`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveBeginParams {
+    pub home: MoveHome,
+}
+
+/// Result of `move.begin`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveBeginResult {
+    pub pages: u64,
+    pub is_done: bool,
+}
+
+/// Result of `move.cancel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveCancelResult {
+    pub was_begun: bool,
+}
+
+/// Result of `move.describe`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveDescribeResult {
+    pub home: MoveHome,
+}
+
+/// Parameters of `move.finish`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveFinishParams {
+    pub move_id: MoveId,
+    /// 1 to 100000000.
+    pub pages: u32,
+    /// At most 64 characters.
+    pub sha256: String,
+}
+
+/// Result of `move.finish`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveFinishResult {
+    pub objects: u64,
+    pub bytes: u64,
+    pub sessions: u64,
+    pub jobs: u64,
+    pub rows: u64,
+}
+
+/// What an export says about the home that it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveHome {
+    pub move_id: MoveId,
+    /// At most 64 characters.
+    pub version: String,
+    /// Epoch ms.
+    pub made_at: u64,
+    pub levels: BTreeMap<String, u64>,
+    /// At most 10000 items.
+    pub secrets: Vec<String>,
+    /// At most 1000 items.
+    pub hooks: Vec<String>,
+    /// At most 10000 items.
+    pub machines: Vec<String>,
+    /// At most 1000 items.
+    pub channels: Vec<String>,
+}
+
+/// The id of a move: 128 random bits, made by the export.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MoveId(pub String);
+impl_newtype!(MoveId);
+
+/// Parameters of `move.read`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveReadParams {
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// 0 to 100000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub part: Option<u32>,
+}
+
+/// Result of `move.read`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveReadResult {
+    pub text: String,
+    /// 0 to 100000.
+    pub parts: u32,
+    /// At most 8192 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Parameters of `move.write`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveWriteParams {
+    pub move_id: MoveId,
+    /// 1 to 100000000.
+    pub page: u32,
+    /// 0 to 100000.
+    pub part: u32,
+    /// 0 to 100000.
+    pub parts: u32,
+    pub text: String,
+}
+
+/// Result of `move.write`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveWriteResult {
+    pub pages: u64,
+}
+
 /// Whether a machine can show notifications on its desktop.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,12 +9,14 @@ import { systemClock } from "../platform/clock.ts";
 import type { Env } from "../platform/env.ts";
 import { gatewayStub } from "../platform/stubs.ts";
 import type { JobPort, NewJob } from "../ports/jobs.ts";
+import type { MovablePort, ObjectCursor, ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
+import { Movable, ownTables } from "./movable.ts";
 
 /** After an alarm whose driver could not be loaded. */
 const RETRY_MS = 5_000;
 
-export class AgentJob extends DurableObject<Env> implements JobPort {
+export class AgentJob extends DurableObject<Env> implements JobPort, MovablePort {
   #loaded: Promise<JobObject> | undefined;
 
   #job(): Promise<JobObject> {
@@ -65,5 +67,26 @@ export class AgentJob extends DurableObject<Env> implements JobPort {
   }
   async cancel(): Promise<ShownJob | null> {
     return (await this.#job()).cancel();
+  }
+
+  get #movable(): Movable {
+    const { storage } = this.ctx;
+    const erase = async (): Promise<void> => {
+      await storage.deleteAlarm();
+      await storage.deleteAll();
+    };
+    return new Movable({ storage, ...ownTables(storage, undefined), migrate: () => undefined, erase, restart: () => undefined });
+  }
+  moveOut(cursor: ObjectCursor | undefined, budget: number) {
+    return this.#movable.moveOut(cursor, budget);
+  }
+  moveIn(records: readonly ObjectRecord[]) {
+    return this.#movable.moveIn(records);
+  }
+  moveCounts() {
+    return this.#movable.moveCounts();
+  }
+  moveAway() {
+    return this.#movable.moveAway();
   }
 }

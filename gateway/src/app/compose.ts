@@ -33,6 +33,7 @@ import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
+import type { MovablePort, ObjectKind } from "../ports/moving.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
@@ -63,6 +64,9 @@ export interface Parts {
   /** As `WebPort.web`. */
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
+  movable(env: Env, kind: ObjectKind, key: string): MovablePort;
+  /** Ends this incarnation of the gateway's object. */
+  restart(ctx: DurableObjectState): void;
   embedding(env: Env): BasePorts["embedding"];
   vectorIndex(env: Env): BasePorts["vectorIndex"];
 }
@@ -81,6 +85,8 @@ export const parts: Parts = {
   nativeTools: (bucket, env, log) => composeNativeTools(bucket, { readers: env.READERS, log }),
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
+  movable: (env, kind, key) => (kind === "session" ? env.SESSION : env.JOB).getByName(key),
+  restart: (ctx) => ctx.abort("the home was imported"),
   embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
   vectorIndex: ({ VECTORS }) => VECTORS,
 };
@@ -149,6 +155,10 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     embedding: parts.embedding(env),
     collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
+    movable: (kind, key) => parts.movable(env, kind, key),
+    movedState: async () => (await import("./moved-state.lazy.ts")).movedState(env.DB),
+    restart: () => parts.restart(ctx),
+    version: versionOf(env),
   });
   kernel.start(features);
   return { kernel, ports, ready: () => packs.ready() };

@@ -16,6 +16,7 @@ import { jobsFeature } from "../features/jobs/index.ts";
 import { longTermMemoryFeature } from "../features/memory/index.ts";
 import { mediaFeature } from "../features/media/index.ts";
 import { modelsFeature } from "../features/models/index.ts";
+import { movesFeature } from "../features/moves/index.ts";
 import { nodesFeature } from "../features/nodes/index.ts";
 import { notificationsFeature, notifyFeature } from "../features/notify/index.ts";
 import { packsFeature } from "../features/packs/index.ts";
@@ -39,6 +40,7 @@ import type { EventQueue } from "../ports/events.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { IndexSpace, JobPort } from "../ports/jobs.ts";
 import type { ModelClient } from "../ports/model.ts";
+import type { MovablePort, MovedState, ObjectKind } from "../ports/moving.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { PacksPort } from "../ports/packs.ts";
 import type { SearchPort } from "../ports/search.ts";
@@ -83,6 +85,13 @@ export interface BasePorts extends KernelPorts, PacksPort {
   /** To the owner's collector of traces. */
   readonly collector: { readonly version: string; readonly fetch: (url: string, init: RequestInit) => Promise<Response> };
   readonly after: (ms: number, work: () => void) => void;
+  /** Another object, for a move. */
+  readonly movable: (kind: ObjectKind, key: string) => MovablePort;
+  readonly movedState: () => Promise<MovedState>;
+  /** The object begins again with what is stored. */
+  readonly restart: () => void;
+  /** Of the program. */
+  readonly version: string;
 }
 
 export const FEATURES = FeatureList.over<BasePorts>()
@@ -109,6 +118,7 @@ export const FEATURES = FeatureList.over<BasePorts>()
   .add(runsFeature)
   .add(jobsFeature)
   .add(eventsFeature)
+  .add(movesFeature)
   .add(tokensFeature)
   .add(invitesFeature)
   .add(auditFeature)

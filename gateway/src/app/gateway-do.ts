@@ -60,6 +60,7 @@ type EarlyPorts = Pick<
   FeaturePorts,
   | "approvalsRpc"
   | "changesRpc"
+  | "importing"
   | "joinRpc"
   | "mediaRpc"
   | "nodesRpc"
@@ -99,6 +100,8 @@ export class Gateway
     this.#ports = ports;
     this.#whole = async () => {
       await ready();
+      // Nothing of it is stored, so that it is sent again later.
+      if (ports.importing() !== undefined) throw new Error("a home is being imported into this gateway");
       return ports;
     };
   }
@@ -141,9 +144,13 @@ export class Gateway
     return this.#kernel.admission.authenticate(caller);
   }
   async admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     return this.#ports.mediaRpc.admitUpload(caller, asked);
   }
   async hook(request: HookRequest): Promise<Admitted<HookTakenAs>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.hooksRpc.hook(request);
   }
@@ -152,10 +159,14 @@ export class Gateway
     return this.#ports.joinRpc.join(request, address);
   }
   async runTask(caller: HttpCaller, request: TaskRequest): Promise<Admitted<AgentReport>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.tasksRpc.runTask(caller, request);
   }
   async submitJob(caller: HttpCaller, request: TaskRequest): Promise<Admitted<JobTaken>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     const ports = await this.#whole();
     return ports.jobsHttp.submitJob(caller, request);
   }
@@ -221,6 +232,7 @@ export class Gateway
     inbound: ChannelInbound,
     file: { readonly mimeType: string; readonly index: number; readonly sizeBytes: number },
   ): Promise<FilePlace> {
+    await this.#whole();
     return this.#ports.channelsRpc.fileKey(account, inbound, file);
   }
   async channelMayRead(account: ChannelRef, deliveryId: string, r2Key: string): Promise<boolean> {

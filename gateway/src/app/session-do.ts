@@ -22,8 +22,11 @@ import type {
 } from "../ports/session.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
+import { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
+import { CONVERTER, type MovablePort, type ObjectCursor, type ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
+import { Movable, ownTables } from "./movable.ts";
 import { wiring } from "./session-wiring.ts";
 
 /** What an object has until its session is deleted. */
@@ -33,7 +36,7 @@ interface Living {
   readonly service: SessionService;
 }
 
-export class Session extends DurableObject<Env> implements SessionPort {
+export class Session extends DurableObject<Env> implements SessionPort, MovablePort {
   #living: Living;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -87,6 +90,44 @@ export class Session extends DurableObject<Env> implements SessionPort {
 
   override async alarm(): Promise<void> {
     await this.#driver.alarm();
+  }
+
+  async #movable(): Promise<Movable> {
+    const { storage } = this.ctx;
+    const shared = {
+      storage,
+      erase: () => this.erase(),
+      restart: () => {
+        this.#living.store.close();
+        this.#living = this.#live();
+      },
+    };
+    if (this.ctx.id.name?.startsWith(CONVERTER) !== true)
+      return new Movable({
+        ...shared,
+        ...ownTables(storage, { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS }),
+        migrate: () => void this.#living.store.load(),
+      });
+    const { convertTables, makeTables } = await import("./feature-tables.lazy.ts");
+    return new Movable({
+      ...shared,
+      // The import has compared the versions.
+      check: () => undefined,
+      make: (levels) => makeTables(storage, levels),
+      migrate: () => convertTables(storage),
+    });
+  }
+  async moveOut(cursor: ObjectCursor | undefined, budget: number) {
+    return (await this.#movable()).moveOut(cursor, budget);
+  }
+  async moveIn(records: readonly ObjectRecord[]) {
+    return (await this.#movable()).moveIn(records);
+  }
+  async moveCounts() {
+    return (await this.#movable()).moveCounts();
+  }
+  async moveAway() {
+    return (await this.#movable()).moveAway();
   }
 
   send(input: SessionSend) {

@@ -20,7 +20,7 @@ import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
 export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {
-  readonly features: Pick<FeatureSet, "frameRules" | "methods">;
+  readonly features: Pick<FeatureSet, "closed" | "frameRules" | "methods">;
 };
 
 /** Handles one text frame of a connection after hello-ok. */
@@ -82,6 +82,8 @@ async function perform(ports: DispatchPorts, caller: Caller, method: MethodName,
     note(ports, caller, method, "denied", undefined, message, undefined);
     return fail("auth.forbidden", message, hint);
   }
+  const closed = ports.features.closed(method);
+  if (closed !== undefined) return closed;
   const given = params ?? {};
   const check = PARAMS_VALIDATORS[method];
   if (check !== null && !check(given)) {

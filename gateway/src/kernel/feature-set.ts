@@ -3,6 +3,7 @@ import { isMethodName, type MethodName } from "../../../protocol/gen/methods.ts"
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { DeletedSession } from "../ports/sessions.ts";
+import type { Failure } from "../ports/result.ts";
 import type { SpendState } from "../ports/spend.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
@@ -18,6 +19,7 @@ export interface FeatureSet {
   readonly alarms: readonly Participant[];
   runContext(session: RunContextSession): Partial<RunContext>;
   contextVersion(): string;
+  closed(method: MethodName): Failure | undefined;
   connectProblem(principal: Principal, params: ConnectParams): string | undefined;
   /** False: no feature takes this binary frame. */
   chunk(connection: Connection, message: ArrayBuffer): boolean;
@@ -41,6 +43,13 @@ export function featureSet(features: readonly Feature[]): FeatureSet {
     alarms: features.flatMap((feature) => feature.alarms ?? []),
     runContext: (session) => Object.assign({}, ...features.map((feature) => feature.runContext?.(session) ?? {})) as Partial<RunContext>,
     contextVersion: () => features.flatMap((feature) => feature.contextVersion?.() ?? []).join("/"),
+    closed(method) {
+      for (const feature of features) {
+        const refused = feature.closed?.(method);
+        if (refused !== undefined) return refused;
+      }
+      return undefined;
+    },
     connectProblem(principal, params) {
       for (const feature of features) {
         const problem = feature.connectProblem?.(principal, params);

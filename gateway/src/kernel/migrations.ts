@@ -31,7 +31,28 @@ export function sharedMigrations(parts: readonly HistoricalMigration[]): readonl
 
 /** Brings the tables of all features to the newest version. */
 export function migrateFeatures(database: Database, kernel: KernelTables, definitions: readonly FeatureTables[]): void {
-  migrate(database, SHARED_OWNER, sharedMigrations([...kernel.history, ...definitions.flatMap(({ history }) => history ?? [])]));
-  migrate(database, "kernel", kernel.migrations);
-  for (const { name, migrations } of definitions) if (migrations !== undefined) migrate(database, name, migrations);
+  for (const [owner, migrations] of migrationsOf(kernel, definitions)) migrate(database, owner, migrations);
 }
+
+/** Makes the tables of an empty database as they were at these versions. An owner without one has none. */
+export function migrateFeaturesTo(
+  database: Database,
+  kernel: KernelTables,
+  definitions: readonly FeatureTables[],
+  levels: Readonly<Record<string, number>>,
+): void {
+  for (const [owner, migrations] of migrationsOf(kernel, definitions)) {
+    const level = levels[owner];
+    if (level !== undefined) migrate(database, owner, migrations.slice(0, level));
+  }
+}
+
+/** By owner, in the order in which they run. */
+const migrationsOf = (
+  kernel: KernelTables,
+  definitions: readonly FeatureTables[],
+): readonly (readonly [string, readonly Migration[]])[] => [
+  [SHARED_OWNER, sharedMigrations([...kernel.history, ...definitions.flatMap(({ history }) => history ?? [])])],
+  ["kernel", kernel.migrations],
+  ...definitions.flatMap(({ name, migrations }) => (migrations === undefined ? [] : [[name, migrations] as const])),
+];

@@ -11,6 +11,7 @@ import type { HttpPort } from "../ports/http.ts";
 import type { SpeechAi } from "../ports/media.ts";
 import type { IndexSpace, JobHostPort, JobPort, JobsHttpPort } from "../ports/jobs.ts";
 import type { ModelAi } from "../ports/model.ts";
+import type { MovablePort } from "../ports/moving.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
@@ -23,9 +24,9 @@ export type GatewayObject = ObjectOf<GatewayPort & ChannelPort & HttpPort & Jobs
 
 export interface Env {
   readonly GATEWAY: DurableObjectNamespace<GatewayObject>;
-  readonly SESSION: DurableObjectNamespace<ObjectOf<SessionPort>>;
+  readonly SESSION: DurableObjectNamespace<ObjectOf<SessionPort & MovablePort>>;
   readonly SEARCH: DurableObjectNamespace<ObjectOf<SearchPort>>;
-  readonly JOB: DurableObjectNamespace<ObjectOf<JobPort>>;
+  readonly JOB: DurableObjectNamespace<ObjectOf<JobPort & MovablePort>>;
   /** Summaries of jobs. */
   readonly JOBS_INDEX: IndexSpace;
   readonly STORAGE: R2Bucket;

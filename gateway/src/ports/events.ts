@@ -48,3 +48,8 @@ export type EventHandler = (event: EventEnvelope) => Promise<Result<void>>;
 export interface EventHandlersPort {
   readonly eventHandlers: { add(topic: string, handler: EventHandler): void };
 }
+
+/** After a move: the queue of this gateway has none of the events that the one before had. */
+export interface EventsAgainPort {
+  readonly sendQueuedAgain: () => Promise<void>;
+}

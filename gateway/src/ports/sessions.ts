@@ -74,6 +74,11 @@ export interface StopPort {
   readonly stopSignal: () => AbortSignal;
 }
 
+/** Whether every session has answered to the last stop. */
+export interface SettledPort {
+  readonly stopSettled: () => boolean;
+}
+
 /** What features do at once when everything is stopped. Each answers how many calls and commands of clients it has ended. */
 export interface StopListenerPort {
   readonly onStop: (work: () => number) => void;

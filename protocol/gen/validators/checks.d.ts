@@ -295,6 +295,18 @@ import type {
   ModelWire,
   ModelsListParams,
   ModelsListResult,
+  MoveBeginParams,
+  MoveBeginResult,
+  MoveCancelResult,
+  MoveDescribeResult,
+  MoveFinishParams,
+  MoveFinishResult,
+  MoveHome,
+  MoveId,
+  MoveReadParams,
+  MoveReadResult,
+  MoveWriteParams,
+  MoveWriteResult,
   NodeDesktop,
   NodeEntry,
   NodeExecEventParams,
@@ -825,6 +837,18 @@ export function checkModelTiers(value: unknown): value is ModelTiers;
 export function checkModelWire(value: unknown): value is ModelWire;
 export function checkModelsListParams(value: unknown): value is ModelsListParams;
 export function checkModelsListResult(value: unknown): value is ModelsListResult;
+export function checkMoveBeginParams(value: unknown): value is MoveBeginParams;
+export function checkMoveBeginResult(value: unknown): value is MoveBeginResult;
+export function checkMoveCancelResult(value: unknown): value is MoveCancelResult;
+export function checkMoveDescribeResult(value: unknown): value is MoveDescribeResult;
+export function checkMoveFinishParams(value: unknown): value is MoveFinishParams;
+export function checkMoveFinishResult(value: unknown): value is MoveFinishResult;
+export function checkMoveHome(value: unknown): value is MoveHome;
+export function checkMoveId(value: unknown): value is MoveId;
+export function checkMoveReadParams(value: unknown): value is MoveReadParams;
+export function checkMoveReadResult(value: unknown): value is MoveReadResult;
+export function checkMoveWriteParams(value: unknown): value is MoveWriteParams;
+export function checkMoveWriteResult(value: unknown): value is MoveWriteResult;
 export function checkNodeDesktop(value: unknown): value is NodeDesktop;
 export function checkNodeEntry(value: unknown): value is NodeEntry;
 export function checkNodeExecEventParams(value: unknown): value is NodeExecEventParams;

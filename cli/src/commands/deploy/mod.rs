@@ -24,6 +24,7 @@ mod up;
 mod wrangler;
 
 use super::context::Context;
+use super::move_home;
 use crate::args::DeployCommand;
 use crate::exit::Outcome;
 
@@ -35,5 +36,7 @@ pub async fn run(context: &Context, command: DeployCommand) -> Outcome {
         DeployCommand::Rollback(args) => rollback::run(context, args).await,
         DeployCommand::Down(args) => down::run(context, args).await,
         DeployCommand::Check(args) => check::run(context, args).await,
+        DeployCommand::Export(args) => move_home::export(context, args).await,
+        DeployCommand::Import(args) => move_home::import(context, args).await,
     }
 }

@@ -211,6 +211,13 @@ export class EventLog {
     });
   }
 
+  /** Events that the queue has, or should have. There are at most `LIMITS.eventsOpen`. */
+  queuedIds(): Promise<Result<readonly string[]>> {
+    return this.#guarded("list the events", async () => {
+      const { results } = await this.#db.prepare("SELECT id FROM event_log WHERE status = 'queued'").all<{ id: string }>();
+      return succeed(results.map(({ id }) => id));
+    });
+  }
   /** It waits for the owner. */
   wait(id: string): Promise<Result<void>> {
     return this.#change("UPDATE event_log SET status = 'waiting_approval' WHERE id = ? AND status = 'queued' AND decision IS NULL", id);

@@ -9,7 +9,15 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort, AgentSubscribersPort } from "../../ports/agents.ts";
 import type { ApprovalTaken, EventQuestionsPort } from "../../ports/approvals.ts";
-import type { Emission, EventConsumerPort, EventHandler, EventHandlersPort, EventPort, EventQueue } from "../../ports/events.ts";
+import type {
+  Emission,
+  EventConsumerPort,
+  EventHandler,
+  EventHandlersPort,
+  EventPort,
+  EventQueue,
+  EventsAgainPort,
+} from "../../ports/events.ts";
 import type { FailedTask, TaskEndsPort } from "../../ports/tasks.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { EventJobsPort } from "../../ports/jobs.ts";
@@ -56,7 +64,10 @@ const NOT_BOUND = fail(
   "Bind a D1 database as DB and the queue domain-events as EVENTS in the deployment's configuration.",
 );
 
-export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { readonly eventsRpc: EventPort & EventConsumerPort }> = {
+export const eventsFeature: FeatureDefinition<
+  EventPorts,
+  EventHandlersPort & EventsAgainPort & { readonly eventsRpc: EventPort & EventConsumerPort }
+> = {
   name: "events",
   migrations: EVENT_MIGRATIONS,
   tools: EVENT_TOOLS,
@@ -128,6 +139,14 @@ export const eventsFeature: FeatureDefinition<EventPorts, EventHandlersPort & { 
     return {
       offers: {
         eventHandlers: { add },
+        sendQueuedAgain: async () => {
+          const parts = await load();
+          if (!parts.ok) return;
+          const queued = await parts.value.events.queuedIds();
+          if (!queued.ok) throw new Error(queued.error.message);
+          for (const id of queued.value) outbox.put(id, now());
+          ports.arm();
+        },
         eventsRpc: {
           emitEvent: async (emission) => {
             const parts = await load();

@@ -8,6 +8,9 @@ import { effective, secretValues, withoutSecrets } from "./effective.ts";
 import { type Replaced, replaceAll } from "./whole.ts";
 import { formatPath, parsePath } from "./paths.ts";
 import { blankedSecrets, hasNewSecret, isWithin, type LostSecret, openConfig, sealConfig } from "./sealed.ts";
+import { isSecretPath } from "./schema.ts";
+import { leavesOf, setAt, withoutAt } from "./tree.ts";
+import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import { persistedObject, snapshot } from "../../platform/persisted-object.ts";
 import type { Database } from "../../platform/sql.ts";
 import { agentsOf, defaultAgentOf, MAIN_AGENT } from "../routing/agents.ts";
@@ -16,6 +19,8 @@ import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import type { ReadKeys } from "../../../../protocol/runtime/sealing.ts";
 import { fail } from "../outcome.ts";
 
+/** Shorter secrets are ordinary words in other texts. */
+const MIN_SECRET = 8;
 const PREFIX = "config:";
 const VERSION = "config-version";
 
@@ -181,6 +186,24 @@ export class Config {
     if (refused !== undefined) return refused;
     if (replaced.value.changed.length > 0) this.#store(replaced.value.config);
     return replaced;
+  }
+
+  /** For a move (rule MV3): the settings without secrets, and the paths of those that stay. A text that contains a secret is one. */
+  moving(): { readonly settings: GsvConfig; readonly secrets: readonly string[] } {
+    const { set, lost } = this.#load();
+    const hidden = secretValues(set).filter((secret) => secret.length >= MIN_SECRET);
+    const isLeft = (path: readonly string[], leaf: unknown): boolean =>
+      typeof leaf === "string" && (isSecretPath(path) || hidden.some((secret) => leaf.includes(secret)));
+    const left = [...leavesOf(set)].filter(([path, leaf]) => isLeft(path, leaf)).map(([path]) => path);
+    const settings = left.reduce<unknown>((rest, path) => withoutAt(rest, path), set) as GsvConfig;
+    return { settings, secrets: [...left, ...lost.map(({ path }) => path)].map(formatPath).sort() };
+  }
+  /** The settings of another gateway, with this one's secrets. Throws when they do not fit the contract. */
+  moveIn(settings: unknown): void {
+    const own = [...leavesOf(this.#load().set)].filter(([path, leaf]) => typeof leaf === "string" && isSecretPath(path));
+    const next = own.reduce<unknown>((all, [path, leaf]) => setAt(all, path, leaf, () => ({})) ?? all, settings);
+    if (!checkGsvConfig(next)) throw new Error("the settings do not fit the contract");
+    this.#store(next);
   }
 
   /** The raw keys of the named providers, for a model call and nothing else. */

@@ -139,10 +139,18 @@ async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath,
   return kept.ok || copied.ok ? kept : copied;
 }
 
-/** Gives the parts as one stream to `use`. Throws when a part is missing. */
-async function joined<T>(
+const joined = <T>(
   bucket: Bucket,
-  { id, sizeBytes }: Received,
+  file: Received,
+  alive: () => void,
+  use: (body: ReadableStream | Uint8Array<ArrayBuffer>) => Promise<T>,
+): Promise<T> => joinedParts(bucket, file, LIMITS.transferPartBytes, alive, use);
+
+/** Gives parts of this size, and a last one, as one stream to `use`. Throws when a part is missing. */
+export async function joinedParts<T>(
+  bucket: Bucket,
+  { id, sizeBytes }: Pick<Received, "id" | "sizeBytes">,
+  partBytes: number,
   alive: () => void,
   use: (body: ReadableStream | Uint8Array<ArrayBuffer>) => Promise<T>,
 ): Promise<T> {
@@ -150,7 +158,7 @@ async function joined<T>(
   const sized = new FixedLengthStream(sizeBytes);
   const copying = (async () => {
     try {
-      for (let number = 0; number * LIMITS.transferPartBytes < sizeBytes; number++) {
+      for (let number = 0; number * partBytes < sizeBytes; number++) {
         const part = await bucket.get(transferPartKey(id, number));
         if (!part || !hasBody(part)) throw new Error("a part is missing");
         await part.body.pipeTo(sized.writable, { preventClose: true });

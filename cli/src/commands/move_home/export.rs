@@ -1,0 +1,131 @@
+//! `gsv deploy export`: reads the pages of a stopped gateway into a private folder, then writes them into one encrypted file.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use gsv_protocol::methods::{MoveDescribe, MoveRead};
+use gsv_protocol::types::{MoveHome, MoveReadParams, MoveReadResult};
+use serde_json::json;
+
+use super::super::backup::{absolute, interruptible, new_passphrase};
+use super::super::context::Context;
+use super::ask;
+use crate::args::DeployExport;
+use crate::backup::archive::{self, digest};
+use crate::backup::manifest::{Entry, Manifest, page_path};
+use crate::backup::scratch::Scratch;
+use crate::client::Client;
+use crate::exit::{Failure, OrFail, Outcome};
+use crate::new_file;
+use crate::output::Output;
+use crate::paths::shell;
+use crate::units::{bytes, date, now_ms};
+
+const DISK: &str = "Check the folder of temporary files, or choose another one with TMPDIR.";
+
+pub async fn run(context: &Context, args: DeployExport) -> Outcome {
+    let file = place_of(&absolute(&args.to)?);
+    new_file::check(&file, args.force)?;
+    let passphrase = new_passphrase(context.out, &args.passphrase)?;
+    let client = context.connect().await?;
+    let home = ask::<MoveDescribe>(&client, gsv_protocol::NoParams {}).await?.home;
+    let scratch = Scratch::make()?;
+    let mut files = Vec::new();
+    let mut size = 0;
+    let mut cursor = None;
+    loop {
+        let page = read(&client, cursor).await?;
+        let entry = store(&scratch, files.len() + 1, &page.text)?;
+        size += entry.size;
+        files.push(entry);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    client.close().await;
+    let pages = files.len();
+    let manifest = Manifest::of_home(home.clone(), env!("CARGO_PKG_VERSION"), host(), files);
+    let (to, force) = (file.clone(), args.force);
+    let written = interruptible(move || write(&to, &passphrase, &manifest, &scratch, force)).await?;
+    report(context.out, &file, &home, pages, size, written);
+    Ok(())
+}
+
+/// A new file in a folder has the date in its name.
+fn place_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(format!("gsv-home-{}.gsv", date(now_ms())))
+    } else {
+        path.to_owned()
+    }
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// All parts of the page at a cursor.
+async fn read(client: &Client, cursor: Option<String>) -> Outcome<MoveReadResult> {
+    let params = |part| MoveReadParams {
+        cursor: cursor.clone(),
+        part,
+    };
+    let mut page = ask::<MoveRead>(client, params(None)).await?;
+    for part in 1..page.parts {
+        let more = ask::<MoveRead>(client, params(Some(part))).await?;
+        if more.parts != page.parts || more.next != page.next {
+            return Err(Failure::later(
+                "A page of the home has changed while it was read.",
+                "Run the export again.",
+            ));
+        }
+        page.text.push_str(&more.text);
+    }
+    Ok(page)
+}
+
+fn store(scratch: &Scratch, number: usize, text: &str) -> Outcome<Entry> {
+    let name = page_path(number);
+    let path = scratch.path(&name);
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    made.and_then(|mut file| file.write_all(text.as_bytes()))
+        .or_fail("write a temporary file", DISK)?;
+    let (size, sha256) = digest(&path).or_fail("read a temporary file", DISK)?;
+    Ok(Entry {
+        path: name,
+        size,
+        sha256,
+        modified_ns: 0,
+        executable: false,
+    })
+}
+
+fn write(file: &Path, passphrase: &str, manifest: &Manifest, scratch: &Scratch, force: bool) -> Outcome<u64> {
+    let draft = new_file::draft(file)?;
+    let draft = archive::write(draft, passphrase, manifest, scratch.folder());
+    crate::backup::go_on()?;
+    let draft = draft.or_fail(new_file::doing(file), new_file::NEXT)?;
+    let size = draft.get_ref().as_file().metadata().map_or(0, |meta| meta.len());
+    new_file::finish(draft, file, force)?;
+    Ok(size)
+}
+
+fn report(out: Output, file: &Path, home: &MoveHome, pages: usize, size: u64, written: u64) {
+    let document = json!({
+        "file": file, "bytes": written, "contentBytes": size, "pages": pages, "moveId": home.move_id, "madeAt": home.made_at,
+        "secrets": home.secrets, "hooks": home.hooks, "machines": home.machines, "channels": home.channels,
+    });
+    out.show(document, |_| out.line(&file.display().to_string()));
+    out.note(&format!(
+        "The home is exported: {} in {pages} pages, {} encrypted. Its secrets are not in the file.",
+        bytes(size),
+        bytes(written)
+    ));
+    out.note(
+        "This gateway stays stopped. Keep it so once the home is imported elsewhere: after `gsv resume` two gateways answer the same people and run the same jobs.",
+    );
+    out.aside(&format!("Import it with: gsv --url URL deploy import {}", shell(file)));
+}

@@ -1,0 +1,9 @@
+/** The tables of the gateway in an object of their own, where an import converts those of an older version (rule MV7). */
+import { KERNEL_TABLES } from "../kernel/tables.ts";
+import { migrateFeatures, migrateFeaturesTo } from "../kernel/migrations.ts";
+import type { Database } from "../platform/sql.ts";
+import { FEATURES } from "./features.ts";
+
+export const convertTables = (database: Database): void => migrateFeatures(database, KERNEL_TABLES, FEATURES.definitions);
+export const makeTables = (database: Database, levels: Readonly<Record<string, number>>): void =>
+  migrateFeaturesTo(database, KERNEL_TABLES, FEATURES.definitions, levels);
