@@ -16,7 +16,7 @@ use common::Home;
 #[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 92] = [
+    let commands: [&[&str]; 93] = [
         &[],
         &["chat"],
         &["up"],
@@ -26,6 +26,7 @@ fn help_texts() {
         &["service", "status"],
         &["service", "logs"],
         &["status"],
+        &["update"],
         &["backup"],
         &["backup", "verify"],
         &["restore"],
