@@ -44,7 +44,7 @@ pub async fn run(context: &Context, args: Update) -> Outcome {
             "Set it with `gsv local-config set update.url ADDRESS`.",
         )
     })?;
-    let keys = Keys::find(config.get(Key::UpdateKey))?;
+    let keys = Keys::find(config.get(Key::UpdateSigner))?;
     let manifest = latest(&address, channel, &keys).await?;
     manifest.check_fresh(&seen::find(channel, &place)?)?;
     let installation = Installation::find()?;
@@ -285,6 +285,6 @@ fn gateway(folder: &Folder, args: &[impl AsRef<OsStr>]) -> Outcome {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&ran.stderr);
-    let lines: Vec<String> = said.lines().map(|line| crate::clean::clean(line).to_string()).collect();
+    let lines: Vec<String> = said.lines().map(crate::clean::clean).collect();
     Err(Failure::failed(format!("`{shown}` failed."), format!("Run `{shown}` by hand.")).with_lines(lines))
 }

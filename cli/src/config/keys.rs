@@ -20,7 +20,7 @@ pub enum Key {
     NodeWorkspace,
     ChatEnter,
     UpdateUrl,
-    UpdateKey,
+    UpdateSigner,
     UpdateChannel,
 }
 
@@ -34,7 +34,7 @@ impl Key {
         Self::NodeWorkspace,
         Self::ChatEnter,
         Self::UpdateUrl,
-        Self::UpdateKey,
+        Self::UpdateSigner,
         Self::UpdateChannel,
     ];
 
@@ -48,7 +48,7 @@ impl Key {
             Self::NodeWorkspace => "node.workspace",
             Self::ChatEnter => "chat.enter",
             Self::UpdateUrl => "update.url",
-            Self::UpdateKey => "update.key",
+            Self::UpdateSigner => "update.key",
             Self::UpdateChannel => "update.channel",
         }
     }
@@ -109,7 +109,7 @@ impl Key {
                 "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",
             ),
             Self::UpdateUrl => Address::parse(value).map(drop),
-            Self::UpdateKey => signature::check(value),
+            Self::UpdateSigner => signature::check(value),
             Self::UpdateChannel => or_problem(Channel::parse(value).is_some(), "it is `stable` or `beta`"),
         };
         checked.map_err(|problem| {
@@ -176,7 +176,7 @@ mod tests {
             (Key::NodeId, "gsv"),
             (Key::NodeWorkspace, "relative"),
             (Key::UpdateUrl, "http://example.org"),
-            (Key::UpdateKey, "no key"),
+            (Key::UpdateSigner, "no key"),
             (Key::UpdateChannel, "nightly"),
         ] {
             assert_eq!(key.check(value).unwrap_err().exit, Exit::Usage, "{value}");

@@ -81,6 +81,11 @@ impl Layout {
         self.gateway().join("before-upgrade")
     }
 
+    /// That copy, after an earlier version was started on the state of a later one.
+    pub fn before_rollback(&self) -> PathBuf {
+        self.gateway().join("before-rollback")
+    }
+
     /// The state of a first start that failed, for a diagnosis.
     pub fn failed_upgrade(&self) -> PathBuf {
         self.gateway().join("failed-upgrade")

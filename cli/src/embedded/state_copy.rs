@@ -72,7 +72,7 @@ pub fn make(layout: &Layout, from: Option<&str>, to: &str) -> Outcome {
     let made = fill(layout, &new, from, to).and_then(|()| {
         // Everything is on disk before the name says so.
         rustix::fs::sync();
-        remove_dir(&layout.before_upgrade())?;
+        set_aside(layout, to)?;
         fs::rename(&new, layout.before_upgrade())
     });
     if let Err(error) = made {
@@ -85,6 +85,35 @@ pub fn make(layout: &Layout, from: Option<&str>, to: &str) -> Outcome {
     }
     sync_dir(&layout.gateway());
     Ok(())
+}
+
+/// Makes place for a copy. The copy of the version that is about to start is kept aside: it goes back to an earlier version, may refuse the
+/// present state, and then its own is the way out.
+fn set_aside(layout: &Layout, to: &str) -> io::Result<()> {
+    if find(layout).is_some_and(|copy| copy.from.as_deref() == Some(to)) {
+        remove_dir(&layout.before_rollback())?;
+        return fs::rename(layout.before_upgrade(), layout.before_rollback());
+    }
+    remove_dir(&layout.before_upgrade())
+}
+
+pub fn find_aside(layout: &Layout) -> Option<About> {
+    about(&layout.before_rollback())
+}
+
+/// Makes the copy that was kept aside the one that is put back.
+pub fn bring_back(layout: &Layout) -> Outcome {
+    if find_aside(layout).is_none() {
+        return Ok(());
+    }
+    remove_dir(&layout.before_upgrade())
+        .and_then(|()| fs::rename(layout.before_rollback(), layout.before_upgrade()))
+        .or_fail("bring the copy of the state back", NEXT)
+}
+
+/// Best effort: it only takes space.
+pub fn forget_aside(layout: &Layout) {
+    let _ = remove_dir(&layout.before_rollback());
 }
 
 fn ensure_space(layout: &Layout, to: &str) -> Outcome {

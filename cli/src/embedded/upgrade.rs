@@ -1,6 +1,6 @@
 //! The first start of another version (rules UP1 to UP7): its state is copied before, put back when the start fails, and the copy is removed
-//! after the next start that succeeded. Decides what a start does (`decide`, pure), and does it. A start with the same version costs one
-//! read.
+//! after the next start that succeeded. Decides what a start does (`decide`, pure), and does it. A start with the same version reads one small
+//! file twice.
 
 use std::fs;
 
@@ -112,6 +112,7 @@ impl OfStart {
                 .err()
                 .map(|error| format!("the copy of the state from before the upgrade is not removed: {error}")),
             Self::First { .. } => {
+                state_copy::forget_aside(layout);
                 let failure = private_file::write(&layout.last_start(), version).err()?;
                 // Without the mark the next start would take this one for interrupted, and might put an old state back.
                 let removed = state_copy::remove(layout);
@@ -154,6 +155,9 @@ impl OfStart {
 
 /// For `gsv update --rollback --with-state`: the state from before the last upgrade. Nothing runs.
 pub fn undo(layout: &Layout) -> Outcome<bool> {
+    if state_copy::find(layout).is_none() {
+        state_copy::bring_back(layout)?;
+    }
     let Some(About { from, .. }) = state_copy::find(layout) else {
         return Ok(false);
     };
@@ -167,7 +171,7 @@ pub fn undo(layout: &Layout) -> Outcome<bool> {
 
 /// The copy that `undo` would put back.
 pub fn copied(layout: &Layout) -> Option<About> {
-    state_copy::find(layout)
+    state_copy::find(layout).or_else(|| state_copy::find_aside(layout))
 }
 
 #[cfg(test)]

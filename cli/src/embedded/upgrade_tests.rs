@@ -198,6 +198,30 @@ fn up4_a_kill_at_each_step_leaves_the_old_state_or_the_new_one() {
 }
 
 #[test]
+fn up7_the_copy_outlives_a_rollback_that_the_earlier_version_refuses_and_is_put_back_by_the_next() {
+    let (_dir, layout) = used();
+    starts(&layout, "2");
+    write(&layout, "of 2");
+    assert!(
+        begin(&layout, "1").failed(&layout).is_some(),
+        "version 1 refuses the state"
+    );
+    starts(&layout, "2");
+    starts(&layout, "2");
+    assert_eq!(read(&layout), "of 2");
+    assert!(undo(&layout).unwrap());
+    assert_eq!(
+        (read(&layout).as_str(), OfStart::look(&layout, "1")),
+        ("of 1", OfStart::Usual)
+    );
+    assert_eq!(
+        fs::read_to_string(layout.failed_upgrade().join("do/a.sqlite")).unwrap(),
+        "of 2"
+    );
+    assert!(!undo(&layout).unwrap());
+}
+
+#[test]
 fn up6_a_version_that_is_not_stored_makes_the_copy_void() {
     let (_dir, layout) = used();
     let mut first = begin(&layout, "2");

@@ -183,8 +183,9 @@ pub fn platform() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
-    fn text(change: impl Fn(&mut serde_json::Value)) -> Vec<u8> {
+    fn text(change: impl Fn(&mut Value)) -> Vec<u8> {
         let mut value = serde_json::json!({
             "format": 1, "channel": "stable", "version": "1.2.0", "publishedAt": 1000, "oldestVersion": "1.0.0",
             "files": [{"platform": "linux-x64", "name": "gsv-1.2.0-linux-x64.tar.gz", "sizeBytes": 5, "sha256": "a".repeat(64)}],
@@ -205,14 +206,15 @@ mod tests {
             Manifest::parse(Channel::Beta, &text(|_| {})).is_err(),
             "a stable manifest in the place of a beta one"
         );
-        for change in [
-            &(|value: &mut serde_json::Value| value["files"][0]["name"] = "../gsv".into()) as &dyn Fn(&mut _),
+        let changes: [&dyn Fn(&mut Value); 6] = [
+            &|value| value["files"][0]["name"] = "../gsv".into(),
             &|value| value["files"][0]["name"] = ".gsv".into(),
             &|value| value["files"][0]["sha256"] = "A".repeat(64).into(),
             &|value| value["files"][0]["sizeBytes"] = 0.into(),
             &|value| value["version"] = "1.2".into(),
             &|value| value["format"] = 2.into(),
-        ] {
+        ];
+        for change in changes {
             let failure = Manifest::parse(Channel::Stable, &text(change)).unwrap_err();
             assert!(failure.message.contains("Nothing was replaced"), "{}", failure.message);
         }
