@@ -20,7 +20,8 @@ describe("[RE1] the parts of a release", () => {
     ] as const)
       assert.ok(!isSigned(publicKey(key), Buffer.from(content), wrong));
     assert.ok(!isSigned(publicKey(newKey()), Buffer.from("content"), text));
-    for (const bad of ["", "untrusted comment: x\nabc", secretKeyText(key).replace("RWQ", "RWR")]) assert.throws(() => parseSecretKey(bad), KeyProblem);
+    for (const bad of ["", "untrusted comment: x\nabc", secretKeyText(key).replace("RWQ", "RWR")])
+      assert.throws(() => parseSecretKey(bad), KeyProblem);
   });
 
   it("a header has the name, the size and its sum where ustar says; a path that is too long is refused", () => {
@@ -42,7 +43,10 @@ describe("[RE1] the parts of a release", () => {
     assert.deepEqual(Object.keys(shippedManifest(manifest).channels), ["discord", "example"]);
     assert.deepEqual(runtimeFiles(manifest), ["worker.js", "r2.js", "pdf.mjs", "channels/discord.js", "channels/example.js"]);
     assert.throws(() => shippedManifest({ ...manifest, channels: { discord: {} } }));
-    assert.match(JSON.stringify(launcherPackage("1.0.0", "2.0.0", PLATFORMS.slice(0, 1))), /"workerd":"2\.0\.0".*"@gsv\/cli-linux-x64":"1\.0\.0"/);
+    assert.match(
+      JSON.stringify(launcherPackage("1.0.0", "2.0.0", PLATFORMS.slice(0, 1))),
+      /"workerd":"2\.0\.0".*"@gsv\/cli-linux-x64":"1\.0\.0"/,
+    );
   });
 
   it("the bill of materials follows what is needed at run time, by Node's and cargo's rules", () => {
@@ -64,17 +68,29 @@ describe("[RE1] the parts of a release", () => {
       ],
     );
     assert.deepEqual(npm[1]?.hashes, [{ alg: "SHA-512", content: "000000" }]);
-    const crate = (name: string, source: string | null): { id: string; name: string; version: string; license: string; source: string | null } => ({
+    const crate = (
+      name: string,
+      source: string | null,
+    ): { id: string; name: string; version: string; license: string; source: string | null } => ({
       id: name,
       name,
       version: "1.0.0",
       license: "MIT",
       source,
     });
-    const needs = (pkg: string, kind: string | null): { pkg: string; dep_kinds: { kind: string | null }[] } => ({ pkg, dep_kinds: [{ kind }] });
+    const needs = (pkg: string, kind: string | null): { pkg: string; dep_kinds: { kind: string | null }[] } => ({
+      pkg,
+      dep_kinds: [{ kind }],
+    });
     const cargo = cargoComponents(
       {
-        packages: [crate("gsv", null), crate("lib", null), crate("tokio", "registry"), crate("cc", "registry"), crate("proptest", "registry")],
+        packages: [
+          crate("gsv", null),
+          crate("lib", null),
+          crate("tokio", "registry"),
+          crate("cc", "registry"),
+          crate("proptest", "registry"),
+        ],
         resolve: {
           nodes: [
             { id: "gsv", deps: [needs("lib", null), needs("proptest", "dev")] },

@@ -6,7 +6,10 @@ import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { checkSessions } from "./state-check.ts";
 
 /** Conversations of which some can't be opened. */
-function check(keys: readonly string[], broken: readonly string[]): { readonly done: Promise<void>; readonly asked: string[]; readonly logged: string[] } {
+function check(
+  keys: readonly string[],
+  broken: readonly string[],
+): { readonly done: Promise<void>; readonly asked: string[]; readonly logged: string[] } {
   const asked: string[] = [];
   const logged: string[] = [];
   const ask: AskSession = async (key, work) => {
