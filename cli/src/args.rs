@@ -28,6 +28,7 @@ mod parse;
 mod service;
 mod session;
 mod skills;
+mod update;
 mod values;
 mod workspace;
 
@@ -62,6 +63,7 @@ pub use self::session::{
     Stop, Undo,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
+pub use self::update::Update;
 pub use self::workspace::{
     WorkspaceCat, WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRestore,
 };

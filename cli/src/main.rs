@@ -44,6 +44,7 @@ mod suggest;
 mod table;
 mod text_files;
 mod units;
+mod update;
 mod width;
 
 use std::io::IsTerminal as _;
@@ -116,6 +117,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Deploy(command) => block_on(commands::deploy::run(&context, command)),
         Command::Backup(args) => block_on(commands::backup::run(&context, args)),
         Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
+        Command::Update(args) => block_on(commands::update::run(&context, args)),
         Command::Chat(args) => block_on(commands::chat::run(&context, args)),
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(&context, args)),

@@ -16,7 +16,7 @@ use common::Home;
 #[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 96] = [
+    let commands: [&[&str]; 97] = [
         &[],
         &["chat"],
         &["up"],
@@ -30,6 +30,7 @@ fn help_texts() {
         &["deploy", "rollback"],
         &["deploy", "down"],
         &["status"],
+        &["update"],
         &["backup"],
         &["backup", "verify"],
         &["restore"],

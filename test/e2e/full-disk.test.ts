@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -120,6 +120,27 @@ describe("a disk that is full", {
       [["say one", "one", "the second message"], true, ["say three", "three", "say four", "four"]],
       "each message once, and nothing of those that were refused",
     );
+  });
+
+  it("[UP6] the first start of another version on a full disk says what is needed and changes nothing; with space it goes on", async () => {
+    await client.ask("say kept");
+    await machine.ok("down");
+    const last = join(machine.home, "gateway", "last-start");
+    writeFileSync(last, "0.0.1", { mode: 0o600 });
+    machine.fill();
+    const { code, stderr } = await machine.gsv(["up"]);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /too little space for a copy of the state[\s\S]*are needed and[\s\S]*the state is as it was[\s\S]*df -h/);
+    assert.ok(!existsSync(join(machine.home, "gateway", "before-upgrade")));
+    assert.equal(readFileSync(last, "utf8"), "0.0.1");
+    machine.free();
+    await machine.up();
+    assert.ok(existsSync(join(machine.home, "gateway", "before-upgrade", "do")));
+    client = await machine.client();
+    assert.ok((await texts()).includes("kept"));
+    await machine.ok("down");
+    await machine.up();
+    client = await machine.client();
   });
 
   it("[P12] a gateway that is killed while the disk is full starts again by itself, and answers what it had accepted", async () => {

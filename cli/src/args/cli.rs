@@ -24,6 +24,7 @@ use super::notifications::Notifications;
 use super::service::ServiceCommand;
 use super::session::{Chat, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
+use super::update::Update;
 use super::values::one_of;
 use super::workspace::WorkspaceCommand;
 
@@ -101,6 +102,8 @@ pub enum Command {
     Undo(Undo),
     /// Show the gateway, machines, channels and recent conversations
     Status,
+    /// Update GSV to a newer release, or go back to the previous one
+    Update(Update),
     /// Save the gateway's state on this machine to an encrypted file
     Backup(Backup),
     /// Restore the gateway's state on this machine from a backup
@@ -227,7 +230,7 @@ mod tests {
 
     /// How a command's help text may begin.
     const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Disconnect End Find Import Install Let Link List \
-        Log Move Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test";
+        Log Move Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test Update";
 
     /// The words that the glossary replaces by others, in small letters.
     fn banned() -> Vec<String> {

@@ -74,6 +74,7 @@ pub mod token;
 pub mod tools;
 mod transcript;
 pub mod undo;
+pub mod update;
 pub mod usage;
 mod versions;
 pub mod why;

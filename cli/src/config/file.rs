@@ -172,7 +172,7 @@ impl Settings {
     fn check(&self) -> Outcome {
         for (name, item) in self.document.iter() {
             match item.as_table_like() {
-                Some(table) if name == "node" || name == "chat" => {
+                Some(table) if matches!(name, "node" | "chat" | "update") => {
                     for (inner, item) in table.iter() {
                         self.check_value(&format!("{name}.{inner}"), item)?;
                     }

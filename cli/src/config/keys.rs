@@ -5,6 +5,9 @@ use std::path::Path;
 use gsv_link::Target;
 
 use crate::exit::{Failure, Outcome};
+use crate::update::address::Address;
+use crate::update::manifest::Channel;
+use crate::update::signature;
 use crate::{session_key, suggest};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,10 +19,13 @@ pub enum Key {
     NodeToken,
     NodeWorkspace,
     ChatEnter,
+    UpdateUrl,
+    UpdateSigner,
+    UpdateChannel,
 }
 
 impl Key {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Url,
         Self::Token,
         Self::Session,
@@ -27,6 +33,9 @@ impl Key {
         Self::NodeToken,
         Self::NodeWorkspace,
         Self::ChatEnter,
+        Self::UpdateUrl,
+        Self::UpdateSigner,
+        Self::UpdateChannel,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -38,6 +47,9 @@ impl Key {
             Self::NodeToken => "node.token",
             Self::NodeWorkspace => "node.workspace",
             Self::ChatEnter => "chat.enter",
+            Self::UpdateUrl => "update.url",
+            Self::UpdateSigner => "update.key",
+            Self::UpdateChannel => "update.channel",
         }
     }
 
@@ -96,6 +108,9 @@ impl Key {
                 matches!(value, "queue" | "steer"),
                 "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",
             ),
+            Self::UpdateUrl => Address::parse(value).map(drop),
+            Self::UpdateSigner => signature::check(value),
+            Self::UpdateChannel => or_problem(Channel::parse(value).is_some(), "it is `stable` or `beta`"),
         };
         checked.map_err(|problem| {
             let name = self.name();
@@ -160,6 +175,9 @@ mod tests {
             (Key::NodeId, "-x"),
             (Key::NodeId, "gsv"),
             (Key::NodeWorkspace, "relative"),
+            (Key::UpdateUrl, "http://example.org"),
+            (Key::UpdateSigner, "no key"),
+            (Key::UpdateChannel, "nightly"),
         ] {
             assert_eq!(key.check(value).unwrap_err().exit, Exit::Usage, "{value}");
         }

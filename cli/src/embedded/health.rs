@@ -30,6 +30,16 @@ pub enum Unhealthy {
     Silent,
     /// A program answers, but it is not a healthy gateway.
     Wrong(String),
+    /// The gateway answers with a problem of its own, in a sentence.
+    Refused(String),
+}
+
+/// The part of a problem document (RFC 9457) that is shown.
+#[derive(Deserialize)]
+struct Problem {
+    title: String,
+    #[serde(default)]
+    detail: Option<String>,
 }
 
 impl std::fmt::Display for Unhealthy {
@@ -38,12 +48,15 @@ impl std::fmt::Display for Unhealthy {
             Self::Closed => f.write_str("nothing listens there"),
             Self::Silent => f.write_str("it does not answer"),
             Self::Wrong(what) => write!(f, "it answers {what}"),
+            Self::Refused(why) => f.write_str(why),
         }
     }
 }
 
 pub async fn check(port: u16, patience: Duration) -> Result<Health, Unhealthy> {
-    timeout(patience, ask(port)).await.unwrap_or(Err(Unhealthy::Silent))
+    timeout(patience, ask(port, "/health"))
+        .await
+        .unwrap_or(Err(Unhealthy::Silent))
 }
 
 /// Polls until the gateway is healthy. The caller sets the time limit.
@@ -56,7 +69,17 @@ pub async fn until_ready(port: u16) -> Health {
     }
 }
 
-async fn ask(port: u16) -> Result<Health, Unhealthy> {
+/// Asks whether the gateway can use its state, on which it is the first of its version. The error is a sentence. The caller sets the time
+/// limit. Earlier versions answer as to any check.
+pub async fn check_state(port: u16) -> Result<(), String> {
+    match ask(port, "/health?state").await {
+        Ok(_) => Ok(()),
+        Err(Unhealthy::Refused(why)) => Err(why),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+async fn ask(port: u16, path: &str) -> Result<Health, Unhealthy> {
     let wrong = |what: &str| Unhealthy::Wrong(what.to_owned());
     let broken = |error: hyper::Error| {
         wrong(if error.is_parse() {
@@ -69,20 +92,24 @@ async fn ask(port: u16) -> Result<Health, Unhealthy> {
         .await
         .map_err(|_| Unhealthy::Closed)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
-    let request = Request::get("/health")
+    let request = Request::get(path)
         .header(HOST, format!("127.0.0.1:{port}"))
         .header(ACCEPT, "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|error| Unhealthy::Wrong(error.to_string()))?;
     let answer = async {
         let response = sender.send_request(request).await.map_err(broken)?;
-        if response.status() != StatusCode::OK {
-            return Err(wrong(&format!("with status {}", response.status().as_u16())));
-        }
+        let status = response.status();
         let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
-        let health = body
-            .ok()
-            .and_then(|body| serde_json::from_slice::<Health>(&body.to_bytes()).ok());
+        let body = body.ok().map(http_body_util::Collected::to_bytes);
+        if status != StatusCode::OK {
+            let problem = body.and_then(|body| serde_json::from_slice::<Problem>(&body).ok());
+            return Err(match problem {
+                Some(Problem { title, detail }) => Unhealthy::Refused(detail.unwrap_or(title)),
+                None => wrong(&format!("with status {}", status.as_u16())),
+            });
+        }
+        let health = body.and_then(|body| serde_json::from_slice::<Health>(&body).ok());
         match health {
             Some(health) if health.ok => Ok(health),
             Some(_) => Err(wrong("that it is not well")),

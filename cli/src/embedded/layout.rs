@@ -71,6 +71,26 @@ impl Layout {
         self.gateway().join("port")
     }
 
+    /// The version that was ready last (`upgrade.rs`).
+    pub fn last_start(&self) -> PathBuf {
+        self.gateway().join("last-start")
+    }
+
+    /// The state as it was before the first start of another version.
+    pub fn before_upgrade(&self) -> PathBuf {
+        self.gateway().join("before-upgrade")
+    }
+
+    /// That copy, after an earlier version was started on the state of a later one.
+    pub fn before_rollback(&self) -> PathBuf {
+        self.gateway().join("before-rollback")
+    }
+
+    /// The state of a first start that failed, for a diagnosis.
+    pub fn failed_upgrade(&self) -> PathBuf {
+        self.gateway().join("failed-upgrade")
+    }
+
     /// Where the gateway listens for other machines (`listen.rs`).
     pub fn listen(&self) -> PathBuf {
         self.gateway().join("listen.json")

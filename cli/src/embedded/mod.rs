@@ -32,8 +32,10 @@ pub mod restart;
 pub mod runtime;
 pub mod sealing_key;
 pub mod state;
+mod state_copy;
 pub mod supervisor;
 pub mod up;
+pub mod upgrade;
 pub mod watchdog;
 pub mod worker;
 

@@ -48,6 +48,16 @@ pub fn reload(layout: &Layout) -> Outcome<Reload> {
         ));
     };
     let runtime = Runtime::open(dir)?;
+    if runtime.manifest.version != before.version {
+        // Its first start copies the state, which needs a gateway that does not run.
+        return Err(Failure::failed(
+            format!(
+                "GSV was updated since the gateway started: version {} runs, and {} is installed.",
+                before.version, runtime.manifest.version
+            ),
+            START_AGAIN,
+        ));
+    }
     let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())? else {
         return Err(Failure::failed(
             format!("{} is missing.", layout.bootstrap().display()),

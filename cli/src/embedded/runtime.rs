@@ -92,8 +92,13 @@ pub struct Runtime {
 }
 
 impl Runtime {
+    /// In the folder; else the one that `GSV_WORKERD` names, as where npm has installed it as a package of its own.
     pub fn workerd(&self) -> PathBuf {
-        self.dir.join("workerd")
+        let own = self.dir.join("workerd");
+        match env::var_os("GSV_WORKERD").filter(|path| !path.is_empty() && !own.exists()) {
+            Some(elsewhere) => PathBuf::from(elsewhere),
+            None => own,
+        }
     }
 
     /// A channel's script, which may be missing.
@@ -176,6 +181,12 @@ impl Runtime {
         }
         Ok(())
     }
+}
+
+/// The version whose scripts were copied last. `None`: there are none, or an early version copied them.
+pub fn version_copied(layout: &Layout) -> Option<String> {
+    let manifest = fs::read(layout.gateway().join(MANIFEST)).ok()?;
+    Some(serde_json::from_slice::<Manifest>(&manifest).ok()?.version)
 }
 
 /// Does not touch a copy that is the same already.

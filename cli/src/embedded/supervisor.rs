@@ -19,6 +19,7 @@ use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
 use super::sealing_key::SealingKeys;
 use super::state::{Phase, State};
+use super::upgrade::OfStart;
 use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
 use super::{health, record, url};
@@ -64,6 +65,7 @@ struct Supervisor {
     mode: Mode,
     signals: Signals,
     watchdog: Watchdog,
+    of_start: OfStart,
 }
 
 struct Signals {
@@ -143,7 +145,9 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     };
     // Its connections end with this function.
     let _relay = relay.map(|relay| relay.start(log.clone()));
+    let of_start = OfStart::look(&layout, &runtime.manifest.version);
     let mut supervisor = Supervisor {
+        of_start,
         state,
         keys: SealingKeys::read()?,
         layout,
@@ -177,7 +181,7 @@ impl Supervisor {
             self.say(&format!("workerd {reason}"));
             if !ever_ready {
                 // It has never worked: a restart would only hide the cause.
-                return Err(self.gave_up(format!("The gateway did not start: workerd {reason}.")));
+                return Err(self.not_started(&reason));
             }
             let Verdict::RetryIn(delay) = policy.crashed(began.elapsed(), was_ready) else {
                 return Err(self.gave_up(format!(
@@ -205,8 +209,24 @@ impl Supervisor {
         let pid = worker.pid();
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;
+        let port = self.state.port;
+        let is_upgrade = self.of_start.is_upgrade();
+        let answered = async {
+            let health = health::until_ready(port).await;
+            // Another version may refuse the state, or fail to convert it, while it answers.
+            if is_upgrade {
+                health::check_state(port).await?;
+            }
+            Ok::<_, String>(health)
+        };
         let health = tokio::select! {
-            health = health::until_ready(self.state.port) => health,
+            answered = answered => match answered {
+                Ok(health) => health,
+                Err(problem) => {
+                    worker.stop().await;
+                    return Ok((End::Died(format!("can't use the state: {problem}")), false));
+                }
+            },
             status = worker.wait() => return Ok((End::Died(worker.died(status).await), false)),
             asked = self.signals.asked() => {
                 worker.stop().await;
@@ -221,6 +241,9 @@ impl Supervisor {
         // Another program may have answered on the port, while workerd ends because it did not get the port.
         if let Some(status) = worker.ended() {
             return Ok((End::Died(worker.died(Some(status)).await), false));
+        }
+        if let Some(fault) = self.of_start.succeeded(&self.layout, &self.state.version) {
+            self.say(&fault);
         }
         // Only a port that the gateway has had is the one of the next start.
         if let Err(failure) = private_file::write_changed(&self.layout.port(), self.state.port.to_string()) {
@@ -258,11 +281,6 @@ impl Supervisor {
     /// Counts the reload. The process that asked for it waits until the count has risen and the gateway is ready.
     fn reload(&mut self) -> Outcome<()> {
         self.say("loading a new configuration");
-        // The bundle may have been replaced.
-        if let Ok(runtime) = Runtime::open(&self.runtime.dir) {
-            self.runtime = runtime;
-            self.state.version.clone_from(&self.runtime.manifest.version);
-        }
         self.state.reloads = Some(self.state.reloads.unwrap_or(0).wrapping_add(1));
         self.state.set_workerd(None);
         self.enter(Phase::Starting)
@@ -284,6 +302,20 @@ impl Supervisor {
 
     fn say(&self, text: &str) {
         self.log.line("supervisor", text);
+    }
+
+    /// The first start of a version leaves the state as it was before it.
+    fn not_started(&mut self, reason: &str) -> Failure {
+        let message = format!("The gateway did not start: workerd {}.", reason.trim_end_matches('.'));
+        let failure = self.gave_up(message);
+        let Some((happened, next)) = self.of_start.failed(&self.layout) else {
+            return failure;
+        };
+        self.say(&happened);
+        Failure::failed(
+            format!("{} {happened}", failure.message),
+            format!("{next} {}", failure.next).trim_end(),
+        )
     }
 
     /// The process that reports it names the log.

@@ -15,7 +15,7 @@ use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
-use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key};
+use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key, upgrade};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
@@ -128,11 +128,13 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         ));
     }
     ports::ensure_free(port)?;
+    let restored = upgrade::before_start(layout, &runtime.manifest.version)?;
     let listening = listen::settle(layout, &request.listen, port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let lost_key = sealing_key::ensure(layout)?;
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
+    warnings.extend(restored);
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,

@@ -43,10 +43,11 @@ pub struct Spec {
 }
 
 /// Variables that say where GSV's files are. Everything else comes from the local config.
-const PLACES: [&str; 5] = [
+const PLACES: [&str; 6] = [
     "GSV_CONFIG_DIR",
     "GSV_HOME",
     "GSV_RUNTIME_DIR",
+    "GSV_WORKERD",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
 ];

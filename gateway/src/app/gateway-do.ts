@@ -185,6 +185,11 @@ export class Gateway
     await this.#kernel.restarted();
   }
 
+  /** Throws when this version can't use the state. The gateway's own tables were migrated before, or nothing of this object answers. */
+  async checkState(): Promise<void> {
+    await this.#ports.sessionsRpc.checkState();
+  }
+
   // ------------------------------------------------------------ for the queue (EventConsumerPort)
 
   async consumeEvent(text: string, isDead: boolean): Promise<Settled> {

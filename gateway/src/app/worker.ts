@@ -20,7 +20,7 @@ import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import { gatewayStub } from "../platform/stubs.ts";
 import type { HttpCaller, UploadAsked } from "../ports/http.ts";
-import { storageFault } from "../ports/storage-fault.ts";
+import { databaseFault, storageFault } from "../ports/storage-fault.ts";
 
 export { AgentJob } from "./agent-job-do.ts";
 export { Gateway } from "./gateway-do.ts";
@@ -31,6 +31,8 @@ export { Session } from "./session-do.ts";
 
 /** Whether this instance of the runtime has told the gateway about its restart. */
 let resumed = false;
+/** The one look at the state of this instance. */
+let stateChecked: Promise<void> | undefined;
 /** How the name of the dead-letter queue ends. */
 const DEAD_LETTERS = "-dead-letter";
 const EVENT_RETRY_SECONDS = 30;
@@ -96,6 +98,7 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
   const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
   if (url.pathname === "/health") {
     if (request.method !== "GET") return route(request, onError);
+    if (isEmbedded(env) && url.searchParams.has("state")) return await stateHealth(env, log);
     resumeOnce(env, ctx, log);
     return healthResponse(versionOf(env));
   }
@@ -199,6 +202,19 @@ function media(request: Request, env: Env, path: string): Promise<Response> | Re
     return mediaResponse(env.STORAGE, decodeURIComponent(path.slice("/media/".length)));
   } catch {
     return problemResponse("path.not_found", "There is no such media file.");
+  }
+}
+
+/** What the supervisor asks at the first start of another version (gateway rule UP2). Costs work once, because it needs no token. */
+async function stateHealth(env: Env, log: Logger): Promise<Response> {
+  stateChecked ??= gatewayStub(env).checkState();
+  try {
+    await stateChecked;
+    return healthResponse(versionOf(env));
+  } catch (error) {
+    log.error("state_refused", { error });
+    const { reason, message = databaseFault(error) } = storageFault(error);
+    return problemResponse(reason, message);
   }
 }
 

@@ -11,3 +11,7 @@ export function storageFault(error: unknown): { readonly reason: ErrorReason; re
   if (newer !== undefined) return { reason: "storage.newer_version", message: newer };
   return { reason: error instanceof Error && error.message.includes(FULL) ? "storage.full" : "internal" };
 }
+
+/** SQLite's own sentence, which names tables and columns and no value. Undefined: another exception, whose text may hold a secret. */
+export const databaseFault = (error: unknown): string | undefined =>
+  error instanceof Error && /: SQLITE_[A-Z_]+$/.test(error.message) ? error.message : undefined;

@@ -24,6 +24,7 @@ import { SESSION_HISTORY } from "./migrations.ts";
 import { resumeSessions } from "./restart.ts";
 import { RunWaits } from "./run-waits.ts";
 import { sendToSession } from "./session-to-session.ts";
+import { checkSessions } from "./state-check.ts";
 import { HELD_MIGRATIONS, STOP_MIGRATIONS, StopStore } from "./stop-store.ts";
 import { Stop, stopMethods } from "./stop.ts";
 import { Sessions } from "./store.ts";
@@ -60,6 +61,7 @@ export interface SessionsRpc {
   list(limit: number): readonly SessionEntry[];
   searchable(agentId: string, afterKey: string): SearchableSessions;
   send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
+  checkState(): Promise<void>;
 }
 export interface SessionsOffer extends DeletionPort, SessionsPort, SettledPort, StopListenerPort, StopPort {
   readonly sessionsRpc: SessionsRpc;
@@ -113,6 +115,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
           list: (limit) => sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems)),
           searchable: (agentId, afterKey) => sessions.ofAgent(agentId, afterKey, SEARCHED_SESSIONS),
           send: (input) => sendToSession(inner, input),
+          checkState: () => checkSessions(inner),
         },
       },
       methods: { ...chatMethods(inner), ...sessionMethods(inner), ...archiveMethods(inner), ...stopMethods(stop, stops) },
