@@ -140,7 +140,7 @@ describe("a model call", () => {
     assert.deepEqual([believed.input, believed.output, believed.cacheRead, believed.cacheWrite, believed.total], [8_096, 20_000, 0, 0, 28_096]);
     assert.ok(Math.abs((believed.costUsd ?? 0) - 0.280_96) < 1e-9);
     assert.match(noted.join(), /p\/m counted 4000000000000 tokens, \$1000000000\.00, more than the call can have used; 28096 tokens, \$0\.28 count/);
-    // The ledger gets no more either, whoever asks it.
+    // The ledger gets no more either.
     assert.equal(call.end(lie, 10)?.costUsd, believed.costUsd);
     const unpriced = await begin({ output: 10_000, thinking: 0, inputUsd: 0 });
     const { costUsd: _, ...tokens } = lie;

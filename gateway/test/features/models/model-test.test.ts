@@ -139,9 +139,9 @@ const failed = (reason: ErrorReason): ModelOutcome => ({
 });
 
 test("[SP11] the call is in the usage with what the provider counted; a refused key counts nothing, one without an answer its worst cost", async () => {
-  outcome = replied({ costUsd: 0.25 });
+  outcome = replied({ costUsd: 0.005 });
   await admin.ok("model.test", { model: CLAUDE });
-  const counted = { key: "anthropic/claude-haiku-4-5", calls: 1, input: 5, output: 1, costUsd: expect.closeTo(0.25, 9) };
+  const counted = { key: "anthropic/claude-haiku-4-5", calls: 1, input: 5, output: 1, costUsd: expect.closeTo(0.005, 9) };
   expect((await usage()).rows).toMatchObject([counted]);
   outcome = failed("model.auth");
   await admin.refused("model.test", { model: CLAUDE, apiKey: "sk-ant-other-0123456789" });
@@ -149,14 +149,23 @@ test("[SP11] the call is in the usage with what the provider counted; a refused 
   outcome = failed("model.timeout");
   await admin.refused("model.test", { model: CLAUDE });
   const worst = (await usage()).rows[0]?.costUsd ?? 0;
-  expect(worst).toBeGreaterThan(0.251);
-  expect(worst).toBeLessThan(0.26);
+  expect(worst).toBeGreaterThan(0.006);
+  expect(worst).toBeLessThan(0.015);
   outcome = replied({});
   await admin.ok("config.set", { path: "providers.lab", value: { baseUrl: "http://127.0.0.1:1/v1", wire: "openai-completions" } });
   await admin.ok("model.test", { model: { provider: "lab", id: "small" } });
   await admin.ok("model.test", { model: { provider: "demo", id: "demo" } });
   const { rows } = await admin.ok<UsageGetResult>("usage.get", { by: "session", days: 1 });
   expect(rows).toMatchObject([{ key: "gateway", calls: 4, unpricedTokens: 6 }]);
+});
+
+test("[SP12] of an absurd count of the provider no more is believed than the call can have used", async () => {
+  outcome = replied({ input: 1e9, total: 1e9, costUsd: 1000 });
+  await admin.ok("model.test", { model: CLAUDE });
+  const [row] = (await usage()).rows;
+  expect(row?.costUsd).toBeGreaterThan(0.005);
+  expect(row?.costUsd).toBeLessThan(0.01);
+  expect(row?.input).toBeLessThan(5_000);
 });
 
 test("[SP11] the cost is set aside before the call, and one that does not fit a limit is not made", async () => {
