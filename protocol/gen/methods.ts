@@ -272,7 +272,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "68480efe9f66fcf1";
+export const PROTOCOL_FINGERPRINT = "9ca7c726a7c344bb";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1608,7 +1608,7 @@ export const METHODS = {
     params: "TransferAcceptParams",
     result: "TransferAcceptResult",
     callers: ["client", "node"],
-    scope: "operate",
+    scope: "node",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1619,7 +1619,7 @@ export const METHODS = {
     params: "TransferAckParams",
     result: "TransferAckResult",
     callers: ["client", "node"],
-    scope: "operate",
+    scope: "node",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1641,7 +1641,7 @@ export const METHODS = {
     params: "TransferCompleteParams",
     result: "TransferCompleteResult",
     callers: ["client", "node"],
-    scope: "operate",
+    scope: "node",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1663,7 +1663,7 @@ export const METHODS = {
     params: "TransferDoneParams",
     result: "TransferDoneResult",
     callers: ["client", "node"],
-    scope: "operate",
+    scope: "node",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1685,7 +1685,7 @@ export const METHODS = {
     params: "TransferMetaParams",
     result: "TransferMetaResult",
     callers: ["client", "node"],
-    scope: "operate",
+    scope: "node",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,

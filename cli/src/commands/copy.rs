@@ -1,7 +1,6 @@
 //! `gsv cp`: asks the gateway for transfers and follows them. Between machines and the workspace the gateway does the work, and goes on
 //! without this program; a file of this machine is sent or received by this program itself.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use super::context::Context;
 use super::copy_folder;
 use super::copy_progress::{Progress, line};
 use super::copy_run::{Copied, Place, Session, Wanted};
+use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
 use crate::client::Client;
@@ -121,16 +121,6 @@ fn new_id() -> Result<TransferKey, Failure> {
         )
     })?;
     Ok(HEXLOWER.encode(&bytes).into())
-}
-
-/// Whether the terminal shows how far the copy is.
-pub fn is_shown(context: &Context) -> bool {
-    !context.out.json && std::io::stderr().is_terminal()
-}
-
-/// Shows how far the copy is, in the place of what was shown before.
-pub fn show(context: &Context, text: &str) {
-    context.out.prompt(&format!("\r\u{1b}[K{text}"));
 }
 
 // ---------------------------------------------------------------- a file of this machine

@@ -13,9 +13,9 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
-use super::copy::{is_shown, show};
 use super::copy_progress::{Progress, line};
 use super::copy_run::{Copied, Place, Session, Wanted};
+use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
 use crate::exit::{Exit, Failure, Outcome};
@@ -28,8 +28,9 @@ const MOST: usize = 100_000;
 /// Problems that are shown.
 const SHOWN: usize = 50;
 const LOOK: Duration = Duration::from_millis(200);
-/// While others use all transfers of the gateway.
+/// While others use all transfers of the gateway, or this command has sent as many requests as it may in a minute.
 const BUSY: Duration = Duration::from_millis(500);
+const PASSING: [&str; 2] = ["transfer.busy", "limit.rate"];
 /// Reasons that are those of every file.
 const OF_ALL: [&str; 6] = [
     "node.offline",
@@ -367,7 +368,14 @@ async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals) -> Outco
                 totals.before.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            Err(failure) if failure.reason.as_deref() == Some("transfer.busy") => tokio::time::sleep(BUSY).await,
+            Err(failure)
+                if failure
+                    .reason
+                    .as_deref()
+                    .is_some_and(|reason| PASSING.contains(&reason)) =>
+            {
+                tokio::time::sleep(BUSY).await;
+            }
             Err(failure) => return Err(failure),
         }
     }

@@ -22,6 +22,7 @@ pub mod copy;
 mod copy_folder;
 mod copy_progress;
 mod copy_run;
+mod copy_screen;
 pub mod cron;
 mod cron_calendar;
 mod cron_view;

@@ -68,10 +68,21 @@ test("[A1] [S3] a method is denied unless the contract names the caller and the 
       for (const method of methods) {
         const { callers, scope } = METHODS[method];
         const named = callers.filter((caller) => caller === mode).length === 1;
-        const expected = method !== "connect" && named && (mode === "client" ? scopes.includes(scope) : scopes.length === 1);
+        // A client that does what nodes do operates.
+        const wanted = scope === "node" ? "operate" : scope;
+        const expected = method !== "connect" && named && (mode === "client" ? scopes.includes(wanted) : scopes.length === 1);
         assert.equal(may({ kind, mode }, method), expected, `${kind} ${mode} ${method}`);
       }
     }
+});
+
+test("[A1] [TF13] a client may be an end of its own transfers, unless it only reads", () => {
+  const ends = ["transfer.meta", "transfer.accept", "transfer.ack", "transfer.complete", "transfer.done"] as const;
+  for (const method of ends)
+    assert.deepEqual(
+      (["client", "client-ro", "node"] as const).map((kind) => may({ kind, mode: kind === "node" ? "node" : "client" }, method)),
+      [true, false, true],
+    );
 });
 
 test("[A1] a refusal says which token would do, or who else calls the method", () => {
