@@ -118,7 +118,8 @@ test("[A1] a caller is told the methods that it may call, and the events for it 
   assert.deepEqual(featuresFor(principal("client", "client"), served, []).methods, ["chat.send", "sessions.list"]);
   assert.deepEqual(featuresFor(principal("node", "node"), served, []).methods, ["tool.result"]);
   const events = (mode: Mode, unserved: EventName[]): readonly string[] => featuresFor(principal("admin", mode), [], unserved).events;
-  assert.deepEqual(events("client", ["presence"]), ["approval", "chat", "session", "tool.progress"]);
+  const ends = ["transfer.ack", "transfer.end", "transfer.receive", "transfer.send", "transfer.start"];
+  assert.deepEqual(events("client", ["presence"]), ["approval", "chat", "session", "tool.progress", ...ends]);
   assert.ok(events("client", []).includes("presence"));
   assert.ok(events("node", []).includes("tool.invoke") && !events("node", []).includes("chat"));
   assert.deepEqual(events("channel", Object.keys(EVENTS) as EventName[]), []);

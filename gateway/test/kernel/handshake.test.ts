@@ -132,7 +132,8 @@ describe("the first frame", () => {
     for (const served of ["chat.send", "channel.start", "channel.status", "pair.approve", "pair.list"])
       expect(features.methods).toContain(served);
     for (const unserved of ["transfer.meta", "channel.inbound", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
-    expect(features.events).toEqual(["approval", "chat", "presence", "session", "tool.progress"]);
+    const ends = ["transfer.ack", "transfer.end", "transfer.receive", "transfer.send", "transfer.start"];
+    expect(features.events).toEqual(["approval", "chat", "presence", "session", "tool.progress", ...ends]);
   });
 
   test("[F51] hello-ok names the owner's time zone to clients, once it is set", async () => {
