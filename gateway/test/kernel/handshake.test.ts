@@ -131,7 +131,7 @@ describe("the first frame", () => {
     const { features } = hello as { features: { methods: string[]; events: string[] } };
     for (const served of ["chat.send", "channel.start", "channel.status", "pair.approve", "pair.list"])
       expect(features.methods).toContain(served);
-    for (const unserved of ["transfer.meta", "channel.inbound", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
+    for (const unserved of ["channel.inbound", "tool.result", "connect"]) expect(features.methods).not.toContain(unserved);
     const ends = ["transfer.ack", "transfer.end", "transfer.receive", "transfer.send", "transfer.start"];
     expect(features.events).toEqual(["approval", "chat", "presence", "session", "tool.progress", ...ends]);
   });
