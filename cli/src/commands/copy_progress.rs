@@ -70,9 +70,9 @@ mod tests {
         };
         assert_eq!(
             line(half, 120),
-            "[##########          ]  50 %  500 MiB of 1000 MiB  100 MiB/s  5 s left"
+            "[##########          ]  50 %  500 MiB of 1000 MiB  100 MiB/s  5.0 s left"
         );
-        assert_eq!(line(half, 60), " 50 %  500 MiB of 1000 MiB  100 MiB/s  5 s left");
+        assert_eq!(line(half, 60), " 50 %  500 MiB of 1000 MiB  100 MiB/s  5.0 s left");
         assert_eq!(line(half, 30), " 50 %  500 MiB of 1000 MiB");
         assert_eq!(line(half, 10), "50 %");
         let begun = Progress {
