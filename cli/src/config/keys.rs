@@ -4,7 +4,9 @@ use std::path::Path;
 
 use gsv_link::Target;
 
+use crate::chat::notify::Notify;
 use crate::exit::{Failure, Outcome};
+use crate::units::parse_duration;
 use crate::{session_key, suggest};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,10 +18,12 @@ pub enum Key {
     NodeToken,
     NodeWorkspace,
     ChatEnter,
+    ChatNotify,
+    ChatNotifyAfter,
 }
 
 impl Key {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Url,
         Self::Token,
         Self::Session,
@@ -27,6 +31,8 @@ impl Key {
         Self::NodeToken,
         Self::NodeWorkspace,
         Self::ChatEnter,
+        Self::ChatNotify,
+        Self::ChatNotifyAfter,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -38,6 +44,8 @@ impl Key {
             Self::NodeToken => "node.token",
             Self::NodeWorkspace => "node.workspace",
             Self::ChatEnter => "chat.enter",
+            Self::ChatNotify => "chat.notify",
+            Self::ChatNotifyAfter => "chat.notifyAfter",
         }
     }
 
@@ -92,6 +100,11 @@ impl Key {
             }
             Self::NodeId => check_node_id(value),
             Self::NodeWorkspace => or_problem(Path::new(value).is_absolute(), "the workspace must be an absolute path"),
+            Self::ChatNotify => or_problem(
+                Notify::NAMES.contains(&value),
+                "it is `bell` (the terminal's bell), `osc9` (a notification of the desktop, where the terminal has them) or `off`",
+            ),
+            Self::ChatNotifyAfter => or_problem(parse_duration(value).is_ok(), "it is a time, such as 10s or 1m"),
             Self::ChatEnter => or_problem(
                 matches!(value, "queue" | "steer"),
                 "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",
