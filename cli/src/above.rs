@@ -11,6 +11,8 @@ pub struct Above {
 
 #[derive(Debug, Default)]
 struct State {
+    /// A sequence for the terminal that shows nothing, such as its bell.
+    sign: &'static str,
     /// Rows above the cursor that are removed before everything else.
     erased: usize,
     text: String,
@@ -37,6 +39,12 @@ impl Above {
         self.state().erased += rows;
     }
 
+    /// Sends a sequence that shows nothing, with the next picture.
+    pub fn sign(&self, sign: &'static str) {
+        self.state().sign = sign;
+        self.repaint();
+    }
+
     /// The editor paints again, although no lines have arrived.
     pub fn repaint(&self) {
         self.state().called = true;
@@ -49,6 +57,7 @@ impl Above {
         let end = state.text.rfind('\n').map_or(0, |end| end + 1);
         let rest = state.text.split_off(end);
         let lines = std::mem::replace(&mut state.text, rest);
+        let lines = std::mem::take(&mut state.sign).to_owned() + &lines;
         match std::mem::take(&mut state.erased) {
             0 => lines,
             rows => format!("\u{1b}[{rows}A\r\u{1b}[J{lines}"),

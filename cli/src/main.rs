@@ -19,12 +19,14 @@ mod chat;
 mod clean;
 mod client;
 mod commands;
+mod complete;
 mod config;
 mod definition_folder;
 mod draft;
 mod editor;
 mod embedded;
 mod exit;
+mod highlight;
 mod import;
 mod in_place;
 mod join_code;
@@ -65,6 +67,10 @@ fn main() -> ExitCode {
         Some(first) if first == gsv_node::policy::SUPERVISE => return gsv_node::supervise_main(typed),
         Some(first) if first == gsv_node::policy::CONFINE => return gsv_node::sandbox::confine_main(typed),
         Some(first) if first == gsv_node::policy::CANARY => return gsv_node::sandbox::canary_main(typed),
+        Some(first) if first == complete::COMPLETE => {
+            complete::main(typed);
+            return ExitCode::SUCCESS;
+        }
         Some(first) if first == embedded::hold::GUARD => return embedded::hold::guard(typed),
         _ => {}
     }
@@ -103,7 +109,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "gsv", &mut script);
-            out.piece(&String::from_utf8_lossy(&script));
+            out.piece(&complete::with_hook(shell, &String::from_utf8_lossy(&script)));
             Ok(())
         }
         Command::Version => {
@@ -118,7 +124,10 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Backup(args) => block_on(commands::backup::run(&context, args)),
         Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
         Command::Update(args) => block_on(commands::update::run(&context, args)),
-        Command::Chat(args) => block_on(commands::chat::run(&context, args)),
+        Command::Chat(args) => {
+            commands::first_chat::offer_setup(&context, &args)?;
+            block_on(commands::chat::run(&context, args))
+        }
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(&context, args)),
         Command::Resume => block_on(commands::stop::resume(&context)),
@@ -131,7 +140,8 @@ fn run(cli: Cli, out: Output) -> Outcome {
         Command::Invite(command) => block_on(commands::invite::run(&context, command)),
         Command::Join(args) => block_on(commands::join::run(&context, args)),
         Command::Config(command) => block_on(commands::config::run(&context, command)),
-        Command::Session(command) => block_on(commands::session::run(&context, command)),
+        Command::Session { command: Some(command) } => block_on(commands::session::run(&context, command)),
+        Command::Session { command: None } => block_on(commands::session_picker::run(&context)),
         Command::Setup(args) => commands::setup::run(&context, &args),
         Command::Model(command) => block_on(commands::model::run(&context, command)),
         Command::Provider(command) => block_on(commands::model::run_provider(&context, command)),

@@ -5,6 +5,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use textwrap::{Options as Wrap, WordSplitter};
 
 use crate::clean::clean;
+use crate::highlight;
 use crate::width::{columns, cut, pad};
 
 const LEAST_COLUMNS: usize = 20;
@@ -76,6 +77,8 @@ struct Writer {
     frames: Vec<Frame>,
     /// The text of an open code block.
     code: Option<String>,
+    /// Its language.
+    language: String,
     /// Address and text of the open links.
     links: Vec<(String, String)>,
     table: Option<Table>,
@@ -95,6 +98,7 @@ impl Writer {
             opened: (0, 0),
             frames: Vec::new(),
             code: None,
+            language: String::new(),
             links: Vec::new(),
             table: None,
         }
@@ -143,6 +147,7 @@ impl Writer {
                     && let Some(language) = clean(&info).split_whitespace().next()
                 {
                     self.styled_line(&cut(language, LANGUAGE_COLUMNS), DIM);
+                    language.clone_into(&mut self.language);
                 }
                 self.code = Some(String::new());
             }
@@ -214,8 +219,14 @@ impl Writer {
             }
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
-                for line in clean(&code).trim_end_matches('\n').split('\n') {
-                    self.styled_line(&format!("  {line}"), CODE);
+                let language = std::mem::take(&mut self.language);
+                let code = clean(&code);
+                let lines: Vec<&str> = code.trim_end_matches('\n').split('\n').collect();
+                match highlight::paint(&language, &lines).filter(|_| self.colour) {
+                    Some(painted) => painted.iter().for_each(|line| self.write_line(&format!("  {line}"))),
+                    None => lines
+                        .iter()
+                        .for_each(|line| self.styled_line(&format!("  {line}"), CODE)),
                 }
                 self.gap = true;
             }

@@ -128,8 +128,11 @@ pub enum Command {
     #[command(subcommand, name = "local-config")]
     LocalConfig(LocalConfigCommand),
     /// List, read and manage conversations
-    #[command(subcommand)]
-    Session(SessionCommand),
+    #[command(after_help = "Without a command, on a terminal: choose one of the last conversations and open it.")]
+    Session {
+        #[command(subcommand)]
+        command: Option<SessionCommand>,
+    },
     /// List and run the tools of the machines and the gateway
     #[command(subcommand)]
     Tools(ToolsCommand),

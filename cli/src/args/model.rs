@@ -62,6 +62,25 @@ pub struct Setup {
     pub yes: bool,
 }
 
+impl Setup {
+    /// As it is offered before a conversation, which is the first message.
+    pub fn before_chat() -> Self {
+        Self {
+            provider: None,
+            key_stdin: false,
+            model: None,
+            name: None,
+            timezone: None,
+            services: false,
+            no_services: false,
+            no_path: false,
+            message: String::new(),
+            no_message: true,
+            yes: false,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
     /// List the models of a provider, with context size and prices

@@ -11,6 +11,7 @@ use super::workspace::OfAgent;
 use crate::units::parse_duration;
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Chat {
     /// Message, in one or several words; a pipe or file on stdin is added to it, and `-` stands for it [default: a prompt]
     pub message: Vec<String>,
@@ -20,6 +21,9 @@ pub struct Chat {
     /// Talk to this agent, in the command line's conversation with it
     #[arg(long, value_name = "ID", conflicts_with = "session", value_parser = agent_id)]
     pub agent: Option<AgentId>,
+    /// Go on with your conversation that was active last; with --agent, with that agent's
+    #[arg(short = 'c', long = "continue", conflicts_with = "session")]
+    pub go_on: bool,
     /// Attach this file; may be given up to 16 times, each at most 25 MiB
     #[arg(long, value_name = "FILE")]
     pub attach: Vec<PathBuf>,
@@ -48,8 +52,17 @@ impl Chat {
     pub fn of(message: &str) -> Self {
         Self {
             message: vec![message.to_owned()],
-            session: None,
+            ..Self::prompt(None)
+        }
+    }
+
+    /// A conversation at its prompt.
+    pub const fn prompt(session: Option<SessionKey>) -> Self {
+        Self {
+            message: Vec::new(),
+            session,
             agent: None,
+            go_on: false,
             attach: Vec::new(),
             timeout: None,
             approve: None,

@@ -8,9 +8,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Goes, Talk};
 use crate::chat::attach::{Chosen, upload_all};
-use crate::chat::complete::HELP_HERE;
+use crate::chat::complete::{HELP_HERE, is_command};
 use crate::chat::conversation::Conversation;
 use crate::chat::decision::Decision;
+use crate::chat::notify::{AFTER, Notify};
 use crate::chat::picked;
 use crate::chat::prompt::Typed;
 use crate::chat::running::{Running, answered};
@@ -20,6 +21,7 @@ use crate::chat::turn::{Input, Request};
 use crate::clean::one_line;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
+use crate::units::parse_duration;
 
 /// During a run, the facts of the status line are asked for at most this often.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
@@ -45,6 +47,7 @@ impl Talk<'_> {
     pub(super) async fn say(&mut self, message: Outgoing, conversation: &mut Conversation) -> Outcome<Goes> {
         let session = conversation.followed.session.clone();
         self.board.begin();
+        let began = Instant::now();
         let (uploaded, commands) = match self.upload(&session, &message.files).await {
             Ok(Some(done)) => done,
             Ok(None) => {
@@ -133,6 +136,10 @@ impl Talk<'_> {
             }
         };
         self.has_ended(running);
+        // Not a command, and not what the person stopped.
+        if result.is_ok() && !is_command(&text) {
+            self.tell_the_end(began.elapsed());
+        }
         if is_help && result.is_ok() {
             self.out.line(HELP_HERE);
         }
@@ -273,6 +280,18 @@ impl Talk<'_> {
     /// Whether a line is for the run under way. The setting is read when Enter is pressed, so that a change counts at once.
     fn steers(&self) -> bool {
         self.given.steers || Config::load().is_ok_and(|config| config.get(Key::ChatEnter) == Some("steer"))
+    }
+
+    /// The settings are read when the answer ends, so that a change counts at once.
+    fn tell_the_end(&self, took: Duration) {
+        let Ok(config) = Config::load() else { return };
+        let after = config
+            .get(Key::ChatNotifyAfter)
+            .and_then(|after| parse_duration(after).ok());
+        let sign = Notify::read(config.get(Key::ChatNotify)).sign(took, after.unwrap_or(AFTER));
+        if let Some(sign) = sign {
+            self.prompt.sign(sign);
+        }
     }
 
     fn for_the_run(&mut self, line: &str, text: String) -> During {

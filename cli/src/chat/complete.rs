@@ -35,6 +35,7 @@ pub const HELP_HERE: &str = "/attach FILE       send a file with the next messag
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\
     /tool N            show all output of tool call N; `/tool` lists the calls\n\
+    Alt-Enter          another line of the same message, as a backslash at the end of a line and an open ``` do\n\
     /quit, /exit       leave\n\
     During an answer, commands act at once, and Esc or Ctrl-C stops the run. Messages wait in this chat and\n\
     are sent when it has ended; leaving before prints those that were not sent.\n\

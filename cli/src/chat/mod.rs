@@ -17,6 +17,7 @@ mod headlines;
 pub mod interactive;
 mod lines;
 pub mod live;
+pub mod notify;
 pub mod outcomes;
 mod output_lines;
 mod picked;

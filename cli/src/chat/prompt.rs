@@ -105,6 +105,7 @@ impl Prompt {
         let busy = Arc::new(AtomicBool::new(false));
         let esc = EventHandler::Conditional(Box::new(Esc(Arc::clone(&busy))));
         editor.bind_sequence(KeyEvent(KeyCode::Esc, Modifiers::NONE), esc);
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         // The file does not exist before the first conversation.
         let _ = editor.load_history(&history);
         // A terminal without cursor movement has no printer: there, output is written as it comes.
@@ -190,6 +191,13 @@ impl Prompt {
             Some(Typed::Broken(why)) => Err(unusable(&why)),
             Some(typed) => Ok(typed),
             None => Err(unusable("its reader has ended")),
+        }
+    }
+
+    /// Sends the terminal a sequence that shows nothing. Where nothing can be repainted, nothing is sent.
+    pub fn sign(&self, sign: &'static str) {
+        if self.board.is_live() {
+            self.above.sign(sign);
         }
     }
 

@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::approval;
 use super::context::Context;
+use super::last_sessions::last_own;
 use crate::args::{ApproveCalls, Chat};
 use crate::chat::attach::{Chosen, choose, upload_all};
 use crate::chat::complete::{is_command, unknown_command};
@@ -32,9 +33,15 @@ const FAREWELL: Duration = Duration::from_millis(200);
 
 pub async fn run(context: &Context, args: Chat) -> Outcome {
     let out = context.out;
-    let session = match &args.agent {
-        Some(agent) => SessionKey(format!("agent:{agent}:cli:dm:main")),
-        None => Context::session(args.session.clone())?,
+    let last = if args.go_on {
+        last_own(context, args.agent.clone()).await?
+    } else {
+        None
+    };
+    let session = match (last, &args.agent) {
+        (Some(last), _) => last,
+        (None, Some(agent)) => SessionKey(format!("agent:{agent}:cli:dm:main")),
+        (None, None) => Context::session(args.session.clone())?,
     };
     let files = choose(&args.attach)?;
     let given = args.message.join(" ");

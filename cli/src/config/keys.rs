@@ -4,7 +4,9 @@ use std::path::Path;
 
 use gsv_link::Target;
 
+use crate::chat::notify::Notify;
 use crate::exit::{Failure, Outcome};
+use crate::units::parse_duration;
 use crate::update::address::Address;
 use crate::update::manifest::Channel;
 use crate::update::signature;
@@ -19,13 +21,15 @@ pub enum Key {
     NodeToken,
     NodeWorkspace,
     ChatEnter,
+    ChatNotify,
+    ChatNotifyAfter,
     UpdateUrl,
     UpdateSigner,
     UpdateChannel,
 }
 
 impl Key {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Url,
         Self::Token,
         Self::Session,
@@ -33,6 +37,8 @@ impl Key {
         Self::NodeToken,
         Self::NodeWorkspace,
         Self::ChatEnter,
+        Self::ChatNotify,
+        Self::ChatNotifyAfter,
         Self::UpdateUrl,
         Self::UpdateSigner,
         Self::UpdateChannel,
@@ -47,6 +53,8 @@ impl Key {
             Self::NodeToken => "node.token",
             Self::NodeWorkspace => "node.workspace",
             Self::ChatEnter => "chat.enter",
+            Self::ChatNotify => "chat.notify",
+            Self::ChatNotifyAfter => "chat.notifyAfter",
             Self::UpdateUrl => "update.url",
             Self::UpdateSigner => "update.key",
             Self::UpdateChannel => "update.channel",
@@ -104,6 +112,11 @@ impl Key {
             }
             Self::NodeId => check_node_id(value),
             Self::NodeWorkspace => or_problem(Path::new(value).is_absolute(), "the workspace must be an absolute path"),
+            Self::ChatNotify => or_problem(
+                Notify::NAMES.contains(&value),
+                "it is `bell` (the terminal's bell), `osc9` (a notification of the desktop, where the terminal has them) or `off`",
+            ),
+            Self::ChatNotifyAfter => or_problem(parse_duration(value).is_ok(), "it is a time, such as 10s or 1m"),
             Self::ChatEnter => or_problem(
                 matches!(value, "queue" | "steer"),
                 "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",

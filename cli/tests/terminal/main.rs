@@ -10,6 +10,7 @@
 mod common;
 
 mod answering;
+mod comfort;
 mod looks;
 mod prompt;
 mod questions;

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gsv_link::{Bytes, Link, LinkEvent};
 use gsv_protocol::Event;
 use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
-use gsv_tools::{ToolBox, ToolError};
 use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use gsv_tools::transfer::{discard, is_id};
+use gsv_tools::{ToolBox, ToolError};
 use tokio::sync::mpsc;
 
 use self::attempts::{Signal, Transfers};
