@@ -299,7 +299,7 @@ fn kind(path: &[&str], arg: &Arg) -> Option<Kind> {
     match (path, id) {
         (["config", "get" | "set" | "unset"], "path") => Some(Kind::Setting),
         (["local-config", ..], "key") => Some(Kind::LocalSetting),
-        (["nodes", "forget"] | ["node", "forget"], "id") => Some(Kind::Node),
+        (["nodes" | "node", "forget"], "id") => Some(Kind::Node),
         (["agent", "show" | "edit" | "undefine" | "delete"], "id") | (_, "agent") => Some(Kind::Agent),
         (["session", "show" | "export"], "target") | (["session", ..], "key") | (_, "session") => Some(Kind::Session),
         (["model", "use" | "test"] | ["session", "set"] | ["agent", "new"], "model") => Some(Kind::Model),

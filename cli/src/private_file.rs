@@ -9,6 +9,7 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
 const MAX_BYTES: u64 = 64 * 1024;
+const OTHERS: u32 = 0o077;
 
 /// A reader sees the old content or the new one, never a part.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
@@ -28,7 +29,7 @@ pub fn write_unsynced(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
 
 /// As `write`, but does not touch a private file that has this content already.
 pub fn write_changed(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
-    let is_private = |meta: Metadata| meta.is_file() && meta.permissions().mode() & 0o077 == 0;
+    let is_private = |meta: Metadata| meta.is_file() && meta.permissions().mode() & OTHERS == 0;
     if fs::symlink_metadata(path).is_ok_and(is_private)
         && fs::read(path).is_ok_and(|present| present == content.as_ref())
     {

@@ -116,7 +116,7 @@ describe("docs/channels.md", () => {
       assert.equal(response.status, 200, await response.text());
     };
     // Enabling a channel restarts the gateway, so each question has a connection of its own.
-    const ask = async (method: string, params: object = {}): Promise<Json> => {
+    const ask = async (method: string, params: Json = {}): Promise<Json> => {
       const client = await machine.client();
       try {
         return await client.call(method, params);

@@ -86,7 +86,8 @@ export class SpendGate {
     const { model, config, run, ownBudget } = ask;
     const state = this.#ports.state();
     const terms = this.#ports.terms(model, config, ask);
-    if (terms === undefined || state === undefined) return { ok: true, call: { maxTokens: ask.maxTokens, believe: (usage) => usage, end: () => undefined } };
+    if (terms === undefined || state === undefined)
+      return { ok: true, call: { maxTokens: ask.maxTokens, believe: (usage) => usage, end: () => undefined } };
     const guest = guestOf(state.identity, run?.origin);
     const costOf = (output: number): Amount =>
       terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
