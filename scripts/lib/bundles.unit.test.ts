@@ -194,7 +194,7 @@ describe("deploy.json", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] [PK3] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] [PK3] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -207,12 +207,16 @@ describe("bundles", () => {
         "dots.wasm",
         "embeddings.mjs",
         "events.mjs",
+        "feature-tables.mjs",
         "google.mjs",
         "hooks.mjs",
         "images.mjs",
+        "invites.mjs",
         "jobs.mjs",
         "memory.mjs",
         "mistral.mjs",
+        "moved-state.mjs",
+        "moves.mjs",
         "openai.mjs",
         "pdf.mjs",
         "photon_rs_bg.wasm",
@@ -221,6 +225,7 @@ describe("bundles", () => {
         "runs.mjs",
         "schedule.mjs",
         "telemetry.mjs",
+        "transfers.mjs",
         ...PACKS.map(({ name }) => `${name}.mjs`),
       ].sort();
       // What parts share is in modules that are named by their content.
@@ -255,6 +260,7 @@ describe("bundles", () => {
         ["schedule.mjs", "CronPattern: "],
         ["telemetry.mjs", "gen_ai.operation.name"],
         ["answers.mjs", "and says neither an ETag"],
+        ["moves.mjs", "move_page_failed"],
         ["command-look.mjs", "does not take commands that only read"],
       ] as const) {
         assert.ok(text(name).includes(word), name);
