@@ -75,7 +75,7 @@ test("[FR2][P21] unknown fields and events are ignored, unknown methods answered
   expect(await peer.answer("n")).toMatchObject({ ok: true });
   for (const method of ["of.the.future", "constructor", "__proto__", "toString", "hasOwnProperty"])
     expect((await peer.refused(method)).reason, method).toBe("protocol.unknown_method");
-  for (const method of ["transfer.accept", "transfer.complete", "transfer.meta"])
+  for (const method of ["logs.result", "tool.progress", "undo.report"])
     expect((await peer.refused(method)).reason, method).toBe("auth.forbidden");
   await alive(peer);
 });
