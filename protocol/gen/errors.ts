@@ -1040,7 +1040,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "The state of this gateway has changed while it was exported.",
-    hint: "Leave it stopped, then run `gsv deploy export` again.",
+    hint: "Leave it stopped, then run the same `gsv deploy export FILE` again.",
   },
   "move.damaged": {
     code: 697,
@@ -1094,7 +1094,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "This gateway is not stopped, so its state could change while it is exported.",
-    hint: "Stop everything first: `gsv stop --all`. It goes on with `gsv resume`.",
+    hint: "Stop everything first: `gsv stop --all`. Do not resume this gateway after the import: both would answer.",
   },
   "move.older_state": {
     code: 695,
@@ -1130,7 +1130,7 @@ export const ERRORS = {
     http: 503,
     exit: 1,
     text: "The node cannot start on this machine.",
-    hint: "Do what the message says. The log of the node is `node.log` in its state folder.",
+    hint: "Do what the message says. The node's log is in its state folder.",
   },
   "node.closed": {
     code: 487,

@@ -569,7 +569,7 @@ row(
   "node.cannot_start",
   { code: 486, blame: "platform", http: 503, exit: 1 },
   "The node cannot start on this machine.",
-  "Do what the message says. The log of the node is `node.log` in its state folder.",
+  "Do what the message says. The node's log is in its state folder.",
 );
 row("node.closed", { code: 487, blame: "caller", http: 409, exit: 1 }, "The node is closed.", "Make a new node to connect again.");
 
@@ -1073,13 +1073,13 @@ row(
   "move.not_stopped",
   { code: 690, blame: "caller", http: 409, exit: 1 },
   "This gateway is not stopped, so its state could change while it is exported.",
-  "Stop everything first: `gsv stop --all`. It goes on with `gsv resume`.",
+  "Stop everything first: `gsv stop --all`. Do not resume this gateway after the import: both would answer.",
 );
 row(
   "move.changed",
   { code: 691, blame: "caller", http: 409, exit: 1 },
   "The state of this gateway has changed while it was exported.",
-  "Leave it stopped, then run `gsv deploy export` again.",
+  "Leave it stopped, then run the same `gsv deploy export FILE` again.",
 );
 row(
   "move.not_fresh",

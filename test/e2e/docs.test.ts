@@ -8,6 +8,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { Deployer } from "./deploy-support.ts";
 import { withServices } from "./services.ts";
+import { ERRORS } from "../../protocol/gen/errors.ts";
 import { startFakeModel } from "../fakes/fake-model.ts";
 import { FakePlatform } from "./fake-platform.ts";
 import { BIN, freePort, type Json, Machine, ROOT } from "./support.ts";
@@ -86,12 +87,19 @@ describe("docs/troubleshooting.md", () => {
     for (const command of commands) await run(machine, command, { ...env, PATH: `${dirname(BIN)}${delimiter}${env.PATH}` });
   });
 
-  it("names only commands, methods and reasons of errors that exist", async () => {
+  it("names only commands and reasons of errors that exist", async () => {
     const guide = readFileSync(join(ROOT, "docs", "troubleshooting.md"), "utf8");
     const help = await machine.ok("--help");
     const named = [...guide.matchAll(/`gsv ([a-z-]+)/g)].map(([, name = ""]) => name);
     assert.ok(named.length > 15, named.join(" "));
     for (const name of named) assert.match(help, new RegExp(`^  ${name} `, "m"), name);
+    const reasons = [...guide.matchAll(/`((?:model|budget|auth|link)\.[a-z_]*)`/g)].map(([, reason = ""]) => reason);
+    assert.ok(reasons.length > 1, reasons.join(" "));
+    for (const reason of reasons)
+      assert.ok(
+        Object.keys(ERRORS).some((known) => known.startsWith(reason)),
+        reason,
+      );
   });
 });
 

@@ -7,7 +7,7 @@ use crate::update::manifest::Channel;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The release is replaced only when its signature, size and hash are right, and only where an archive of a release was unpacked: for npm, cargo and source checkouts it names the command that updates them. A gateway and nodes that run as services are restarted. If the new version does not start, both the program and the state go back."
+    after_help = "Replaces the program only after the release's signature, size and hash were verified, and only if it was unpacked from a release archive; for npm, cargo and source checkouts, names the command that updates it. Restarts a running gateway and the nodes that run as services. If the gateway does not start with the new version, program and state go back."
 )]
 pub struct Update {
     /// Releases to follow [default: `update.channel` of the local config, else stable]

@@ -237,6 +237,11 @@ fn here(root: &Path) -> Outcome<Listing> {
     Ok(listing)
 }
 
+/// Whether a name of the gateway's list stays below the folder that was asked for.
+fn is_below(name: &str) -> bool {
+    !name.contains('\0') && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
 /// Files of the workspace.
 async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
     let root = place.trim_start_matches("gsv:").trim_matches('/').to_owned();
@@ -255,6 +260,20 @@ async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> Outco
         }));
         open.extend(listed.directories);
         listing.check()?;
+        // The gateway names them, and this machine makes them.
+        let names = listing
+            .folders
+            .iter()
+            .chain(listing.files.iter().map(|file| &file.name));
+        if let Some(name) = names.into_iter().find(|name| !is_below(name)) {
+            return Err(Failure::failed(
+                format!(
+                    "The gateway lists {}, which is not in that folder. Nothing was copied.",
+                    one_line(name, 200)
+                ),
+                "Check which gateway this is: `gsv status`.",
+            ));
+        }
     }
     if listing.files.is_empty() && listing.folders.is_empty() {
         return Err(Failure::failed(
@@ -474,6 +493,16 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tf14_names_of_the_gateway_stay_below_the_folder() {
+        for name in ["a", "a/b.txt", "..a/b"] {
+            assert!(super::is_below(name), "{name}");
+        }
+        for name in ["", "..", "../a", "a/../../b", "a//b", "./a", "a\0b"] {
+            assert!(!super::is_below(name), "{name:?}");
+        }
+    }
 
     #[test]
     fn tf14_a_listing_has_files_and_folders_and_says_what_it_leaves_out() {

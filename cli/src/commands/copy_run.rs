@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use gsv_link::{Events, Link, LinkEvent};
-use gsv_node::Ends;
+use gsv_node::{Ends, Part};
 use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet, WorkspaceList};
 use gsv_protocol::types::{
     AgentId, Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, WorkspaceListParams,
@@ -65,13 +65,16 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    fn own(&self) -> Option<&str> {
-        [&self.source, &self.destination]
-            .into_iter()
-            .find_map(|place| match place {
-                Place::Here(path) => Some(path.as_str()),
-                Place::There(_) => None,
-            })
+    /// What this program does in it, if it is one of the ends.
+    fn part(&self) -> Option<Part> {
+        match (&self.source, &self.destination) {
+            (Place::Here(path), _) => Some(Part::Sends { path: path.clone() }),
+            (_, Place::Here(path)) => Some(Part::Receives {
+                path: path.clone(),
+                replaces: self.force,
+            }),
+            _ => None,
+        }
     }
 
     /// The same command has the same ids, so that it continues what was interrupted. `nth`: after transfers that have ended.
@@ -176,6 +179,7 @@ impl Session {
             }
         }
         moved(&seen);
+        self.ends.leave(id.as_str());
         let Some(reason) = &seen.reason else {
             return Ok(Copied::Now(seen));
         };
@@ -221,8 +225,8 @@ impl Session {
         let mut before = false;
         for nth in 0..EARLIER {
             let id = wanted.id(nth);
-            if let Some(path) = wanted.own() {
-                self.ends.take_part(id.as_str(), path);
+            if let Some(part) = wanted.part() {
+                self.ends.take_part(id.as_str(), part);
             }
             let asked = match self.get(&id).await {
                 Ok(known) if known.ended_at.is_some() => {

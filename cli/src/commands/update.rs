@@ -41,7 +41,7 @@ pub async fn run(context: &Context, args: Update) -> Outcome {
     let address = Address::parse(&place).map_err(|problem| {
         Failure::usage(
             format!("The address of the releases is not valid: {problem}."),
-            "Set it with `gsv local-config set update.url ADDRESS`.",
+            "Correct `--from`, `GSV_RELEASE_URL` or `gsv local-config set update.url ADDRESS`: an absolute folder or an https address.",
         )
     })?;
     let keys = Keys::find(config.get(Key::UpdateSigner))?;
@@ -241,11 +241,8 @@ fn restart(out: Output, folder: &Folder) -> Outcome<Value> {
         gateway(folder, &["down"])?;
         gateway(folder, &["up"])?;
     }
-    let nodes = if is_other {
-        restart_nodes(out, folder)
-    } else {
-        Vec::new()
-    };
+    // A machine that has joined another gateway has a node alone.
+    let nodes = restart_nodes(out, folder);
     Ok(json!({ "gateway": is_other, "nodes": nodes }))
 }
 

@@ -98,7 +98,7 @@ impl Installation {
     pub fn folder(self) -> Outcome<Folder> {
         let (how, next) = match self {
             Self::Archive(folder) => return Ok(folder),
-            Self::Npm => ("was installed by npm", "Update it with `npm install -g gsv@latest`, then run `gsv down` and `gsv up`.".to_owned()),
+            Self::Npm => ("was installed by npm", "Install the newer release's packages with npm, as docs/upgrade.md says, then run `gsv down` and `gsv up`.".to_owned()),
             Self::Cargo => (
                 "was installed by cargo",
                 "Update the checkout, then run `cargo install --locked --path cli` and `npm run build` there; then `gsv down` and `gsv up`.".to_owned(),

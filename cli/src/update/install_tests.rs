@@ -29,7 +29,7 @@ fn up12_only_a_folder_of_an_archive_is_replaced_and_the_others_name_their_comman
     let of = |path: &str| Installation::of(&root.join(path));
     assert!(of("gsv/bin/gsv").folder().is_ok());
     for (path, says) in [
-        ("npm/bin/gsv", "npm install -g gsv@latest"),
+        ("npm/bin/gsv", "packages with npm"),
         ("cargo/bin/gsv", "cargo install --locked --path cli"),
         ("sources/target/debug/gsv", "./scripts/start"),
         ("elsewhere/gsv", "unpack an archive"),

@@ -43,7 +43,7 @@ pub use gsv_tools::{CommandLimits, Supervisor, is_inside_command, machine_memory
 pub use log::Level;
 pub use node::{NodeConfig, check_workspace, run};
 pub use report::{Status, StatusSink};
-pub use transfer::Ends;
+pub use transfer::{Ends, Part};
 
 /// A runtime for a program that only runs a node: one thread, and short-lived threads for the disk, so that an idle node needs
 /// little memory.

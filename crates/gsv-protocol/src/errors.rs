@@ -1369,7 +1369,7 @@ pub const MOVE_CHANGED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "The state of this gateway has changed while it was exported.",
-    hint: "Leave it stopped, then run `gsv deploy export` again.",
+    hint: "Leave it stopped, then run the same `gsv deploy export FILE` again.",
 };
 
 /// What arrived is not what was exported.
@@ -1441,7 +1441,7 @@ pub const MOVE_NOT_STOPPED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "This gateway is not stopped, so its state could change while it is exported.",
-    hint: "Stop everything first: `gsv stop --all`. It goes on with `gsv resume`.",
+    hint: "Stop everything first: `gsv stop --all`. Do not resume this gateway after the import: both would answer.",
 };
 
 /// The export was made by an older version of GSV.
@@ -1489,7 +1489,7 @@ pub const NODE_CANNOT_START: ErrorReason = ErrorReason {
     http: 503,
     exit: 1,
     text: "The node cannot start on this machine.",
-    hint: "Do what the message says. The log of the node is `node.log` in its state folder.",
+    hint: "Do what the message says. The node's log is in its state folder.",
 };
 
 /// The node is closed.

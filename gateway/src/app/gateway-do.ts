@@ -155,6 +155,8 @@ export class Gateway
     return ports.hooksRpc.hook(request);
   }
   async join(request: JoinRequest, address: string): Promise<Admitted<JoinResult>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     await this.#ready();
     return this.#ports.joinRpc.join(request, address);
   }
@@ -171,12 +173,18 @@ export class Gateway
     return ports.jobsHttp.submitJob(caller, request);
   }
   async listJobs(params: JobListParams): Promise<Admitted<JobListResult>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     return this.#ports.jobsHttp.listJobs(params);
   }
   async getJob(id: string): Promise<Admitted<AgentJob>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     return this.#ports.jobsHttp.getJob(id);
   }
   async cancelJob(id: string): Promise<Admitted<AgentJob>> {
+    const closed = this.#ports.importing();
+    if (closed !== undefined) return closed;
     return this.#ports.jobsHttp.cancelJob(id);
   }
   /** After a restart of the runtime: channels connect, and sessions that may have been interrupted go on (gateway rule D6). */

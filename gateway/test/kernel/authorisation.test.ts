@@ -69,10 +69,7 @@ describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
     const res = await peers.get(role)?.call(method);
     const reason = res?.ok === false ? res.error?.reason : "ok";
     if (method === "connect") expect(reason).toBe("protocol.already_connected");
-    else if (
-      METHODS[method].callers.some((caller) => caller === mode) &&
-      (mode !== "client" || scopes.some((own) => own === scope))
-    )
+    else if (METHODS[method].callers.some((caller) => caller === mode) && (mode !== "client" || scopes.some((own) => own === scope)))
       expect(reason).not.toMatch(/^auth\./);
     else {
       expect(reason).toBe("auth.forbidden");

@@ -51,10 +51,7 @@ pub async fn run(context: &Context, args: DeployDown) -> Outcome {
     }
     out.note(&format!("Stop GSV in the account {}:", open.account_name));
     for worker in &workers {
-        out.note(&format!(
-            "  - {} answers no more and does nothing; its data stays",
-            worker.name()
-        ));
+        out.note(&format!("  - {} stops answering; its data stays", worker.name()));
     }
     if !args.yes {
         ask::confirm(out, "Go on?", "stop it", "Nothing was changed.")?;

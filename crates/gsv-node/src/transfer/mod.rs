@@ -36,8 +36,31 @@ pub struct Ends {
     log: Option<Arc<Log>>,
     /// A node that does not offer the tools for files copies none either.
     offered: bool,
-    /// Of a program that is an end itself: the paths of its own transfers, by their ids. It takes part in no other.
-    own: Option<Mutex<HashMap<String, String>>>,
+    /// Of a program that is an end itself: its own transfers, by their ids. It takes part in no other.
+    own: Option<Mutex<HashMap<String, Part>>>,
+}
+
+/// What a program does in a transfer of its own, whatever the gateway asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// It gives this file.
+    Sends { path: String },
+    /// It takes this file, and replaces one only if the user said so.
+    Receives { path: String, replaces: bool },
+}
+
+impl Part {
+    fn sends(&self, path: &str) -> bool {
+        matches!(self, Self::Sends { path: own } if own == path)
+    }
+
+    fn receives(&self, path: &str) -> bool {
+        matches!(self, Self::Receives { path: own, .. } if own == path)
+    }
+
+    fn may_replace(&self) -> bool {
+        matches!(self, Self::Receives { replaces: true, .. })
+    }
 }
 
 impl Ends {
@@ -78,12 +101,19 @@ impl Ends {
         Err(ToolError::Failed("this node does not copy files".into()))
     }
 
-    /// This program asks for a transfer with this file.
-    pub fn take_part(&self, id: &str, path: &str) {
+    /// This program asks for this transfer.
+    pub fn take_part(&self, id: &str, part: Part) {
         if let Some(own) = &self.own {
             own.lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .insert(id.to_owned(), path.to_owned());
+                .insert(id.to_owned(), part);
+        }
+    }
+
+    /// The transfer has ended for this program: from now on the gateway gets nothing of it and writes nothing.
+    pub fn leave(&self, id: &str) {
+        if let Some(own) = &self.own {
+            own.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         }
     }
 
@@ -145,7 +175,7 @@ impl Ends {
 
     fn on_send(self: &Arc<Self>, event: TransferSendEvent) {
         let id = event.id.as_ref().map(|id| id.as_str().to_owned());
-        if !self.may(id.as_deref(), &event.path) {
+        if !self.may(id.as_deref(), |part| part.sends(&event.path)) {
             return;
         }
         if let Some(signals) = self.begin(event.transfer_id, id) {
@@ -153,7 +183,7 @@ impl Ends {
         }
     }
 
-    fn on_receive(self: &Arc<Self>, event: TransferReceiveEvent) {
+    fn on_receive(self: &Arc<Self>, mut event: TransferReceiveEvent) {
         let Some(id) = event
             .id
             .as_ref()
@@ -162,8 +192,12 @@ impl Ends {
         else {
             return self.warn("a transfer without a valid id was ignored; the gateway is older than this node");
         };
-        if !self.may(Some(&id), &event.path) {
+        if !self.may(Some(&id), |part| part.receives(&event.path)) {
             return;
+        }
+        // Only the user of a program says that it may replace a file.
+        if !self.may(Some(&id), Part::may_replace) {
+            event.force = None;
         }
         if let Some(signals) = self.begin(event.transfer_id, Some(id.clone())) {
             self.tasks.spawn(receive::run(Arc::clone(self), event, id, signals));
@@ -182,7 +216,7 @@ impl Ends {
         // The transfer has ended while this machine was away.
         if let (Some(id), Some(path)) = (event.id, event.path)
             && is_id(id.as_str())
-            && self.may(Some(id.as_str()), &path)
+            && self.may(Some(id.as_str()), |part| part.receives(&path))
         {
             let ended = Arc::clone(self);
             self.tasks.spawn(async move {
@@ -191,11 +225,11 @@ impl Ends {
         }
     }
 
-    /// A gateway gets no file of a program's user, and writes none, that the program did not name.
-    fn may(&self, id: Option<&str>, path: &str) -> bool {
+    /// A gateway gets no file of a program's user, and writes none, that the program did not name for this.
+    fn may(&self, id: Option<&str>, is_its_part: impl Fn(&Part) -> bool) -> bool {
         let Some(own) = &self.own else { return true };
         let own = own.lock().unwrap_or_else(PoisonError::into_inner);
-        id.and_then(|id| own.get(id)).is_some_and(|own| own == path)
+        id.and_then(|id| own.get(id)).is_some_and(is_its_part)
     }
 
     fn begin(&self, number: u32, id: Option<String>) -> Option<mpsc::Receiver<Signal>> {
@@ -228,4 +262,21 @@ fn problem(error: &ToolError) -> (Option<String>, Option<String>) {
         Some(error.to_string().chars().take(900).collect()),
         Some(error.reason().to_owned()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Part;
+
+    #[test]
+    fn tf13_a_program_gives_only_its_source_and_writes_only_its_destination() {
+        let sends = Part::Sends { path: "/a".into() };
+        assert!(sends.sends("/a") && !sends.sends("/b") && !sends.receives("/a") && !sends.may_replace());
+        let receives = |replaces| Part::Receives {
+            path: "/a".into(),
+            replaces,
+        };
+        assert!(receives(false).receives("/a") && !receives(false).receives("/b") && !receives(false).sends("/a"));
+        assert!(receives(true).may_replace() && !receives(false).may_replace());
+    }
 }

@@ -19,13 +19,20 @@ export interface FreshPorts {
 /** Agents, each with a handful of default files. */
 const MOST_DEFAULTS = 64;
 
-/** The keys of the default files that are there; or what was found that a fresh gateway does not have, as a part of a sentence. */
-export async function freshness(ports: FreshPorts): Promise<{ readonly defaults: readonly string[] } | { readonly found: string }> {
-  const { store, state, config, bucket, rowDatabase, jobsIndex } = ports;
+/** What the gateway's own tables have that a fresh gateway does not have, as a part of a sentence. */
+export function usedTable({ store, state }: Pick<FreshPorts, "store" | "state">): string | undefined {
   for (const table of state.fresh) {
     const count = store.count(table);
-    if (count > 0) return { found: `${count === 1 ? "an entry" : `${count} entries`} in ${table.replaceAll("_", " ")}` };
+    if (count > 0) return `${count === 1 ? "an entry" : `${count} entries`} in ${table.replaceAll("_", " ")}`;
   }
+  return undefined;
+}
+
+/** The keys of the default files that are there; or what was found that a fresh gateway does not have, as a part of a sentence. */
+export async function freshness(ports: FreshPorts): Promise<{ readonly defaults: readonly string[] } | { readonly found: string }> {
+  const { state, config, bucket, rowDatabase, jobsIndex } = ports;
+  const used = usedTable(ports);
+  if (used !== undefined) return { found: used };
   if ((config.effective().agents?.list ?? []).length > 0) return { found: "agents in its settings" };
   if (rowDatabase !== undefined && (await countRows(rowDatabase, state.rows)) > 0) return { found: "memories or events" };
   if ((await jobsIndex().list({ prefix: "", limit: 1 })).keys.length > 0) return { found: "jobs in its index" };

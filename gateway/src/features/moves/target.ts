@@ -14,7 +14,7 @@ import { failure, type Failure, type Result, succeed } from "../../ports/result.
 import type { AskSession, StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
-import { freshness, restoreDefaults } from "./fresh.ts";
+import { freshness, restoreDefaults, usedTable } from "./fresh.ts";
 import type { ImportState, KeyKind, MoveStore } from "./move-store.ts";
 import { countObjects, emptyBucket, writePiece } from "./pieces.ts";
 import { decodeRecords, type MoveCounts, type MoveRecord } from "./records.ts";
@@ -86,7 +86,10 @@ export class MoveTarget {
       if (refused !== undefined) return refused;
       await state.rows.migrate(now());
       const fresh = await freshness(this.#ports);
-      if ("found" in fresh) return failure("move.not_fresh", `This gateway has been used: it has ${fresh.found}. Nothing was imported.`);
+      // Something may have been accepted while the bucket and the database were asked.
+      const found = "found" in fresh ? fresh.found : usedTable(this.#ports);
+      if ("found" in fresh || found !== undefined)
+        return failure("move.not_fresh", `This gateway has been used: it has ${found}. Nothing was imported.`);
       const wasStopped = stopped() !== undefined;
       store.clear();
       store.save({
