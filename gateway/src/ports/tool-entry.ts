@@ -25,6 +25,8 @@ export interface ToolEntry {
   readonly timeoutArgument?: string;
   /** A call waits for work that goes on without it. */
   readonly isWait?: true;
+  /** Offered only to a run that has tools of a machine. */
+  readonly needsMachine?: true;
   /** The machine is not connected: a call waits for it, when it may (OM1). */
   readonly isAway?: true;
 }

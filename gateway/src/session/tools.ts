@@ -31,7 +31,8 @@ export function runTools(
   { entries }: Pick<NativeTools, "entries">,
   { tools, packTools = [], defined }: Pick<RunContext, "tools" | "packTools" | "defined">,
 ): ToolRegistry {
-  const mayCall = ({ definition }: ToolEntry): boolean => isAllowed(defined?.definition, definition.name);
+  const mayCall = ({ definition, needsMachine }: ToolEntry): boolean =>
+    isAllowed(defined?.definition, definition.name) && (needsMachine !== true || tools.length > 0);
   return new ToolRegistry(
     isOwnersSession ? delegationTools(defined) : [],
     [...entries, ...packTools].filter((entry) => mayUse(entry, { isOwners: isOwnersSession, isOpened: () => false }) && mayCall(entry)),

@@ -1,6 +1,7 @@
 import type { DefinedAgent } from "../ports/agents.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { ToolEntry } from "../ports/tool-entry.ts";
 import { type ApprovalConfig, asAgentId, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
 import { policyOf } from "../policy/decide.ts";
@@ -195,6 +196,14 @@ describe("[G4] arguments that are not a JSON object", () => {
     const target = resolveCall("gsv__Nope", { $invalidArguments: "{" }, table);
     assert.equal(target.kind === "none" && target.reason, "tool.unknown");
   });
+});
+
+test("[TF11] a tool that works between machines is offered only with a machine", () => {
+  const entries = [...native, { ...nativeEntry("gsv__Transfer"), needsMachine: true as const }];
+  const names = (tools: readonly ToolEntry[]) =>
+    runTools({ isOwnersSession: true }, { entries }, { tools }).definitions.map(({ name }) => name);
+  assert.ok(!names([]).includes("gsv__Transfer"));
+  assert.ok(names(machines).includes("gsv__Transfer"));
 });
 
 describe("[X7][S8] sessions that are not the owner's", () => {

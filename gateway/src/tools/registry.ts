@@ -28,13 +28,16 @@ export class NativeToolList {
 
   /** Throws for a name that is taken or reserved for machines, and after `close`. */
   add(feature: string, tools: readonly Tool[]): this {
-    for (const { definition, policyClass, guests, run, isInner, preview } of tools) {
+    for (const { definition, policyClass, guests, run, isInner, needsMachine, preview } of tools) {
       const { name } = definition;
       if (this.#isClosed) throw new Error(`The tool registry is closed: ${feature} cannot add ${name}.`);
       if (this.#tools.has(name)) throw new Error(`The tool ${name} is registered twice, the second time by ${feature}.`);
       if (name.includes(SEPARATOR) && !name.startsWith(NATIVE_PREFIX))
         throw new Error(`The tool name ${name} is reserved for a machine: native names start with ${NATIVE_PREFIX}.`);
-      const entry: ToolEntry = { definition, target: { kind: "native" }, tool: name, feature, policyClass, guests, ledger: true };
+      const entry: ToolEntry = {
+        ...{ definition, target: { kind: "native" }, tool: name, feature, policyClass, guests, ledger: true },
+        ...(needsMachine === undefined ? {} : { needsMachine }),
+      };
       this.#tools.set(name, { entry: Object.freeze(entry), run, ...(isInner ? { isInner } : {}), ...(preview ? { preview } : {}) });
     }
     return this;

@@ -14,6 +14,8 @@ export interface Tool {
   readonly guests: GuestAllowance;
   /** No model and no client is offered it: other tools stand for it. */
   readonly isInner?: true;
+  /** Offered only to a run that has tools of a machine: without one it can do nothing, and its description costs tokens. */
+  readonly needsMachine?: true;
   readonly run: (args: Arguments, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>;
   readonly preview?: (args: Arguments, identity: SessionIdentity, files: AgentFiles) => Promise<Result<FilePreview>>;
 }
@@ -33,12 +35,13 @@ export interface ToolSpec<S extends Fields> {
   readonly guests?: "always";
   readonly timeoutMs?: number;
   readonly isInner?: true;
+  readonly needsMachine?: true;
   /** JSON Schema by argument. An argument without one is read and not advertised: another argument says the same. */
   readonly properties: Readonly<Partial<Record<keyof S, object>>>;
 }
 /** A native tool. All of them are safe to run again with the same call id (promises P8), so their definitions are idempotent. */
 export function tool<S extends Fields>(
-  { name, description, policyClass, guests, timeoutMs, isInner, properties }: ToolSpec<NoInfer<S>>,
+  { name, description, policyClass, guests, timeoutMs, isInner, needsMachine, properties }: ToolSpec<NoInfer<S>>,
   fields: S,
   run: (args: ValuesOf<S>, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>,
   change?: (args: ValuesOf<S>) => PreviewedChange,
@@ -54,6 +57,7 @@ export function tool<S extends Fields>(
     policyClass,
     guests: guests ?? "none",
     ...(isInner === undefined ? {} : { isInner }),
+    ...(needsMachine === undefined ? {} : { needsMachine }),
     async run(args, context, files) {
       const read = readArguments(args, fields);
       return read.ok ? run(read.value, context, files) : read;

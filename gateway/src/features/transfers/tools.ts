@@ -8,19 +8,19 @@ const MAX_PLACE_CHARS = 4_160;
 const WAIT_MS = 60_000;
 /** With time to ask for it: a machine that connects again, a bucket that is slow. */
 const TIMEOUT_MS = WAIT_MS + 60_000;
-const PLACE = "`NODE:PATH` on a machine, or `gsv:PATH` in your workspace.";
+const PLACE = "`NODE:PATH`, or `gsv:PATH` in your workspace";
 
 export const TRANSFER_TOOLS: readonly Tool[] = [
   tool(
     {
       name: "gsv__Transfer",
-      description:
-        "Copies one file of any size between machines and your workspace, byte for byte and checked. Use it for files that are large or not text. A copy that takes longer goes on, and you are told when it has ended.",
+      description: "Copies one file of any size or kind between machines and your workspace. You are told when a long copy has ended.",
       policyClass: "egress",
+      needsMachine: true,
       properties: {
         source: { type: "string", description: PLACE },
-        destination: { type: "string", description: `${PLACE} With the name of the file.` },
-        force: { type: "boolean", description: "Replace a file that exists." },
+        destination: { type: "string", description: "The same, with the file's name" },
+        force: { type: "boolean", description: "Replace the file" },
       },
       timeoutMs: TIMEOUT_MS,
     },
