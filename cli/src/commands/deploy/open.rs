@@ -13,8 +13,12 @@ use super::parts::GATEWAY;
 use super::record::{Record, Unfinished};
 use super::wrangler::Wrangler;
 use crate::ask;
+use crate::clean::one_line;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+
+/// Columns of an account's name.
+const NAME_WIDTH: usize = 80;
 
 pub struct Open {
     pub bundle: Bundle,
@@ -142,9 +146,10 @@ async fn accounts(api: &Api) -> Outcome<Vec<Seen>> {
         }
     };
     let seen = rows.iter().filter_map(|row| {
-        let id = text(row, "id")?;
+        let id = text(row, "id").filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
         Some(Seen {
-            name: text(row, "name").unwrap_or_else(|| id.clone()),
+            // Others may have named the account, and it is printed.
+            name: text(row, "name").map_or_else(|| id.clone(), |name| one_line(&name, NAME_WIDTH)),
             id,
         })
     });
