@@ -232,7 +232,7 @@ mod tests {
     use clap::CommandFactory;
 
     /// How a command's help text may begin.
-    const VERBS: &str = "Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Disconnect End Find Import Install Let Link List \
+    const VERBS: &str = "Activate Add Allow Approve Archive Change Check Compare Connect Copy Create Delete Deny Deploy Disconnect End Find Follow Import Install Let Link List \
         Log Move Open Print Read Reject Remove Reset Restore Revoke Run Save Set Show Start Stop Submit Talk Test Update";
 
     /// The words that the glossary replaces by others, in small letters.

@@ -84,7 +84,7 @@ fn address(text: &str) -> Result<String, String> {
 pub struct DeployLogs {
     #[command(flatten)]
     pub account: DeployAccount,
-    /// Channel whose log is followed [default: the gateway's]
+    /// Channel to follow [default: the gateway's]
     #[arg(long, value_name = "CHANNEL")]
     pub channel: Option<String>,
 }
