@@ -120,7 +120,11 @@ fn is_text(c: char) -> bool {
 /// The rendered lines of an open block that no later text changes.
 fn settled_lines(open: &str, look: Look) -> Vec<String> {
     let last = line_start(open, open.len());
-    let open = if is_marks(&open[last..]) { &open[..last] } else { open };
+    let open = if may_change_kind(&open[last..]) {
+        &open[..last]
+    } else {
+        open
+    };
     let Some((leaf, range)) = last_leaf(open) else {
         return Vec::new();
     };
@@ -294,6 +298,13 @@ fn may_open(open: &str, at: usize, mark: char) -> bool {
 /// Whether a line may be, or become, a rule, the underline of a heading, or a line of a table.
 fn is_marks(line: &str) -> bool {
     line.chars().all(|c| "-*_=|:+#> \t".contains(c))
+}
+
+/// Whether the next characters of a line may still change the kind of its block: marks, the begin of HTML (`<dd` begins a block,
+/// `<ddx` is text of the paragraph above), and a fence, whose line must not hold a backtick.
+fn may_change_kind(line: &str) -> bool {
+    let begin = line.trim_start_matches(|c| "-*+> \t".contains(c));
+    is_marks(line) || ["<", "```", "~~~"].iter().any(|mark| begin.starts_with(mark))
 }
 
 fn line_start(text: &str, at: usize) -> usize {

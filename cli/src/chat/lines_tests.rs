@@ -66,6 +66,25 @@ fn f43_a_line_is_printed_as_soon_as_no_later_text_can_change_it() {
 }
 
 #[test]
+fn f43_a_line_that_only_looks_like_html_or_code_so_far_settles_nothing_above_it() {
+    for source in [
+        "a((a_aaaaaaaa(aaa`_aaa\n<dd_",
+        "one two three four five _six seven\n```x`y_ eight",
+        "- one two three four five _six seven\n  <div_ eight",
+        "> one two three four five _six seven\n> <div_ eight",
+    ] {
+        for size in 1..6 {
+            let (_, out) = printed(source, &[size]);
+            assert_eq!(
+                characters(&out),
+                characters(&render(source, LOOK)),
+                "{source:?} in pieces of {size}"
+            );
+        }
+    }
+}
+
+#[test]
 fn f43_code_is_printed_line_by_line_and_once() {
     let code: Vec<String> = (0..40).map(|number| format!("line {number}")).collect();
     let source = format!("See:\n\n```\n{}\n```\n\nafter", code.join("\n"));
