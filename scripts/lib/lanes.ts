@@ -117,14 +117,10 @@ async function check(log: string, report: string): Promise<Outcome> {
 const targetDir = (): string => process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 type Profile = "debug" | "release";
 /** `debug` is what the Rust tests have built already; `release` is what people run, and takes minutes more to build. */
-const buildGsv = async (profile: Profile, log: string): Promise<Outcome | null> =>
-  failedOnly(
-    fromCommand(
-      await compile(["build", ...(profile === "release" ? ["--release"] : []), "--locked", "--package", "gsv"], log),
-      `cargo build (${profile})`,
-      BUILT,
-    ),
-  );
+const buildGsv = async (profile: Profile, log: string): Promise<Outcome | null> => {
+  const what = profile === "release" ? ["--release", "--package", "gsv"] : WHOLE;
+  return failedOnly(fromCommand(await compile(["build", ...what, "--locked"], log), `cargo build (${profile})`, BUILT));
+};
 async function endToEnd(
   chosen: readonly string[],
   log: string,
@@ -156,6 +152,8 @@ const CLIPPY: Lane = {
   go: async (log) =>
     fromCommand(await compile(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], log), "clippy", BUILT),
 };
+/** All Rust code with its tests. A build of one package chooses fewer features of the dependencies, and compiles most of them again. */
+const WHOLE = ["--workspace", "--all-targets"] as const;
 /** `packages` empty: all. */
 const rust = (packages: readonly string[]): Lane => {
   const which = packages.length === 0 ? ["--workspace"] : packages.flatMap((name) => ["--package", name]);
@@ -179,7 +177,8 @@ const NAPI: Lane = {
     const gsv = await buildGsv("debug", log);
     if (gsv !== null) return gsv;
     // Below the priority of tests, as every compilation. It also compares the committed types with the Rust code.
-    const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], { cwd: ROOT, logFile: log });
+    const build = ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check", "--workspace"];
+    const built = await run("nice", build, { cwd: ROOT, logFile: log });
     return failedOnly(fromCommand(built, "crates/gsv-napi/build.ts", BUILT));
   },
   go: (log, report) => endToEnd(files(/^crates\/gsv-napi\/test\/.*\.test\.ts$/), log, report, "debug"),
