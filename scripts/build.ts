@@ -194,6 +194,8 @@ function deployment(manifest: Manifest): object {
     ),
     gateway: configOf(GATEWAY),
     modules: manifest.modules.filter((name) => name !== EMBEDDINGS_FILE),
+    // Too large for a Worker.
+    files: { [`gsv/${EMBEDDINGS_FILE}`]: EMBEDDINGS_FILE },
     channels: Object.fromEntries(CHANNELS.map((worker) => [worker.name, configOf(worker)])),
   };
 }

@@ -63,7 +63,7 @@ describe("gsv deploy", () => {
     runtimes.end();
   });
 
-  it("[DE1] [DE3] [DE7] [DE8] the first deployment makes everything, in the requests of the golden file", async () => {
+  it("[DE1] [DE3] [DE7] [DE8] [DE16] the first deployment makes everything, in the requests of the golden file", async () => {
     const started = join(deployer.machine.folder, "started.ndjson");
     const recorder = recordingWrangler(deployer.machine.folder, started);
     const { stdout, stderr } = await deployer.ok(
@@ -88,6 +88,7 @@ describe("gsv deploy", () => {
     const modules = deployer.fake.active("gsv")?.modules ?? [];
     assert(modules.includes("worker.js") && modules.includes("photon_rs_bg.wasm") && modules.length > 20, modules.join(" "));
     assert(!modules.some((name) => name.endsWith("embeddings.bin")));
+    assert.deepEqual([...(deployer.fake.buckets.get("gsv-storage") ?? [])], ["gsv/embeddings.bin"]);
     // No start of wrangler had a secret in its arguments, its environment or its files.
     const starts = readFileSync(started, "utf8");
     assert.equal(starts.trim().split("\n").length, 3);

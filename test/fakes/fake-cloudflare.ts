@@ -159,7 +159,7 @@ export class FakeCloudflare {
     return {
       workers: [...this.scripts].map(([name, { secrets }]) => `${name}: ${[...secrets.keys()].sort().join(" ")}`).sort(),
       bindings: [...this.scripts.keys()].sort().map((name) => [name, (this.active(name)?.bindings ?? []).map(plain).sort()]),
-      buckets: [...this.buckets.keys()].sort(),
+      buckets: [...this.buckets].map(([name, files]) => [name, ...[...files].sort()].join(" ")).sort(),
       databases: this.databases.map(({ name }) => name).sort(),
       namespaces: this.namespaces.map(({ title }) => title).sort(),
       queues: this.queues.map(({ queue_name: name, consumers }) => `${name}: ${consumers.map(({ script }) => script).join(" ")}`).sort(),
@@ -183,7 +183,8 @@ export class FakeCloudflare {
     const text = typeof metadata === "string" ? metadata : form === undefined ? body.toString() : "";
     const json = (text.startsWith("{") ? JSON.parse(text) : {}) as Row;
     const signature = `${method} ${path}${url.search}`.replaceAll(HEX, "ID");
-    const at = this.requests.push(`${signature}${summary(path, method, json)}`) - 1;
+    const sum = type === "application/octet-stream" ? ` ${body.length} bytes` : summary(path, method, json);
+    const at = this.requests.push(`${signature}${sum}`) - 1;
     const hits =
       this.fault !== undefined && (this.fault.stays && this.#faulty !== undefined ? this.#faulty === signature : this.fault.at === at);
     if (hits) this.#faulty = signature;
@@ -448,6 +449,10 @@ export class FakeCloudflare {
     if (rest[0] === "objects" && method === "DELETE") {
       objects.delete(rest.slice(1).join("/"));
       return { result: null };
+    }
+    if (rest[0] === "objects" && method === "PUT") {
+      objects.add(rest.slice(1).join("/"));
+      return { result: { key: rest.slice(1).join("/") } };
     }
     if (rest[0] === "objects") {
       const page = [...objects].sort().slice(0, 2);

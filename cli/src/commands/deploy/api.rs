@@ -20,6 +20,8 @@ use crate::exit::{Exit, Failure, Outcome};
 pub const BASE_VARIABLE: &str = "CLOUDFLARE_API_BASE_URL";
 const BASE: &str = "https://api.cloudflare.com/client/v4";
 const WITHIN: Duration = Duration::from_secs(60);
+/// For a file: 8 MB take a minute on a slow line.
+const FILE_WITHIN: Duration = Duration::from_secs(600);
 /// Before the second and the third attempt to read.
 const PAUSES: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1500)];
 
@@ -32,6 +34,13 @@ pub enum Login {
 pub struct Api {
     target: Target,
     login: Login,
+}
+
+/// What goes with a request.
+enum Body<'a> {
+    None,
+    Json(&'a Value),
+    File(Vec<u8>),
 }
 
 /// The useful part of an answer.
@@ -128,30 +137,34 @@ impl Api {
     }
 
     pub async fn get(&self, path: &str) -> Result<Answer, Trouble> {
-        let mut answer = self.once(Method::GET, path, None).await;
+        let mut answer = self.once(Method::GET, path, Body::None).await;
         for pause in PAUSES {
             match answer {
                 Err(trouble) if trouble.is_passing() => sleep(pause).await,
                 answer => return answer,
             }
-            answer = self.once(Method::GET, path, None).await;
+            answer = self.once(Method::GET, path, Body::None).await;
         }
         answer
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Result<Answer, Trouble> {
-        self.once(Method::POST, path, Some(body)).await
+        self.once(Method::POST, path, Body::Json(body)).await
+    }
+
+    pub async fn put_file(&self, path: &str, content: Vec<u8>) -> Result<(), Trouble> {
+        self.once(Method::PUT, path, Body::File(content)).await.map(drop)
     }
 
     /// What is gone already counts as deleted.
     pub async fn delete(&self, path: &str) -> Result<(), Trouble> {
-        match self.once(Method::DELETE, path, None).await {
+        match self.once(Method::DELETE, path, Body::None).await {
             Err(trouble) if !trouble.is_missing() => Err(trouble),
             _ => Ok(()),
         }
     }
 
-    async fn once(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Trouble> {
+    async fn once(&self, method: Method, path: &str, body: Body<'_>) -> Result<Answer, Trouble> {
         let broken = |error: String| Trouble::Unreachable(error);
         let base = self.target.uri.path().trim_end_matches('/');
         let mut request = Request::builder()
@@ -165,14 +178,18 @@ impl Api {
             value.set_sensitive(true);
             request = request.header(name, value);
         }
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        let (kind, content, within) = match body {
+            Body::None => (None, Bytes::new(), WITHIN),
+            Body::Json(value) => (Some("application/json"), Bytes::from(value.to_string()), WITHIN),
+            Body::File(content) => (Some("application/octet-stream"), Bytes::from(content), FILE_WITHIN),
+        };
+        if let Some(kind) = kind {
+            request = request.header(CONTENT_TYPE, kind);
         }
-        let body = body.map(Value::to_string).unwrap_or_default();
         let request = request
-            .body(Full::new(Bytes::from(body)))
+            .body(Full::new(content))
             .map_err(|error| broken(error.to_string()))?;
-        let (status, body) = exchange(&self.target, request, WITHIN).await.map_err(broken)?;
+        let (status, body) = exchange(&self.target, request, within).await.map_err(broken)?;
         if status.is_success() {
             // Some changes have an answer without a body.
             return Ok(serde_json::from_slice(&body).unwrap_or_default());

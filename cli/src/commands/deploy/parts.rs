@@ -15,6 +15,8 @@ pub struct Needs {
     pub databases: Vec<String>,
     pub namespaces: Vec<String>,
     pub queues: Vec<String>,
+    /// Of the first bucket, by their names there.
+    pub files: Vec<String>,
 }
 
 /// A Worker of a deployment.

@@ -29,6 +29,7 @@ pub enum Step {
     Queue(String),
     Index { dimensions: u32 },
     IndexField(&'static str),
+    File { bucket: String, key: String },
     Deploy(Deploy),
 }
 
@@ -55,6 +56,7 @@ impl fmt::Display for Step {
                 write!(f, "create the Vectorize index {INDEX} ({dimensions} dimensions)")
             }
             Self::IndexField(field) => write!(f, "create the metadata index {field} of {INDEX}"),
+            Self::File { bucket, key } => write!(f, "put {key} into the bucket {bucket}"),
             Self::Deploy(deploy) => deploy.fmt(f),
         }
     }
@@ -117,6 +119,7 @@ fn resources(wanted: &Wanted, state: &State) -> Vec<Step> {
         databases,
         namespaces,
         queues,
+        files,
     } = &wanted.needs;
     let mut steps = Vec::new();
     let mut add = |names: &[String], has: &dyn Fn(&str) -> bool, make: fn(String) -> Step| {
@@ -137,6 +140,13 @@ fn resources(wanted: &Wanted, state: &State) -> Vec<Step> {
         let fields = index.unwrap_or(&none);
         let lacking = INDEX_FIELDS.into_iter().filter(|field| !fields.contains(*field));
         steps.extend(lacking.map(Step::IndexField));
+    }
+    // As the Workers: of each version anew.
+    if let Some(bucket) = buckets.first() {
+        steps.extend(files.iter().map(|key| Step::File {
+            bucket: bucket.clone(),
+            key: key.clone(),
+        }));
     }
     steps
 }
@@ -192,6 +202,7 @@ mod tests {
                     .or_default()
                     .insert((*field).to_owned());
             }
+            Step::File { .. } => {}
             Step::Deploy(deploy) => {
                 let found: &mut Found = state.workers.entry(deploy.worker.name()).or_default();
                 found
@@ -218,6 +229,7 @@ mod tests {
                 "create the key-value namespace gsv-jobs-index",
                 "create the queue events",
                 "create the queue events-dead",
+                "put gsv/table.bin into the bucket gsv-storage",
                 "deploy the gateway as gsv, without its channels, which need it first, with the secrets BOOTSTRAP_TOKEN_HASH and SEALING_KEYS",
                 "deploy the channel discord as gsv-channel-discord, with the secrets SEALING_KEYS",
                 "upgrade the gateway as gsv, with discord",
@@ -230,12 +242,12 @@ mod tests {
         let mut wanted = wanted(&["discord", "example"]);
         wanted.vectorize = Some(768);
         let all = plan(&wanted, &State::default());
-        assert_eq!(all.len(), 12);
+        assert_eq!(all.len(), 13);
         for done in 0..=all.len() {
             let mut state = State::default();
             apply_all(&mut state, &all[..done]);
             let rest = plan(&wanted, &state);
-            let is_deploy = |step: &&Step| matches!(step, Step::Deploy(_));
+            let is_deploy = |step: &&Step| matches!(step, Step::Deploy(_) | Step::File { .. });
             let made: Vec<&Step> = all[..done].iter().filter(|step| !is_deploy(step)).collect();
             assert!(rest.iter().all(|step| !made.contains(&step)), "{done}: {rest:?}");
             apply_all(&mut state, &rest);
@@ -255,6 +267,7 @@ mod tests {
         assert_eq!(
             texts(&plan(&wanted, &state)),
             [
+                "put gsv/table.bin into the bucket gsv-storage",
                 "upgrade the channel discord as gsv-channel-discord",
                 "upgrade the gateway as gsv, with discord"
             ]
@@ -275,6 +288,7 @@ mod tests {
         assert_eq!(
             steps,
             [
+                "put gsv/table.bin into the bucket gsv-storage",
                 "upgrade the channel discord as gsv-channel-discord",
                 "deploy the channel example as gsv-channel-example, with the secrets SEALING_KEYS",
                 "upgrade the gateway as gsv, with discord and example",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::account::{State, text};
-use super::api::{Answer, Trouble};
+use super::api::{Answer, Trouble, encoded};
 use super::bundle::CONFIG;
 use super::label::Label;
 use super::open::Open;
@@ -85,6 +85,13 @@ async fn one(open: &Open, step: &Step, label: &Label, secrets: &Secrets, state: 
             )
             .await?;
         }
+        Step::File { bucket, key } => {
+            let path = open
+                .account()
+                .path(&format!("r2/buckets/{bucket}/objects/{}", encoded(key)));
+            let put = open.api.put_file(&path, open.bundle.file(key)?).await;
+            put.map_err(|trouble| failed(step, &trouble))?;
+        }
         Step::Deploy(deploy) => {
             let label = Label {
                 kind: deploy.kind,
@@ -98,13 +105,14 @@ async fn one(open: &Open, step: &Step, label: &Label, secrets: &Secrets, state: 
 
 async fn create(open: &Open, step: &Step, path: &str, body: &Value) -> Outcome<Value> {
     let answer: Result<Answer, Trouble> = open.api.post(&open.account().path(path), body).await;
-    let answer = answer.map_err(|trouble| {
-        trouble.failure(
-            &step.to_string(),
-            "`gsv deploy check` says what the account lacks; then run `gsv deploy up` again.",
-        )
-    })?;
-    Ok(answer.result)
+    Ok(answer.map_err(|trouble| failed(step, &trouble))?.result)
+}
+
+fn failed(step: &Step, trouble: &Trouble) -> Failure {
+    trouble.failure(
+        &step.to_string(),
+        "`gsv deploy check` says what the account lacks; then run `gsv deploy up` again.",
+    )
 }
 
 fn id(step: &Step, made: &Value, key: &str) -> Outcome<String> {
