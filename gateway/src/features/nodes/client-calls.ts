@@ -4,7 +4,7 @@
  */
 import type { LedgerCall } from "../../../../protocol/gen/types.ts";
 import { interrupted, neverStarted, notConnected } from "../../calls/closings.ts";
-import { type CallPlan, nodeOf, planCall } from "../../calls/open-call.ts";
+import { type CallPlan, dueAt, nodeOf, planCall } from "../../calls/open-call.ts";
 import { expired, handingOver, mayReport, nodeConnected, nodeDisconnected, type Ruling } from "../../calls/rules.ts";
 import type { Connections } from "../../kernel/connections.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -22,6 +22,7 @@ export interface ClientCallPorts {
   readonly now: () => number;
   readonly freshName: (length: number) => string;
   readonly arm: () => void;
+  readonly armFor: (deadline: number) => void;
   readonly commands: Pick<ClientCommands, "stoppedCall" | "stopAll">;
   readonly isStopped: () => boolean;
 }
@@ -80,7 +81,7 @@ export class ClientCalls {
   }
 
   #open({ kind, origin, ownName, waiter, readsOnly, timeoutMs: _timeoutMs, ...plan }: AskedCall): Result<OpenedCall> {
-    const { store, now, freshName, arm, isStopped } = this.#ports;
+    const { store, now, freshName, armFor, isStopped } = this.#ports;
     if (kind === "tool" && !readsOnly && isStopped()) return STOPPED;
     const callId = clientCallId(tokenOf(origin), ownName, freshName(16));
     const open = store.get(callId);
@@ -95,7 +96,7 @@ export class ClientCalls {
     const more = { ...(ownName === undefined ? {} : { ownName }), ...(readsOnly ? { readsOnly } : {}) };
     const record: ClientCall = { call, kind, origin, waiter, ...more };
     if (!store.add(record)) return fail("limit.rate", "Too many tool calls are open. Wait until some have ended.");
-    arm();
+    armFor(dueAt(call));
     return succeed({ record, isNew: true });
   }
   #handOver(

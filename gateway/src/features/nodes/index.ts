@@ -88,7 +88,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
     const dispatch = new NodeDispatch({ connections, now, armFor, isStopped });
     const commands = new ClientCommands(database);
     const store = new CallStore(database);
-    const calls = new ClientCalls({ store, dispatch, connections, now, arm, freshName: ids.name, commands, isStopped });
+    const calls = new ClientCalls({ store, dispatch, connections, now, arm, armFor, freshName: ids.name, commands, isStopped });
     ports.onStop(() => calls.stopAll());
     const waitStore = new WaitStore(database);
     const links = new NodeLinks({ connections, nodes, sessions, calls, dispatch, ask, now, background, waits: waitStore });
