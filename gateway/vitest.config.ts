@@ -43,7 +43,9 @@ export default defineConfig({
     exclude: ["test/sim/**", "test/models/**", "**/*.unit.test.ts"],
     testTimeout: 20_000,
     hookTimeout: 20_000,
-    // Two cores is the machine that this must be quick on; each file gets a workerd of its own.
+    // Two cores is the machine that this must be quick on. The files of one worker share a workerd, and each begins with empty storage.
     maxWorkers: 2,
+    isolate: false,
+    setupFiles: ["test/support/fresh.ts"],
   },
 });

@@ -1,0 +1,9 @@
+/** Before each test file: what the file before it stored and replaced is gone. The files of one worker share its runtime, because each start of one costs seconds. */
+import { reset } from "cloudflare:test";
+import { beforeAll, vi } from "vitest";
+
+beforeAll(async () => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  await reset();
+});
