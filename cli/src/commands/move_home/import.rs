@@ -244,7 +244,8 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
         ),
     ] {
         if !names.is_empty() {
-            out.note(&format!("{what} ({next}): {}", names.join(", ")));
+            // The file may be of another person.
+            out.note(&format!("{what} ({next}): {}", clean(&names.join(", "))));
         }
     }
     note_removed(out, totals.removed_secrets.as_deref().unwrap_or_default());
