@@ -159,7 +159,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
     assert.equal(versionOf(install), "0.2.0");
     assert.equal(running(), "0.2.0+test");
     assert.doesNotMatch(await ok("session", "show", "agent:main:cli:dm:main"), /only in the newest/);
-    assert.ok(existsSync(join(home, "gateway", "failed-upgrade", "do")), "what came since is kept");
+    assert.ok(existsSync(join(home, "gateway", "rolled-back-1", "do")), "what came since is kept");
     assert.match((await gsv(["update", "--rollback", "--with-state"])).stderr, /no earlier version|no copy of the state/);
   });
 
