@@ -307,7 +307,8 @@ fn up4_up15_a_rollback_that_is_killed_at_any_step_is_completed_by_the_next_start
 
 #[test]
 fn up16_a_damaged_mark_never_puts_an_old_state_back() {
-    for damage in ["", "\0\0\0\0", "7", &"2".repeat(200)] {
+    let long = "2".repeat(200);
+    for damage in ["", "\0\0\0\0", "7", long.as_str()] {
         for next in ["2", "3"] {
             let (_dir, layout) = used();
             starts(&layout, "2");
