@@ -214,10 +214,7 @@ fn up7_the_copy_outlives_a_rollback_that_the_earlier_version_refuses_and_is_put_
         (read(&layout).as_str(), OfStart::look(&layout, "1")),
         ("of 1", OfStart::Usual)
     );
-    assert_eq!(
-        fs::read_to_string(kept.join("do/a.sqlite")).unwrap(),
-        "of 2"
-    );
+    assert_eq!(fs::read_to_string(kept.join("do/a.sqlite")).unwrap(), "of 2");
     assert_eq!(undo(&layout).unwrap(), None);
 }
 

@@ -287,7 +287,11 @@ mod tests {
         let seen = seen(&rows);
         let names: Vec<&str> = seen.iter().map(|account| account.name.as_str()).collect();
         assert_eq!(names[0], "Ada b2 Bob");
-        assert!(names[1].chars().count() <= NAME_WIDTH && names[1].ends_with('…'), "{}", names[1]);
+        assert!(
+            names[1].chars().count() <= NAME_WIDTH && names[1].ends_with('…'),
+            "{}",
+            names[1]
+        );
         assert_eq!(names[2..], ["c3"]);
         let failure = choose(&seen, Some("none"), None).unwrap_err();
         assert_eq!(failure.lines[0], "a1  Ada b2 Bob");

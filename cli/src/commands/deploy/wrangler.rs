@@ -208,10 +208,16 @@ impl Wrangler {
         if !out.json || out.tty {
             command.stdout(Stdio::piped());
         }
-        let mut child = command.stderr(Stdio::piped()).spawn().or_fail("start wrangler", INSTALL)?;
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .or_fail("start wrangler", INSTALL)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let running = async {
-            tokio::join!(relay(stdout, |text| out.piece(text)), relay(stderr, |text| out.said(text)));
+            tokio::join!(
+                relay(stdout, |text| out.piece(text)),
+                relay(stderr, |text| out.said(text))
+            );
             child.wait().await
         };
         tokio::pin!(running);

@@ -294,7 +294,8 @@ export class MoveTarget {
         let removedSecrets: readonly string[] = [];
         for (const page of store.keptPages()) {
           const records = decodeRecords(store.keptPage(page)) ?? [];
-          for (const record of records) if (record.kind === "settings") removedSecrets = [...removedSecrets, ...taken(config.moveIn(record.settings))];
+          for (const record of records)
+            if (record.kind === "settings") removedSecrets = [...removedSecrets, ...taken(config.moveIn(record.settings))];
           const own = ownRecords(records);
           arrived += rowsIn(own);
           if (converted === undefined) store.write(own, state);

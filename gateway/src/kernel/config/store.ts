@@ -221,7 +221,10 @@ export class Config {
     const refused = this.#refusal(settled.value.config, set);
     if (refused !== undefined) return refused;
     const lostNow = lost.filter(({ path }) => !stays(path));
-    this.#storeWith(settled.value.config, lost.filter((secret) => !lostNow.includes(secret)));
+    this.#storeWith(
+      settled.value.config,
+      lost.filter((secret) => !lostNow.includes(secret)),
+    );
     return { ok: true, value: [...gone, ...lostNow.map(({ path }) => path)].map(formatPath).sort() };
   }
 

@@ -196,7 +196,10 @@ describe("a home that moves", () => {
     await peer.ok("move.begin", { home: of.home });
     for (let page = 1; page <= pages.length; page++) await written(peer, changed, page);
     const refused = await peer.refused("move.finish", await ending(changed));
-    expect([refused.reason, refused.message]).toEqual(["move.damaged", expect.stringMatching(/Mars\/Olympus is not a time zone.*Nothing is live/)]);
+    expect([refused.reason, refused.message]).toEqual([
+      "move.damaged",
+      expect.stringMatching(/Mars\/Olympus is not a time zone.*Nothing is live/),
+    ]);
     expect((await tablesOf()).get("sessions")).toBe(0);
   });
 
