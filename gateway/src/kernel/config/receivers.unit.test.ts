@@ -38,6 +38,7 @@ describe("[MV17] where secrets are sent", () => {
     ];
     const base: GsvConfig = {
       model: { provider: "mine" },
+      providers: { mine: { baseUrl: "https://own.example/v1", wire: "openai-completions" } },
       cloud: { cloudflareAccountId: "a", cloudflareGatewayId: "b", vertexProject: "c", vertexLocation: "eu" },
     };
     const found = [...addresses(["ref", "GsvConfig"], [])];
