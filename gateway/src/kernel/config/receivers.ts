@@ -31,8 +31,8 @@ export function receiversOf(path: readonly string[], config: Readonly<GsvConfig>
 }
 /** Whether the secret at this path goes to no address to which it did not go before. */
 export function hasSameReceivers(path: readonly string[], before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): boolean {
-  const [was, is] = [receiversOf(path, before), receiversOf(path, next)];
-  return was !== undefined && is !== undefined && is.every((address) => was.includes(address));
+  const was = receiversOf(path, before);
+  return was !== undefined && receiversOf(path, next)?.every((address) => was.includes(address)) === true;
 }
 
 const given = (address: string | undefined): readonly string[] => (address === undefined ? [] : [address]);
