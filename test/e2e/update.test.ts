@@ -219,7 +219,6 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
       assert.deepEqual([to, restarted], ["0.5.0", { gateway: false, nodes: ["desk"] }]);
       const after = await pid();
       assert.notEqual(after, before);
-      assert.throws(() => process.kill(before, 0), "the node of the earlier program has ended");
       assert.equal(existsSync(join(desk, "home", "gateway", "state.json")), false);
       await until("the machine is connected", async () => /desk/.test(await ok("nodes", "list")));
     } finally {
