@@ -62,15 +62,20 @@ pub fn main(words: impl Iterator<Item = OsString>) {
     crate::output::Output::detect(false).piece(&lines);
 }
 
-/// The names that begin with what is typed. Only names that mean the same in every shell: none is quoted.
 fn answers(wanted: &Wanted) -> Vec<String> {
+    offered(names(wanted), wanted)
+}
+
+/// The names that begin with what is typed. Only names that mean the same in every shell, because none is quoted, and in every command: a name
+/// that begins with `-` would be an option.
+fn offered(mut names: Vec<String>, wanted: &Wanted) -> Vec<String> {
     let is_plain = |name: &String| {
         !name.is_empty()
+            && !name.starts_with('-')
             && name
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "._:/@+%-".contains(c))
     };
-    let mut names = names(wanted);
     names.retain(|name| name.starts_with(&wanted.typed) && is_plain(name));
     names.sort();
     names.dedup();

@@ -42,6 +42,22 @@ fn ct9_a_word_is_read_from_its_place() {
 }
 
 #[test]
+fn ct9_no_name_is_offered_that_a_shell_or_a_command_would_read_in_another_way() {
+    let names = ["desk", "--yes", "-f", "-", "de$k", "desk two", "", "d-1", "desk"].map(str::to_owned);
+    let offered = |typed: &str, before: &str| {
+        let wanted = Wanted {
+            kind: Kind::Node,
+            typed: typed.to_owned(),
+            before: before.to_owned(),
+        };
+        super::offered(names.to_vec(), &wanted)
+    };
+    assert_eq!(offered("", ""), ["d-1", "desk"]);
+    assert_eq!(offered("des", "--id="), ["--id=desk"]);
+    assert!(offered("-", "").is_empty());
+}
+
+#[test]
 fn ct9_paths_of_settings_come_without_values() {
     let mut paths = Vec::new();
     settings(

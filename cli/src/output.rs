@@ -207,6 +207,11 @@ impl Output {
         self.write_err(text);
     }
 
+    /// A piece of what another program says to a person, cleaned by the caller, on stderr.
+    pub fn said(self, text: &str) {
+        self.write_err(text);
+    }
+
     /// A less important note.
     pub fn aside(self, text: &str) {
         self.note(&self.paint_note(Style::Dim, text));

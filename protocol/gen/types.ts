@@ -2992,6 +2992,8 @@ export type MoveBeginParams = {
 export type MoveBeginResult = {
   pages: number;
   isDone: boolean;
+  /** At most 10000 items. */
+  removedSecrets?: string[];
 };
 
 /** Result of `move.cancel`. */
@@ -3020,6 +3022,8 @@ export type MoveFinishResult = {
   sessions: number;
   jobs: number;
   rows: number;
+  /** At most 10000 items. */
+  removedSecrets?: string[];
 };
 
 /** What an export says about the home that it holds. */

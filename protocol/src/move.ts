@@ -22,6 +22,9 @@ const MoveHome = struct("MoveHome", "What an export says about the home that it 
   channels: names(1000),
 });
 
+/** Absent: none. */
+const removedSecrets = t.optional(names(10000));
+
 const admin = { callers: ["client"], scope: "admin" } as const;
 method("move.describe", {
   doc: "Begins an export: says what the home of this gateway has. The gateway must be stopped. Nothing is stored.",
@@ -52,6 +55,8 @@ method("move.begin", {
     pages: t.int(),
     /** The import had ended before. */
     isDone: t.bool(),
+    /** As `move.finish` has returned them. */
+    removedSecrets,
   },
   ...admin,
   audit: "own",
@@ -76,6 +81,8 @@ method("move.finish", {
     sessions: t.int(),
     jobs: t.int(),
     rows: t.int(),
+    /** Secrets of this gateway that were removed, because the imported settings name another address for them. Enter them again. */
+    removedSecrets,
   },
   ...admin,
   audit: "own",

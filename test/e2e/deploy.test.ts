@@ -165,6 +165,22 @@ describe("gsv deploy", () => {
     assert.match(stderr, /the channel discord is not deployed/);
   });
 
+  it("[DE15] [TH19] lines of the log never reach the terminal as they are", async () => {
+    const folder = join(deployer.machine.folder, "talking");
+    mkdirSync(join(folder, "bin"), { recursive: true });
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "wrangler", version: "4.164.0" }));
+    const nasty = "\u001b]52;c;ZXZpbA==\u0007a \u001b[2Jline\u202e of 日本\r\n";
+    writeFileSync(
+      join(folder, "bin", "wrangler.js"),
+      `process.stdout.write(${JSON.stringify(nasty)}); process.stderr.write(${JSON.stringify(nasty)});`,
+    );
+    const talking = { GSV_WRANGLER: join(folder, "bin", "wrangler.js") };
+    const { stdout, stderr } = await deployer.ok(deployer.run(["logs"], talking));
+    assert.equal(stdout, "a line of 日本\n");
+    assert.equal(stderr, "Following the log; Ctrl-C ends.\na line of 日本\n");
+    assert.equal((await deployer.ok(deployer.run(["logs", "--json"], talking))).stdout, nasty);
+  });
+
   it("[DE11] rollback activates the versions of the run before, of every Worker", async () => {
     const before = deployer.fake.inventory();
     const { stderr } = await deployer.ok(deployer.run(["rollback", "--yes", "--wait", "20s"]));

@@ -225,6 +225,30 @@ describe("a move that is refused", () => {
     assert.equal(ran.code, 3, ran.stderr);
   });
 
+  it("[MV17] a key of the target is not sent to an address of the export: it is removed, and named", async () => {
+    const [other, fresh] = [new Machine(), new Machine()];
+    try {
+      await other.up();
+      await other.ok("config", "set", "transcription.baseUrl", "http://127.0.0.1:9/v1");
+      await other.ok("stop", "--all");
+      const export_ = join(other.folder, "other.gsv");
+      await done(other, "deploy", "export", export_);
+      await fresh.up();
+      for (const name of ["openai", "anthropic"])
+        assert.equal((await fresh.gsv(["config", "set", `apiKeys.${name}`, "-"], { input: `sk-of-the-target-${name}` })).code, 0);
+      const ran = await done(fresh, "deploy", "import", export_);
+      assert.match(ran.stderr, /were removed[^\n]*apiKeys\.openai\. Look at the addresses/);
+      assert.doesNotMatch(ran.stderr, /apiKeys\.anthropic/);
+      assert.doesNotMatch(await fresh.ok("config", "get", "apiKeys.openai"), /redacted/);
+      assert.match(await fresh.ok("config", "get", "apiKeys.anthropic"), /redacted/);
+      const again = await done(fresh, "deploy", "import", export_, "--json");
+      assert.deepEqual((JSON.parse(again.stdout) as { removedSecrets: unknown }).removedSecrets, ["apiKeys.openai"]);
+    } finally {
+      await other.end();
+      await fresh.end();
+    }
+  });
+
   it("[MV6] [MV12] into a gateway that was used; a fresh one can be given back", async () => {
     assert.match((await done(target, "deploy", "import", "--cancel")).stderr, /No import was begun/);
     await target.ok("chat", "say mine");

@@ -9,7 +9,7 @@ export interface ServiceEnvironment extends Readonly<Record<string, string>> {
 }
 
 /** The environment of its commands: its folder is the person's home. */
-export function withServices(machine: Machine): ServiceEnvironment {
+export function withServices(machine: Pick<Machine, "folder">): ServiceEnvironment {
   const folder = join(machine.folder, "fake");
   mkdirSync(folder);
   for (const name of ["systemctl", "loginctl", "lib"]) copyFileSync(join(ROOT, "test", "fakes", "services", name), join(folder, name));

@@ -10,6 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { seeded } from "../seeded.ts";
 import { ran, Releases } from "./releases.ts";
 import { inConstructor, runtimeVariant } from "./runtime-variant.ts";
+import { withServices } from "./services.ts";
 import { freePort, type Json, type Ran, until } from "./support.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gsv update "));
@@ -159,7 +160,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
     assert.equal(versionOf(install), "0.2.0");
     assert.equal(running(), "0.2.0+test");
     assert.doesNotMatch(await ok("session", "show", "agent:main:cli:dm:main"), /only in the newest/);
-    assert.ok(existsSync(join(home, "gateway", "failed-upgrade", "do")), "what came since is kept");
+    assert.ok(existsSync(join(home, "gateway", "rolled-back-1", "do")), "what came since is kept");
     assert.match((await gsv(["update", "--rollback", "--with-state"])).stderr, /no earlier version|no copy of the state/);
   });
 
@@ -189,5 +190,39 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
     assert.equal(running(), "0.4.0+test");
     assert.match(await ok("session", "show", "agent:main:cli:dm:main"), /before the update/);
     assert.deepEqual(readdirSync(join(folder, "apps")).sort(), [".gsv.update-lock", "gsv", "gsv.previous"]);
+  });
+
+  it("[UP13] the node of a machine without a gateway, which runs as a service, is restarted with the new program", async () => {
+    const desk = join(folder, "desk");
+    mkdirSync(join(desk, "work"), { recursive: true });
+    const { port } = JSON.parse(readFileSync(join(home, "gateway", "state.json"), "utf8")) as { port: number };
+    const { token } = JSON.parse(await ok("token", "create", "--scope", "admin", "--json")) as { token: string };
+    const there = {
+      ...withServices({ folder: desk }),
+      GSV_HOME: join(desk, "home"),
+      GSV_CONFIG_DIR: join(desk, "config"),
+      GSV_URL: `ws://127.0.0.1:${port}/ws`,
+      GSV_TOKEN: token,
+    };
+    const onDesk = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await gsv(args, there);
+      assert.equal(code, 0, `gsv ${args.join(" ")}:\n${stdout}\n${stderr}`);
+      return stdout;
+    };
+    const pid = async (): Promise<number> => (JSON.parse(await onDesk("node", "status", "--id", "desk", "--json")) as { pid: number }).pid;
+    await onDesk("local-config", "set", "update.key", releases.publicKey);
+    await onDesk("node", "install", "--id", "desk", "--workspace", join(desk, "work"));
+    try {
+      const before = await pid();
+      release("0.5.0", 5000);
+      const { to, restarted } = JSON.parse(await onDesk("update", "--from", releases.folder, "--json")) as Json;
+      assert.deepEqual([to, restarted], ["0.5.0", { gateway: false, nodes: ["desk"] }]);
+      const after = await pid();
+      assert.notEqual(after, before);
+      assert.equal(existsSync(join(desk, "home", "gateway", "state.json")), false);
+      await until("the machine is connected", async () => /desk/.test(await ok("nodes", "list")));
+    } finally {
+      await onDesk("node", "uninstall", "--id", "desk");
+    }
   });
 });

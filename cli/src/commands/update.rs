@@ -1,6 +1,7 @@
 //! `gsv update`: takes a newer release, or goes back to the previous one, and restarts what runs (rules UP8 to UP14).
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use semver::Version;
@@ -10,11 +11,12 @@ use super::context::Context;
 use super::node_service;
 use crate::args::Update;
 use crate::config::{Config, Key};
+use crate::embedded::down;
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::{self, Lock};
 use crate::embedded::runtime::Runtime;
 use crate::embedded::state::{Found, PATIENCE, State};
-use crate::embedded::{down, upgrade};
+use crate::embedded::upgrade::{self, MOST_ROLLED_BACK};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
 use crate::service::Phase;
@@ -157,9 +159,7 @@ fn rollback(out: Output, with_state: bool) -> Outcome {
     let earlier = folder.earlier(&installed)?;
     let layout = Layout::find()?;
     let runs = lock::is_held(&layout.supervisor_lock());
-    if with_state {
-        restore_state(&layout)?;
-    }
+    let kept = if with_state { restore_state(&layout)? } else { None };
     folder.exchange()?;
     let restarted = if with_state && runs {
         gateway(&folder, &["up"]).map(|()| json!({ "gateway": true, "nodes": restart_nodes(out, &folder) }))
@@ -169,10 +169,10 @@ fn rollback(out: Output, with_state: bool) -> Outcome {
     let restarted = restarted.map_err(|failure| hint_at_state(&layout, with_state, failure))?;
     out.show(result(&installed, &earlier, &restarted), |_| {
         out.note(&format!("GSV is back from version {installed} to {earlier}."));
-        if with_state {
+        if let Some(kept) = kept {
             out.aside(&format!(
-                "What came since the update is kept in {}.",
-                layout.failed_upgrade().display()
+                "What came since the update is kept in {}. GSV never removes it, and keeps at most {MOST_ROLLED_BACK} such states.",
+                kept.display()
             ));
         }
     });
@@ -190,14 +190,15 @@ fn hint_at_state(layout: &Layout, with_state: bool, failure: Failure) -> Failure
     }
 }
 
-/// Stops the gateway, and puts back the copy of the state that the first start of this version made.
-fn restore_state(layout: &Layout) -> Outcome {
+/// Stops the gateway, and puts back the copy of the state that the first start of this version made. Returns where the other state is.
+fn restore_state(layout: &Layout) -> Outcome<Option<PathBuf>> {
     if upgrade::copied(layout).is_none() {
         return Err(Failure::failed(
             "There is no copy of the state from before the update, so nothing was changed: it is kept until the second start of a version.",
             "Run `gsv update --rollback` to go back with the state as it is, or `gsv restore` for a backup.",
         ));
     }
+    upgrade::check_undo(layout)?;
     down::stop(layout)?;
     let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
     if lock::is_held(&layout.supervisor_lock()) {
@@ -206,7 +207,7 @@ fn restore_state(layout: &Layout) -> Outcome {
             "Run the command again.",
         ));
     }
-    upgrade::undo(layout).map(drop)
+    upgrade::undo(layout)
 }
 
 /// Restarts what runs. When the gateway does not start with the release `new`, `old` comes back.

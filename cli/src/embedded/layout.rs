@@ -86,6 +86,11 @@ impl Layout {
         self.gateway().join("before-rollback")
     }
 
+    /// The state that `gsv update --rollback --with-state` has replaced, from 1. Nothing overwrites or removes it.
+    pub fn rolled_back(&self, number: u32) -> PathBuf {
+        self.gateway().join(format!("rolled-back-{number}"))
+    }
+
     /// The state of a first start that failed, for a diagnosis.
     pub fn failed_upgrade(&self) -> PathBuf {
         self.gateway().join("failed-upgrade")

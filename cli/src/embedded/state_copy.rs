@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::private_file;
 use crate::units::{bytes, now_ms};
 
 /// The folders with what versions convert: databases, and the files of the services built into workerd.
@@ -38,6 +39,35 @@ pub struct About {
     inodes: BTreeMap<String, u64>,
 }
 
+/// Why a copy takes the place of the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A start has failed or was interrupted. The other state is kept in the place of an earlier one.
+    Failed,
+    /// The person has asked for it. The other state has the person's work, so nothing overwrites it.
+    Rollback,
+}
+
+/// Where the state is that a copy has replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub why: Why,
+    pub path: PathBuf,
+}
+
+/// A rollback is refused when so many earlier ones have kept their states.
+pub const MOST_ROLLED_BACK: usize = 3;
+
+/// The states that rollbacks have kept and the person has not removed.
+pub fn rolled_back(layout: &Layout) -> Vec<PathBuf> {
+    let names = (1..=u32::try_from(MOST_ROLLED_BACK).unwrap_or(u32::MAX)).map(|number| layout.rolled_back(number));
+    names.filter(|path| is_there(path)).collect()
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// The whole copy. `None`: there is none, or it can't be used.
 pub fn find(layout: &Layout) -> Option<About> {
     about(&layout.before_upgrade())
@@ -45,7 +75,10 @@ pub fn find(layout: &Layout) -> Option<About> {
 
 /// Whether there may be a copy, whole or being put back: a glance, for starts that have nothing else to do.
 pub fn leaves_trace(layout: &Layout) -> bool {
-    layout.before_upgrade().exists() || putting_back(layout).exists()
+    layout.before_upgrade().exists()
+        || [Why::Failed, Why::Rollback]
+            .iter()
+            .any(|why| putting_back(layout, *why).exists())
 }
 
 /// Whether there is a state to copy.
@@ -61,8 +94,11 @@ fn making(layout: &Layout) -> PathBuf {
     layout.gateway().join("before-upgrade.new")
 }
 
-fn putting_back(layout: &Layout) -> PathBuf {
-    layout.gateway().join("before-upgrade.back")
+fn putting_back(layout: &Layout, why: Why) -> PathBuf {
+    layout.gateway().join(match why {
+        Why::Failed => "before-upgrade.back",
+        Why::Rollback => "before-upgrade.rollback",
+    })
 }
 
 /// Makes the copy, in the place of an earlier one. A kill leaves none, the earlier one or the new one.
@@ -156,14 +192,13 @@ fn fill(layout: &Layout, new: &Path, from: Option<&str>, to: &str) -> io::Result
     fs::write(new.join(ABOUT), serde_json::to_vec_pretty(&about)?)
 }
 
-/// Puts the copy back, and keeps the other state in `failed-upgrade`, in the place of an earlier one. `false`: there is no copy. After a kill
-/// at any step the next call completes it.
-pub fn put_back(layout: &Layout) -> Outcome<bool> {
-    let back = putting_back(layout);
+/// Puts the copy back, and keeps the other state. `None`: there is no copy. After a kill at any step the next call completes it.
+pub fn put_back(layout: &Layout, why: Why) -> Outcome<Option<Kept>> {
+    let back = putting_back(layout, why);
     let doing = "put the state from before the upgrade back";
     if !back.exists() {
         if find(layout).is_none() {
-            return Ok(false);
+            return Ok(None);
         }
         fs::rename(layout.before_upgrade(), &back).or_fail(doing, NEXT)?;
     }
@@ -176,6 +211,10 @@ pub fn put_back(layout: &Layout) -> Outcome<bool> {
             "Restore a backup with `gsv restore`, or move that folder away to start with the state as it is.",
         ));
     };
+    if why == Why::Rollback {
+        // The later version was ready. Before the state, so that no kill leaves the earlier one with the mark of the later version.
+        mark(layout, about.from.as_deref())?;
+    }
     for folder in FOLDERS {
         exchange(
             &back.join(folder),
@@ -185,23 +224,48 @@ pub fn put_back(layout: &Layout) -> Outcome<bool> {
         .or_fail(doing, "The next `gsv up` tries it again.")?;
     }
     rustix::fs::sync();
-    remove_dir(&layout.failed_upgrade())
-        .and_then(|()| fs::rename(&back, layout.failed_upgrade()))
-        .or_fail(
-            "keep the state of the failed start",
-            "The next `gsv up` tries it again.",
-        )?;
+    let path = match why {
+        Why::Failed => {
+            let path = layout.failed_upgrade();
+            remove_dir(&path).or_fail("remove the state of an earlier failed start", NEXT)?;
+            path
+        }
+        Why::Rollback => unused(layout),
+    };
+    fs::rename(&back, &path).or_fail("keep the state that was replaced", "The next `gsv up` tries it again.")?;
     sync_dir(&layout.gateway());
-    Ok(true)
+    Ok(Some(Kept { why, path }))
+}
+
+/// A name that no earlier rollback has.
+fn unused(layout: &Layout) -> PathBuf {
+    let mut number = 1;
+    while is_there(&layout.rolled_back(number)) {
+        number += 1;
+    }
+    layout.rolled_back(number)
+}
+
+/// Stores the version that was ready last.
+fn mark(layout: &Layout, version: Option<&str>) -> Outcome {
+    let path = layout.last_start();
+    match version {
+        Some(version) => private_file::write(&path, version),
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error).or_fail("forget the version", NEXT),
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Completes what a kill has interrupted.
-pub fn heal(layout: &Layout) -> Outcome<bool> {
-    if putting_back(layout).exists() {
-        put_back(layout)
-    } else {
-        Ok(false)
+pub fn heal(layout: &Layout) -> Outcome<Option<Kept>> {
+    for why in [Why::Failed, Why::Rollback] {
+        if putting_back(layout, why).exists() {
+            return put_back(layout, why);
+        }
     }
+    Ok(None)
 }
 
 /// The file that makes the copy valid goes first, so that a part of a copy is none.

@@ -3,11 +3,14 @@
 //! file twice.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::layout::Layout;
 use super::runtime;
-use super::state_copy::{self, About};
-use crate::exit::{OrFail, Outcome};
+pub use super::state_copy::MOST_ROLLED_BACK;
+use super::state_copy::{self, About, Kept, Why};
+use crate::exit::{Failure, Outcome};
+use crate::paths::shell;
 use crate::private_file;
 
 const MAX_VERSION_BYTES: usize = 128;
@@ -21,19 +24,52 @@ enum Step {
     Copy,
     /// The start of another version was interrupted.
     PutBack,
+    /// Whether the start was interrupted is not known: the copy may be older than work of the person.
+    Refuse,
 }
 
-/// `last`: the version that was ready last. `begun`: the version that was started last, ready or not.
-fn decide(now: &str, last: Option<&str>, begun: Option<&str>, copy: Option<&About>, has_state: bool) -> Step {
+/// What `last-start` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Mark {
+    /// No version was ready yet, or one that knows nothing of marks.
+    Missing,
+    /// The version that was ready last.
+    Ready(String),
+    Damaged,
+}
+
+impl Mark {
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Ready(version) => Some(version),
+            Self::Missing | Self::Damaged => None,
+        }
+    }
+
+    fn is(&self, version: &str) -> bool {
+        self.version() == Some(version)
+    }
+
+    /// The version of the copy's state was ready last, so the start of the next one did not get there.
+    fn is_before(&self, copy: &About) -> bool {
+        *self != Self::Damaged && self.version() == copy.from.as_deref()
+    }
+}
+
+/// `begun`: the version that was started last, ready or not. A copy is put back, now or after a failure, only when both marks say that the
+/// state after it has nothing but an interrupted start.
+fn decide(now: &str, last: &Mark, begun: Option<&str>, copy: Option<&About>, has_state: bool) -> Step {
     match copy {
-        Some(copy) if begun == Some(&copy.to) && last != Some(&copy.to) => {
-            if copy.to == now {
+        Some(copy) if begun == Some(&copy.to) && !last.is(&copy.to) => {
+            if !last.is_before(copy) {
+                Step::Refuse
+            } else if copy.to == now {
                 Step::Keep
             } else {
                 Step::PutBack
             }
         }
-        _ if last == Some(now) || !has_state => Step::Nothing,
+        _ if last.is(now) || !has_state => Step::Nothing,
         _ => Step::Copy,
     }
 }
@@ -41,39 +77,64 @@ fn decide(now: &str, last: Option<&str>, begun: Option<&str>, copy: Option<&Abou
 /// Before anything of the new version is written. The caller holds the turn lock, and no gateway runs. Returns what to tell.
 pub fn before_start(layout: &Layout, version: &str) -> Outcome<Option<String>> {
     let mut last = last_start(layout);
-    if last.as_deref() == Some(version) && !state_copy::leaves_trace(layout) {
+    if last.is(version) && !state_copy::leaves_trace(layout) {
         return Ok(None);
     }
-    let mut is_back = state_copy::heal(layout)?;
+    let mut kept = state_copy::heal(layout)?;
     for _ in 0..2 {
+        last = last_start(layout);
         let copy = state_copy::find(layout);
         let begun = runtime::version_copied(layout);
         let has_state = state_copy::has_state(layout);
-        match decide(version, last.as_deref(), begun.as_deref(), copy.as_ref(), has_state) {
+        match decide(version, &last, begun.as_deref(), copy.as_ref(), has_state) {
             Step::Nothing | Step::Keep => break,
             Step::Copy => {
-                state_copy::make(layout, last.as_deref(), version)?;
+                if last == Mark::Damaged {
+                    // Best effort: while it is there, an interrupted start of this version is refused.
+                    let _ = fs::remove_file(layout.last_start());
+                }
+                state_copy::make(layout, last.version(), version)?;
                 break;
             }
-            Step::PutBack => {
-                is_back |= state_copy::put_back(layout)?;
-                last = last_start(layout);
-            }
+            Step::PutBack => kept = state_copy::put_back(layout, Why::Failed)?,
+            Step::Refuse => return Err(unknown(layout, copy.as_ref())),
         }
     }
-    Ok(is_back.then(|| {
-        format!(
+    Ok(kept.map(|Kept { why, path }| match why {
+        Why::Failed => format!(
             "the start of another version did not succeed, so the state from before it is back. The state of that start is in {}.",
-            layout.failed_upgrade().display()
-        )
+            path.display()
+        ),
+        Why::Rollback => format!(
+            "a rollback was interrupted, and is complete now: the state from before the update is back. What came since is in {}.",
+            path.display()
+        ),
     }))
 }
 
-/// The version that was ready last. Missing or damaged: another one than any.
-fn last_start(layout: &Layout) -> Option<String> {
-    let text = private_file::read_private(&layout.last_start(), "").ok()??;
-    let version = text.trim();
-    (!version.is_empty() && version.len() <= MAX_VERSION_BYTES).then(|| version.to_owned())
+fn unknown(layout: &Layout, copy: Option<&About>) -> Failure {
+    let to = copy.map_or("", |copy| copy.to.as_str());
+    Failure::failed(
+        format!(
+            "{} is damaged, so it is not known whether version {to} was ready on this state. Nothing was started, and no earlier state was put back.",
+            layout.last_start().display()
+        ),
+        format!(
+            "To go on with the state as it is, remove the copy from before version {to}: `rm -r {}`. To go back to that copy, run `gsv update --rollback --with-state`. Then run the command again.",
+            shell(&layout.before_upgrade())
+        ),
+    )
+}
+
+fn last_start(layout: &Layout) -> Mark {
+    let Ok(text) = private_file::read_private(&layout.last_start(), "") else {
+        return Mark::Damaged;
+    };
+    match text.as_deref().map(str::trim) {
+        None => Mark::Missing,
+        Some(version) if !version.is_empty() && version.len() <= MAX_VERSION_BYTES => Mark::Ready(version.to_owned()),
+        Some(_) => Mark::Damaged,
+    }
 }
 
 /// What the supervisor does when the gateway is ready, or does not become ready.
@@ -89,7 +150,7 @@ pub enum OfStart {
 
 impl OfStart {
     pub fn look(layout: &Layout, version: &str) -> Self {
-        let is_known = last_start(layout).as_deref() == Some(version);
+        let is_known = last_start(layout).is(version);
         match (is_known, state_copy::leaves_trace(layout)) {
             (true, false) => Self::Usual,
             (true, true) => Self::AfterUpgrade,
@@ -131,7 +192,7 @@ impl OfStart {
             || "the version that ran before".to_owned(),
             |from| format!("version {from}"),
         );
-        Some(match state_copy::put_back(layout) {
+        Some(match state_copy::put_back(layout, Why::Failed) {
             Ok(_) => (
                 format!(
                     "It was the first start of version {}, so the state from before it is back. The state of the failed start is kept in {}.",
@@ -153,20 +214,32 @@ impl OfStart {
     }
 }
 
-/// For `gsv update --rollback --with-state`: the state from before the last upgrade. Nothing runs.
-pub fn undo(layout: &Layout) -> Outcome<bool> {
+/// For `gsv update --rollback --with-state`: the state from before the last upgrade. Nothing runs. Returns where the other state is; `None`:
+/// there is no copy.
+pub fn undo(layout: &Layout) -> Outcome<Option<PathBuf>> {
+    check_undo(layout)?;
     if state_copy::find(layout).is_none() {
         state_copy::bring_back(layout)?;
     }
-    let Some(About { from, .. }) = state_copy::find(layout) else {
-        return Ok(false);
+    Ok(state_copy::put_back(layout, Why::Rollback)?.map(|kept| kept.path))
+}
+
+/// Refuses a rollback that would keep one state more than there may be: each is the person's work, so none is removed for another one.
+pub fn check_undo(layout: &Layout) -> Outcome {
+    let kept = state_copy::rolled_back(layout);
+    let Some(first) = kept.first().filter(|_| kept.len() >= MOST_ROLLED_BACK) else {
+        return Ok(());
     };
-    // First, so that no kill leaves the earlier state with the mark of the later version.
-    match from {
-        Some(from) => private_file::write(&layout.last_start(), from)?,
-        None => fs::remove_file(layout.last_start()).or_fail("forget the version", "Run the command again.")?,
-    }
-    state_copy::put_back(layout)
+    Err(Failure::failed(
+        format!(
+            "The states of {MOST_ROLLED_BACK} earlier rollbacks are kept, and GSV removes none of them by itself. Nothing was changed."
+        ),
+        format!(
+            "Remove one that you no longer need, such as the first: `rm -r {}`. Then run the command again.",
+            shell(first)
+        ),
+    )
+    .with_lines(kept.iter().map(|path| path.display().to_string()).collect()))
 }
 
 /// The copy that `undo` would put back.

@@ -209,16 +209,146 @@ fn up7_the_copy_outlives_a_rollback_that_the_earlier_version_refuses_and_is_put_
     starts(&layout, "2");
     starts(&layout, "2");
     assert_eq!(read(&layout), "of 2");
-    assert!(undo(&layout).unwrap());
+    let kept = undo(&layout).unwrap().unwrap();
     assert_eq!(
         (read(&layout).as_str(), OfStart::look(&layout, "1")),
         ("of 1", OfStart::Usual)
     );
-    assert_eq!(
-        fs::read_to_string(layout.failed_upgrade().join("do/a.sqlite")).unwrap(),
-        "of 2"
+    assert_eq!(fs::read_to_string(kept.join("do/a.sqlite")).unwrap(), "of 2");
+    assert_eq!(undo(&layout).unwrap(), None);
+}
+
+/// Version 2 has worked on the state of version 1, and is rolled back.
+fn roll_back(layout: &Layout, work: &str) -> Outcome<Option<PathBuf>> {
+    starts(layout, "2");
+    write(layout, work);
+    undo(layout)
+}
+
+#[test]
+fn up15_no_failed_start_overwrites_what_a_rollback_has_kept() {
+    let (_dir, layout) = used();
+    let kept = roll_back(&layout, "work of 2").unwrap().unwrap();
+    assert_eq!(kept, layout.rolled_back(1));
+    for attempt in ["half of 3", "half of 3 again"] {
+        let mut first = begin(&layout, "3");
+        write(&layout, attempt);
+        assert!(first.failed(&layout).is_some());
+    }
+    let content = |dir: &std::path::Path| fs::read_to_string(dir.join("do/a.sqlite")).unwrap();
+    assert_eq!(content(&kept), "work of 2");
+    assert_eq!(content(&layout.failed_upgrade()), "half of 3 again");
+    assert_eq!(read(&layout), "of 1");
+}
+
+#[test]
+fn up15_each_rollback_keeps_its_state_and_one_too_many_is_refused_before_anything_changes() {
+    let (_dir, layout) = used();
+    let works = ["first", "second", "third"];
+    for work in works {
+        roll_back(&layout, work).unwrap();
+    }
+    let failure = roll_back(&layout, "fourth").unwrap_err();
+    assert!(
+        failure.message.contains("3 earlier rollbacks") && failure.next.contains("rm -r") && failure.lines.len() == 3,
+        "{failure:?}"
     );
-    assert!(!undo(&layout).unwrap());
+    assert_eq!(
+        (read(&layout).as_str(), OfStart::look(&layout, "2")),
+        ("fourth", OfStart::AfterUpgrade)
+    );
+    for (number, work) in (1..).zip(works) {
+        let kept = layout.rolled_back(number).join("do/a.sqlite");
+        assert_eq!(fs::read_to_string(kept).unwrap(), work);
+    }
+    // The person removes one, and its name is free again.
+    fs::remove_dir_all(layout.rolled_back(2)).unwrap();
+    assert_eq!(undo(&layout).unwrap(), Some(layout.rolled_back(2)));
+    assert_eq!(read(&layout), "of 1");
+}
+
+#[test]
+fn up4_up15_a_rollback_that_is_killed_at_any_step_is_completed_by_the_next_start() {
+    for folders in 0..=2 {
+        for is_marked in [false, true] {
+            let (_dir, layout) = used();
+            starts(&layout, "2");
+            write(&layout, "work of 2");
+            let back = layout.gateway().join("before-upgrade.rollback");
+            fs::rename(layout.before_upgrade(), &back).unwrap();
+            if is_marked || folders > 0 {
+                fs::write(layout.last_start(), "1").unwrap();
+            }
+            for folder in ["do", "services"].iter().take(folders) {
+                let aside = layout.gateway().join("aside");
+                fs::rename(layout.gateway().join(folder), &aside).unwrap();
+                fs::rename(back.join(folder), layout.gateway().join(folder)).unwrap();
+                fs::rename(&aside, back.join(folder)).unwrap();
+            }
+            let told = before_start(&layout, "1").unwrap().unwrap();
+            assert!(
+                told.contains("rollback was interrupted") && told.contains("rolled-back-1"),
+                "{told}"
+            );
+            assert_eq!(read(&layout), "of 1", "{folders} {is_marked}");
+            let kept = layout.rolled_back(1).join("do/a.sqlite");
+            assert_eq!(fs::read_to_string(kept).unwrap(), "work of 2");
+            assert_eq!(
+                OfStart::look(&layout, "1"),
+                OfStart::Usual,
+                "the mark is that of the state"
+            );
+        }
+    }
+}
+
+#[test]
+fn up16_a_damaged_mark_never_puts_an_old_state_back() {
+    let long = "2".repeat(200);
+    for damage in ["", "\0\0\0\0", "7", long.as_str()] {
+        for next in ["2", "3"] {
+            let (_dir, layout) = used();
+            starts(&layout, "2");
+            write(&layout, "work of 2");
+            fs::write(layout.last_start(), damage).unwrap();
+            let failure = before_start(&layout, next).unwrap_err();
+            assert!(
+                failure.message.contains("last-start") && failure.message.contains("no earlier state was put back"),
+                "{failure:?}"
+            );
+            assert!(
+                failure.next.contains("rm -r") && failure.next.contains("gsv update --rollback --with-state"),
+                "{failure:?}"
+            );
+            assert_eq!(read(&layout), "work of 2", "{damage:?} {next}");
+            // The first way out: the state as it is, with a copy of its own.
+            fs::remove_dir_all(layout.before_upgrade()).unwrap();
+            let mut first = begin(&layout, next);
+            assert!(first.is_upgrade());
+            assert!(first.failed(&layout).is_some());
+            assert_eq!(read(&layout), "work of 2", "{damage:?} {next}");
+        }
+    }
+    // The second one.
+    let (_dir, layout) = used();
+    starts(&layout, "2");
+    write(&layout, "work of 2");
+    fs::write(layout.last_start(), "\0").unwrap();
+    assert!(undo(&layout).unwrap().is_some());
+    assert_eq!(
+        (read(&layout).as_str(), OfStart::look(&layout, "1")),
+        ("of 1", OfStart::Usual)
+    );
+}
+
+#[test]
+fn up16_a_mark_that_was_removed_is_damaged_when_the_copy_names_a_version() {
+    let (_dir, layout) = used();
+    starts(&layout, "2");
+    write(&layout, "work of 2");
+    fs::remove_file(layout.last_start()).unwrap();
+    assert!(before_start(&layout, "3").is_err());
+    assert_eq!(read(&layout), "work of 2");
 }
 
 #[test]

@@ -4680,6 +4680,9 @@ pub struct MoveBeginParams {
 pub struct MoveBeginResult {
     pub pages: u64,
     pub is_done: bool,
+    /// At most 10000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub removed_secrets: Option<Vec<String>>,
 }
 
 /// Result of `move.cancel`.
@@ -4716,6 +4719,9 @@ pub struct MoveFinishResult {
     pub sessions: u64,
     pub jobs: u64,
     pub rows: u64,
+    /// At most 10000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub removed_secrets: Option<Vec<String>>,
 }
 
 /// What an export says about the home that it holds.

@@ -20,7 +20,7 @@ export type Choice =
 
 export const NO_WORKERS_AI =
   "memory.embeddings.provider: workers-ai works only on Cloudflare, where it is bound as AI. Use built-in, or openai with a server of your own (memory.embeddings.baseUrl).";
-const OPENAI_URL = "https://api.openai.com/v1";
+export const OPENAI_URL = "https://api.openai.com/v1";
 interface Known {
   readonly dimensions: number;
   readonly price: number;

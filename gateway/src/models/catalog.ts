@@ -95,6 +95,13 @@ export function providerInfo(provider: string): ProviderInfo | undefined {
   if (name === undefined || endpoint === undefined) return undefined;
   return { name, ...endpoint, ...(Object.hasOwn(CHOICES, provider) ? CHOICES[provider] : {}) };
 }
+/** All addresses at which this provider's models are. They may have places in braces. */
+export function builtInAddresses(provider: string): readonly string[] {
+  const first = providerInfo(provider);
+  if (first === undefined) return [];
+  const [, endpoints = []] = entryOf(provider) ?? [];
+  return [...new Set([first.baseUrl, ...endpoints.map((_endpoint, index) => endpointOf(provider, index)?.baseUrl ?? first.baseUrl)])];
+}
 export const adviceFor = (provider: string): string | undefined => (Object.hasOwn(ELSEWHERE, provider) ? ELSEWHERE[provider] : undefined);
 /** The ones that most people use come first. */
 export const knownProviders = (): readonly string[] => [

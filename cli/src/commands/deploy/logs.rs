@@ -1,4 +1,4 @@
-//! `gsv deploy logs`: wrangler follows the log of a Worker on this terminal.
+//! `gsv deploy logs`: wrangler follows the log of a Worker, whose lines are shown.
 
 use super::bundle::{self, CONFIG};
 use super::open::Open;
@@ -31,5 +31,5 @@ pub async fn run(context: &Context, args: DeployLogs) -> Outcome {
     }
     let format = if out.json { "json" } else { "pretty" };
     let args = ["tail", &name, "--config", CONFIG, "--format", format];
-    open.wrangler.show(folder.path(), &args, &open.account_id).await
+    open.wrangler.show(out, folder.path(), &args, &open.account_id).await
 }

@@ -145,6 +145,10 @@ async fn accounts(api: &Api) -> Outcome<Vec<Seen>> {
             ));
         }
     };
+    Ok(seen(&rows))
+}
+
+fn seen(rows: &[Value]) -> Vec<Seen> {
     let seen = rows.iter().filter_map(|row| {
         let id = text(row, "id").filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
         Some(Seen {
@@ -153,7 +157,7 @@ async fn accounts(api: &Api) -> Outcome<Vec<Seen>> {
             id,
         })
     });
-    Ok(seen.collect())
+    seen.collect()
 }
 
 /// `None`: there are several, and nothing says which.
@@ -181,7 +185,7 @@ fn choose(seen: &[Seen], wanted: Option<&str>, record: Option<&Record>) -> Outco
         (None, []) => match record {
             Some(record) => Ok(Some(Seen {
                 id: record.account_id.clone(),
-                name: record.account_name.clone(),
+                name: one_line(&record.account_name, NAME_WIDTH),
             })),
             None => Err(Failure::usage(
                 "The token can't see any account.",
@@ -226,7 +230,7 @@ fn is_id(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(names: &[&str]) -> Vec<Seen> {
+    fn named(names: &[&str]) -> Vec<Seen> {
         let account = |name: &&str| Seen {
             id: name.repeat(32),
             name: format!("account {name}"),
@@ -247,7 +251,7 @@ mod tests {
     #[test]
     fn de2_the_account_is_the_one_that_is_named_recorded_or_alone_and_never_a_guess() {
         let name = |chosen: Outcome<Option<Seen>>| chosen.unwrap().map(|account| account.name);
-        let (a, both) = (seen(&["a"]), seen(&["a", "b"]));
+        let (a, both) = (named(&["a"]), named(&["a", "b"]));
         assert_eq!(name(choose(&a, None, None)).as_deref(), Some("account a"));
         assert_eq!(name(choose(&both, None, None)), None);
         assert_eq!(
@@ -269,6 +273,34 @@ mod tests {
             failure.next.contains("--account") && failure.lines.len() == 2,
             "{failure:?}"
         );
+    }
+
+    #[test]
+    fn de2_names_of_accounts_are_cleaned_and_an_id_that_is_none_is_left_out() {
+        let row = |id: &str, name: Value| serde_json::json!({ "id": id, "name": name });
+        let rows = [
+            row("a1", "Ada\u{1b}[2J\u{1b}]52;c;ZXZpbA==\u{7}\n  b2  Bob\u{202e}".into()),
+            row("b2", "x".repeat(200).into()),
+            row("c3", Value::Null),
+            row("d4\u{1b}[31m", "Eve".into()),
+        ];
+        let seen = seen(&rows);
+        let names: Vec<&str> = seen.iter().map(|account| account.name.as_str()).collect();
+        assert_eq!(names[0], "Ada b2 Bob");
+        assert!(
+            names[1].chars().count() <= NAME_WIDTH && names[1].ends_with('…'),
+            "{}",
+            names[1]
+        );
+        assert_eq!(names[2..], ["c3"]);
+        let failure = choose(&seen, Some("none"), None).unwrap_err();
+        assert_eq!(failure.lines[0], "a1  Ada b2 Bob");
+        // An earlier version has recorded the name as it was.
+        let recorded = Record {
+            account_name: "Ada\u{1b}[2J".to_owned(),
+            ..record("c")
+        };
+        assert_eq!(choose(&[], None, Some(&recorded)).unwrap().unwrap().name, "Ada");
     }
 
     #[test]

@@ -9,13 +9,15 @@ use std::process::Stdio;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::api::Login;
+use crate::clean::Cleaner;
 use crate::embedded::layout::Layout;
 use crate::embedded::runtime::Runtime;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::output::Output;
 
 const VARIABLE: &str = "GSV_WRANGLER";
 const PROGRAM: &str = "wrangler";
@@ -26,6 +28,8 @@ const INSTALL: &str = "Install Node 22 or newer (https://nodejs.org), then run `
 const REPORT: &str = "report.ndjson";
 /// The end of its output that a failure shows.
 const MAX_LINES: usize = 12;
+/// Of what it prints, at a time.
+const PIECE_BYTES: usize = 8192;
 /// Quiet, and off the network except for Cloudflare's API.
 const QUIET: [(&str, &str); 6] = [
     ("WRANGLER_HIDE_BANNER", "true"),
@@ -198,15 +202,30 @@ impl Wrangler {
         ))
     }
 
-    /// Runs on this terminal until it ends or is interrupted.
-    pub async fn show(&self, folder: &Path, args: &[&str], account: &str) -> Outcome {
+    /// Shows what it prints until it ends or is interrupted: text of others, so it is cleaned (TH19). JSON for a program stays as it is.
+    pub async fn show(&self, out: Output, folder: &Path, args: &[&str], account: &str) -> Outcome {
         let mut command = self.command(folder, args, Some(account));
-        let mut child = command.spawn().or_fail("start wrangler", INSTALL)?;
+        if !out.json || out.tty {
+            command.stdout(Stdio::piped());
+        }
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .or_fail("start wrangler", INSTALL)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let running = async {
+            tokio::join!(
+                relay(stdout, |text| out.piece(text)),
+                relay(stderr, |text| out.said(text))
+            );
+            child.wait().await
+        };
+        tokio::pin!(running);
         let ended = tokio::select! {
-            ended = child.wait() => ended.or_fail("wait for wrangler", "Run it again.")?,
+            ended = &mut running => ended.or_fail("wait for wrangler", "Run it again.")?,
             // It gets the signal of the terminal, too, and tidies up before it ends.
             _ = tokio::signal::ctrl_c() => {
-                let _ = child.wait().await;
+                let _ = running.await;
                 return Err(Failure::interrupted());
             }
         };
@@ -233,6 +252,33 @@ impl Wrangler {
         }
         command
     }
+}
+
+/// Shows the text of a pipe as it comes, cleaned.
+async fn relay(pipe: Option<impl AsyncRead + Unpin>, mut show: impl FnMut(&str)) {
+    let Some(mut pipe) = pipe else { return };
+    let mut cleaner = Cleaner::default();
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(count @ 1..) = pipe.read(&mut piece).await {
+        bytes.extend_from_slice(&piece[..count]);
+        let whole: Vec<u8> = bytes.drain(..whole_characters(&bytes)).collect();
+        show(&cleaner.push(&String::from_utf8_lossy(&whole)));
+    }
+    show(&cleaner.push(&String::from_utf8_lossy(&bytes)));
+}
+
+/// Where a character begins whose end has not come yet.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Err(error) = std::str::from_utf8(&bytes[at..]) {
+        at += error.valid_up_to();
+        match error.error_len() {
+            Some(invalid) => at += invalid,
+            None => return at,
+        }
+    }
+    bytes.len()
 }
 
 #[derive(Deserialize)]
@@ -274,6 +320,21 @@ fn on_path(program: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn de15_th19_what_it_prints_is_cleaned_also_where_it_is_cut() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let text = "a \u{1b}]52;c;ZXZpbA==\u{7}né\u{202e}b\u{1b}[2J 日本\nc".as_bytes();
+        for cut in 0..=text.len() {
+            let mut shown = String::new();
+            let pipe = AsyncReadExt::chain(&text[..cut], &text[cut..]);
+            runtime.block_on(relay(Some(pipe), |piece| shown.push_str(piece)));
+            assert_eq!(shown, "a néb 日本\nc", "{cut}");
+        }
+        let mut shown = String::new();
+        runtime.block_on(relay(Some(&b"a\xffb\xc3"[..]), |piece| shown.push_str(piece)));
+        assert_eq!(shown, "a\u{fffd}b\u{fffd}");
+    }
 
     #[test]
     fn de7_only_versions_with_what_is_used_are_taken() {

@@ -20,6 +20,7 @@ use crate::args::DeployImport;
 use crate::backup::archive::{Archive, damaged};
 use crate::backup::manifest::Manifest;
 use crate::backup::scratch::Scratch;
+use crate::clean::clean;
 use crate::client::Client;
 use crate::embedded::bootstrap::sha256_hex;
 use crate::exit::{Failure, OrFail, Outcome};
@@ -49,10 +50,12 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
     let begun = begin(&client, &home).await?;
     if begun.is_done {
         client.close().await;
+        let removed = begun.removed_secrets.unwrap_or_default();
         context.out.done(
-            &json!({ "isDone": true, "moveId": home.move_id }),
+            &json!({ "isDone": true, "moveId": home.move_id, "removedSecrets": removed }),
             "This export was imported before. Nothing was changed.",
         );
+        note_removed(context.out, &removed);
         return Ok(());
     }
     let pages = u32::try_from(manifest.files.len()).unwrap_or(u32::MAX);
@@ -212,7 +215,7 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
     let document = json!({
         "isDone": true, "moveId": home.move_id, "sessions": totals.sessions, "objects": totals.objects, "bytes": totals.bytes,
         "jobs": totals.jobs, "rows": totals.rows, "secrets": home.secrets, "hooks": home.hooks, "machines": home.machines,
-        "channels": home.channels,
+        "channels": home.channels, "removedSecrets": totals.removed_secrets.as_deref().unwrap_or_default(),
     });
     let words = format!(
         "The home is imported, and live: {} conversations, {} files with {}, {} jobs.",
@@ -241,17 +244,41 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
         ),
     ] {
         if !names.is_empty() {
-            out.note(&format!("{what} ({next}): {}", names.join(", ")));
+            // The file may be of another person.
+            out.note(&format!("{what} ({next}): {}", clean(&names.join(", "))));
         }
     }
+    note_removed(out, totals.removed_secrets.as_deref().unwrap_or_default());
     out.note(
         "The gateway that it was exported from stays stopped. Do not resume it: two gateways would answer the same people and run the same jobs.",
     );
 }
 
+/// Also when the import had ended before: its end may have been interrupted before this was said.
+fn note_removed(out: Output, removed: &[String]) {
+    if !removed.is_empty() {
+        out.note(&removed_text(removed));
+    }
+}
+
+fn removed_text(removed: &[String]) -> String {
+    format!(
+        "Secrets of this gateway that were removed, because the imported settings send them to another address: {}. Look at the addresses (gsv config get). If they are yours, enter the secrets again (gsv config set PATH -).",
+        clean(&removed.join(", "))
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mv17_what_was_removed_is_named_with_what_to_do() {
+        let text = removed_text(&["apiKeys.openai".to_owned(), "apiKeys.a\u{1b}[2Jb".to_owned()]);
+        for part in ["apiKeys.openai, apiKeys.ab.", "gsv config get", "gsv config set PATH -"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 
     #[test]
     fn mv5_a_part_of_a_page_fits_a_frame_and_no_character_is_cut() {

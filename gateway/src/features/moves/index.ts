@@ -55,7 +55,8 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
         const shared = { ...ports, store, state };
         const target = new MoveTarget({ ...shared, restart: () => after(RESTART_MS, ports.restart) });
         wakesAt = () => target.wakesAt();
-        return { source: new MoveSource({ ...shared, randomId }), target };
+        isEnding = () => target.isEnding;
+        return { source: new MoveSource({ ...shared, importing, randomId }), target };
       });
       // A part that could not be loaded is tried again with the next call.
       loaded.catch(() => {
@@ -65,7 +66,8 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
     };
     // Until the part is loaded, this incarnation has not imported anything.
     let wakesAt = (): number | undefined => 1;
-    const importing = (): Failure | undefined => (store.isWriting() ? fail("move.in_progress") : undefined);
+    let isEnding = (): boolean => false;
+    const importing = (): Failure | undefined => (store.isWriting() || isEnding() ? fail("move.in_progress") : undefined);
     const recorded = async <T>({ connection }: Caller, action: string, target: string, work: Promise<Result<T>>): Promise<Result<T>> => {
       const done = await work;
       const entry = { actor: actorOf(connection.principal), origin: connection.principal.mode, action, target } as const;

@@ -33,6 +33,8 @@ export interface ImportState {
   readonly defaults: readonly string[];
   /** Those that the import has replaced. */
   readonly replaced: readonly string[];
+  /** Secrets that the imported settings would have sent to another address. */
+  readonly removedSecrets?: readonly string[];
   /** What the last page says. */
   readonly counts?: MoveCounts;
 }

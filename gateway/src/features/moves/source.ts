@@ -10,7 +10,7 @@ import type { Config } from "../../kernel/config/store.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { IndexSpace } from "../../ports/jobs.ts";
 import type { MovablePort, MovedState, ObjectCursor, ObjectKind, ObjectRecord } from "../../ports/moving.ts";
-import type { Result } from "../../ports/result.ts";
+import type { Failure, Result } from "../../ports/result.ts";
 import type { SessionDirectory, SettledPort, StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
@@ -31,6 +31,8 @@ const LISTED = 100;
 const FRAME_ROOM = 16_384;
 
 export interface SourcePorts extends StopPort, SettledPort {
+  /** Why this gateway has no home to export now. */
+  readonly importing: () => Failure | undefined;
   readonly store: MoveStore;
   readonly state: MovedState;
   readonly config: Pick<Config, "moving">;
@@ -74,8 +76,9 @@ export class MoveSource {
 
   /** The time of the stop. */
   #settled(): Result<number> {
-    const { stopped, stopSettled, store, state } = this.#ports;
-    if (store.isWriting()) return fail("move.in_progress");
+    const { importing, stopped, stopSettled, store, state } = this.#ports;
+    const closed = importing();
+    if (closed !== undefined) return closed;
     const stop = stopped();
     if (stop === undefined) return fail("move.not_stopped");
     if (!stopSettled() || state.unsettled.some((table) => store.count(table) > 0))

@@ -38,7 +38,10 @@ export interface TargetPorts extends StopPort, Pick<KernelPorts, "arm" | "ids" |
   /** The object begins again with what is stored now. */
   readonly restart: () => void;
 }
-export interface MoveTotals {
+interface Removed {
+  removedSecrets?: string[];
+}
+export interface MoveTotals extends Removed {
   readonly objects: number;
   readonly bytes: number;
   readonly sessions: number;
@@ -53,6 +56,17 @@ const CONVERTED_CHARS = 1_000_000;
 const WAKE_MS = 2000;
 const MAX_KEY_CHARS = 1024;
 const damaged = (message: string): Failure => failure("move.damaged", message);
+
+const SETTINGS_NEXT =
+  "Correct the setting at the gateway that was exported, give this import up with `gsv deploy import --cancel`, then export and import again.";
+/** Ends the transaction that it is thrown in. */
+class SettingsRefused extends Error {}
+function taken(moved: ReturnType<Config["moveIn"]>): readonly string[] {
+  if (!moved.ok) throw new SettingsRefused(`The settings of the export were refused: ${moved.error.message} Nothing is live.`);
+  return moved.value;
+}
+const removedOf = (state: ImportState | undefined): Removed =>
+  state?.removedSecrets === undefined ? {} : { removedSecrets: [...state.removedSecrets] };
 
 export class MoveTarget {
   readonly #ports: TargetPorts;
@@ -73,13 +87,13 @@ export class MoveTarget {
 
   // ------------------------------------------------------------ begin
 
-  begin(home: MoveHome, by: string): Promise<Result<{ pages: number; isDone: boolean }>> {
+  begin(home: MoveHome, by: string): Promise<Result<{ pages: number; isDone: boolean } & Removed>> {
     return this.#alone(async () => {
       const { store, state, now, stopped, stopRpc } = this.#ports;
       const present = store.state();
       if (present?.home.moveId === home.moveId) {
         await this.#settle();
-        return succeed({ pages: present.pages, isDone: store.state()?.phase === "done" });
+        return succeed({ pages: present.pages, isDone: store.state()?.phase === "done", ...removedOf(present) });
       }
       if (present !== undefined && present.phase !== "done") return fail("move.in_progress");
       const refused = this.#levelProblem(home);
@@ -206,7 +220,7 @@ export class MoveTarget {
       const counts = present.counts;
       if (counts === undefined) return damaged("The export has no end.");
       const { objects, bytes, sessions, jobs, gatewayRows, sessionRows, rows } = counts;
-      return succeed({ objects, bytes, sessions, jobs, rows: gatewayRows + sessionRows + rows });
+      return succeed({ objects, bytes, sessions, jobs, rows: gatewayRows + sessionRows + rows, ...removedOf(store.state()) });
     });
   }
 
@@ -277,9 +291,11 @@ export class MoveTarget {
       store.atomic(() => {
         store.empty(state);
         let arrived = 0;
+        let removedSecrets: readonly string[] = [];
         for (const page of store.keptPages()) {
           const records = decodeRecords(store.keptPage(page)) ?? [];
-          for (const record of records) if (record.kind === "settings") config.moveIn(record.settings);
+          for (const record of records)
+            if (record.kind === "settings") removedSecrets = [...removedSecrets, ...taken(config.moveIn(record.settings))];
           const own = ownRecords(records);
           arrived += rowsIn(own);
           if (converted === undefined) store.write(own, state);
@@ -288,11 +304,12 @@ export class MoveTarget {
         const wanted = present.counts?.gatewayRows;
         const [found, written] = [store.rows(state), converted === undefined ? arrived : rowsIn(converted)];
         if (arrived !== wanted || found !== written) throw new Error(`${arrived} rows of the gateway and ${found}, not ${wanted}`);
-        store.save({ ...present, phase: "live" });
+        store.save({ ...present, phase: "live", ...(removedSecrets.length === 0 ? {} : { removedSecrets }) });
       });
       return undefined;
     } catch (error) {
       log.error("move_not_live", { error });
+      if (error instanceof SettingsRefused) return fail("move.damaged", error.message, SETTINGS_NEXT);
       return damaged("The gateway's own tables could not be written as they were exported. Nothing is live.");
     } finally {
       // Features know in memory what was stored before.
@@ -300,6 +317,11 @@ export class MoveTarget {
       arm();
       restart();
     }
+  }
+
+  /** The tables are new, and the features of this incarnation know the old ones. */
+  get isEnding(): boolean {
+    return this.#restartsAt !== undefined;
   }
 
   /** When what waits is woken, in an incarnation that has read what was imported. */

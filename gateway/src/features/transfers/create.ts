@@ -9,7 +9,7 @@ import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { presentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
-import { pairProblem, parsePlace, type Place } from "./place.ts";
+import { isOfClient, pairProblem, parsePlace, type Place } from "./place.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
 
@@ -28,6 +28,12 @@ export interface Asker {
   readonly origin: string;
 }
 
+const NOT_YOURS = fail(
+  "auth.forbidden",
+  "Another program has begun this transfer, with another token.",
+  "Use the token that began it, or wait for its end: without progress it ends after five minutes.",
+);
+
 /** What a node must say that it can do. */
 const CAPABILITY = "filesystem.transfer";
 
@@ -41,7 +47,8 @@ export async function createTransfer(
   const { store, runner, audit, background } = ports;
   const known = store.get(asked.id);
   if (known !== undefined) {
-    if (!isSame(known, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
+    const refused = problemOf(known, asked, client);
+    if (refused !== undefined) return refused;
     if (client !== undefined) runner.attach(known, client);
     return succeed(store.get(asked.id) ?? known);
   }
@@ -57,11 +64,13 @@ export async function createTransfer(
     }),
   );
   if (!admitted.ok) return admitted;
-  // The same request may have come twice, and a bucket was asked in between.
+  // The same request, or another one with its id, may have come too, and a bucket was asked in between.
   if (store.get(asked.id) === undefined) store.add(asked, ports.now());
   ports.arm();
   const row = store.get(asked.id);
   if (row === undefined) return fail("transfer.unknown");
+  const refused = problemOf(row, asked, client);
+  if (refused !== undefined) return refused;
   if (client !== undefined) runner.attach(row, client);
   runner.begin(row);
   return succeed(store.get(asked.id) ?? row);
@@ -119,5 +128,17 @@ async function admit(
   }
 }
 
+/**
+ * A program goes on with its own transfer over each of its connections; another one, which knows the id, would get the file or write it in its
+ * place (rule TF13). Transfers without such an end have nothing to take over.
+ */
+const mayJoin = (row: TransferRow, { principal }: Connection): boolean =>
+  row.endedAt !== undefined || row.tokenId === principal.tokenId || ![row.source, row.destination].some(isOfClient);
+
+/** Why a request is not one for the transfer of its id. */
+function problemOf(row: TransferRow, asked: NewTransfer, client: Connection | undefined): Failure | undefined {
+  if (!isSame(row, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
+  return client === undefined || mayJoin(row, client) ? undefined : NOT_YOURS;
+}
 const isSame = (row: TransferRow, asked: NewTransfer): boolean =>
   row.agentId === asked.agentId && row.source === asked.source && row.destination === asked.destination && row.isForced === asked.isForced;

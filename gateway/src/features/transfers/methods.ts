@@ -53,6 +53,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
           destination,
           isForced: force === true,
           by: `client:${principal.id}`,
+          tokenId: principal.tokenId,
         },
         { actor: actorOf(principal), origin: principal.mode },
         connection,

@@ -21,4 +21,11 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       for (const column of ["session_key", "taint", "tell"]) sql.exec(`ALTER TABLE transfers ADD COLUMN ${column} TEXT`);
     },
   },
+  {
+    name: "transfers: the token that began one",
+    up: (sql) => {
+      // Of transfers of programs. Without it, one of an earlier version, or of an agent.
+      sql.exec("ALTER TABLE transfers ADD COLUMN token_id TEXT");
+    },
+  },
 ];

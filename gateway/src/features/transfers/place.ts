@@ -29,6 +29,12 @@ export function parsePlace(text: string): Result<Place> {
   return parsed.ok ? { ok: true, value: { kind: "workspace", path: parsed.value } } : parsed;
 }
 
+/** Whether a program is this end. */
+export function isOfClient(text: string): boolean {
+  const place = parsePlace(text);
+  return place.ok && place.value.kind === "client";
+}
+
 /** Why a file can't be copied from one place to the other. */
 export function pairProblem(source: Place, destination: Place): string | undefined {
   if (source.kind === "workspace" && destination.kind === "workspace")

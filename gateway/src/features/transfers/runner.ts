@@ -15,7 +15,7 @@ import { bucketSource } from "./bucket-source.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./machine.ts";
 import { nodeDestination, nodeSource } from "./node-ends.ts";
-import { parsePlace, type Place } from "./place.ts";
+import { isOfClient, parsePlace, type Place } from "./place.ts";
 import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
 import { taintFrom, taintOf } from "./taint.ts";
 
@@ -46,10 +46,6 @@ const ALIVE_GRAIN_MS = 10_000;
 
 const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
 
-const isOfClient = (text: string): boolean => {
-  const place = parsePlace(text);
-  return place.ok && place.value.kind === "client";
-};
 const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
 
 export class TransferRunner {

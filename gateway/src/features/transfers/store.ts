@@ -14,6 +14,8 @@ export interface NewTransfer {
   readonly isForced: boolean;
   /** Who asked for it. */
   readonly by: string;
+  /** The token of the program that asked for it. Absent: an agent has, or an earlier version of the gateway did not note it. */
+  readonly tokenId?: string;
   /** The conversation of the agent that asked for it. */
   readonly sessionKey?: string;
   /** What that conversation had read. */
@@ -54,6 +56,7 @@ interface Stored extends Record<string, string | number | null> {
   session_key: string | null;
   taint: string | null;
   tell: string | null;
+  token_id: string | null;
 }
 
 /** An attempt without progress for this long is given up, and another one begins. */
@@ -65,13 +68,13 @@ export class TransferStore {
     this.#db = db;
   }
 
-  add({ id, agentId, source, destination, isForced, by, sessionKey, taint }: NewTransfer, now: number): void {
+  add({ id, agentId, source, destination, isForced, by, tokenId, sessionKey, taint }: NewTransfer, now: number): void {
     run(
       this.#db.sql,
-      `INSERT INTO transfers(id, agent_id, source, destination, forced, by, state, done_bytes, created_at, moved_at, due_at, session_key, taint)
-       VALUES(?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?, ?, ?)`,
+      `INSERT INTO transfers(id, agent_id, source, destination, forced, by, state, done_bytes, created_at, moved_at, due_at, session_key, taint,
+       token_id) VALUES(?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?, ?, ?, ?)`,
       ...[id, agentId, source, destination, isForced ? 1 : 0, by, now, now, now + STALL_MS],
-      ...[sessionKey ?? null, taint === undefined ? null : JSON.stringify(taint)],
+      ...[sessionKey ?? null, taint === undefined ? null : JSON.stringify(taint), tokenId ?? null],
     );
   }
   get(id: string): TransferRow | undefined {
@@ -166,6 +169,7 @@ function readRow(row: Stored): TransferRow {
     destination: row.destination,
     isForced: row.forced === 1,
     by: row.by,
+    ...(row.token_id === null ? {} : { tokenId: row.token_id }),
     state: row.state as State,
     facts: {
       ...(row.size_bytes === null ? {} : { sizeBytes: row.size_bytes }),

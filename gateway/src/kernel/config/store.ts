@@ -3,10 +3,11 @@
  * (`sealed.ts`). Only `access` gives secrets.
  */
 import { type AgentConfig, asAgentId, type GsvConfig } from "../../../../protocol/gen/types.ts";
-import { type Change, type ChangeCheck, type ConfigReading, readPath, setPath, unsetPath } from "./change.ts";
+import { type Change, type ChangeCheck, type ConfigReading, NO_CHECK, readPath, setPath, settle, unsetPath } from "./change.ts";
 import { effective, secretValues, withoutSecrets } from "./effective.ts";
 import { type Replaced, replaceAll } from "./whole.ts";
 import { formatPath, parsePath } from "./paths.ts";
+import { hasSameReceivers } from "./receivers.ts";
 import { blankedSecrets, hasNewSecret, isWithin, type LostSecret, openConfig, sealConfig } from "./sealed.ts";
 import { isSecretPath } from "./schema.ts";
 import { leavesOf, setAt, withoutAt } from "./tree.ts";
@@ -198,12 +199,33 @@ export class Config {
     const settings = left.reduce<unknown>((rest, path) => withoutAt(rest, path), set) as GsvConfig;
     return { settings, secrets: [...left, ...lost.map(({ path }) => path)].map(formatPath).sort() };
   }
-  /** The settings of another gateway, with this one's secrets. Throws when they do not fit the contract. */
-  moveIn(settings: unknown): void {
-    const own = [...leavesOf(this.#load().set)].filter(([path, leaf]) => typeof leaf === "string" && isSecretPath(path));
-    const next = own.reduce<unknown>((all, [path, leaf]) => setAt(all, path, leaf, () => ({})) ?? all, settings);
-    if (!checkGsvConfig(next)) throw new Error("the settings do not fit the contract");
-    this.#store(next);
+  /**
+   * The settings of another gateway, with the secrets of this one that go where they went (rules MV3, MV17). Returns the paths of those that
+   * are removed. Nothing is stored when the settings are refused. Throws when they do not fit the contract.
+   */
+  moveIn(settings: unknown): Result<readonly string[]> {
+    const { set, lost } = this.#load();
+    // An export has none, so these come from another program.
+    const foreign = [...leavesOf(settings)].filter(([path]) => isSecretPath(path)).map(([path]) => path);
+    const plain = foreign.reduce<unknown>((rest, path) => withoutAt(rest, path), settings);
+    const own = [...leavesOf(set)].filter(([path, leaf]) => typeof leaf === "string" && isSecretPath(path));
+    const all = own.reduce<unknown>((rest, [path, leaf]) => setAt(rest, path, leaf, () => ({})) ?? rest, plain);
+    if (!checkGsvConfig(all)) throw new Error("the settings do not fit the contract");
+    const [was, is] = [effective(set), effective(all)];
+    const stays = (path: readonly string[]): boolean => hasSameReceivers(path, was, is);
+    const gone = own.map(([path]) => path).filter((path) => !stays(path));
+    const next = gone.reduce<unknown>((rest, path) => withoutAt(rest, path), all);
+    // What the other gateway had stored blocks nothing, as in any change.
+    const settled = settle(next as GsvConfig, next, "the settings", NO_CHECK);
+    if (!settled.ok) return settled;
+    const refused = this.#refusal(settled.value.config, set);
+    if (refused !== undefined) return refused;
+    const lostNow = lost.filter(({ path }) => !stays(path));
+    this.#storeWith(
+      settled.value.config,
+      lost.filter((secret) => !lostNow.includes(secret)),
+    );
+    return { ok: true, value: [...gone, ...lostNow.map(({ path }) => path)].map(formatPath).sort() };
   }
 
   /** The raw keys of the named providers, for a model call and nothing else. */
@@ -225,11 +247,14 @@ export class Config {
 
   /** Secrets that cannot be opened stay, except at or below the path that was changed. */
   #store(config: GsvConfig, changed?: string): void {
-    const { version, lost } = this.#load();
+    const { lost } = this.#load();
     const at = changed === undefined ? undefined : parsePath(changed);
-    const kept = lost.filter(({ path }) => at === undefined || !isWithin(path, at));
+    this.#storeWith(config, at === undefined ? lost : lost.filter(({ path }) => !isWithin(path, at)));
+  }
+  #storeWith(config: GsvConfig, lost: readonly LostSecret[]): void {
+    const { version } = this.#load();
     this.#db.transactionSync(() => {
-      this.#write(sealConfig(config, this.#keys, this.#sealing.nonce, kept));
+      this.#write(sealConfig(config, this.#keys, this.#sealing.nonce, lost));
       this.#db.kv.put(VERSION, version + 1);
     });
     this.#cached = undefined;

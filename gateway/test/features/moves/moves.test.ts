@@ -4,7 +4,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { movedState, STAYING } from "../../../src/app/moved-state.lazy.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, eventually, fetchWorker, gateway, type Peer, token } from "../../support/gateway.ts";
+import { ADMIN, client, eventually, fetchWorker, gateway, type Peer, token } from "../../support/gateway.ts";
 import { list, stands, submit } from "../jobs/support.ts";
 import { again, countRestarts, ending, type Exported, exported, fresh, imported, objects, tablesOf, written } from "./support.ts";
 
@@ -66,6 +66,19 @@ async function stoppedHome(): Promise<{ peer: Peer; of: Exported }> {
   await peer.ok("gateway.stop");
   return { peer, of: await exported(peer) };
 }
+/** The pages as another program may have changed them. */
+function withSettings({ pages }: Exported, more: object): readonly string[] {
+  let count = 0;
+  const changed = pages.map((text) =>
+    text.replace(/^\{"kind":"settings".*$/gm, (line) => {
+      count += 1;
+      const record = JSON.parse(line) as { settings: object };
+      return JSON.stringify({ ...record, settings: { ...record.settings, ...more } });
+    }),
+  );
+  expect(count).toBe(1);
+  return changed;
+}
 const histories = async (peer: Peer): Promise<unknown[]> =>
   Promise.all(KEYS.map((sessionKey) => peer.ok("session.preview", { sessionKey, limit: 50 })));
 
@@ -119,6 +132,75 @@ describe("a home that moves", () => {
     const secrets = await runInDurableObject(gateway(), (object) => object.secretValues());
     expect(secrets).toEqual(["sk-of-the-new-gateway"]);
     expect(await there.ok("config.get", { path: "userTimezone" })).toMatchObject({ value: "Europe/Amsterdam" });
+  });
+
+  test("[MV17] sends no key of the new gateway to an address that the export names, and says which ones were removed", async () => {
+    const peer = await home();
+    const foreign = "https://foreign.example/v1";
+    await peer.ok("config.set", { path: "providers.own", value: { baseUrl: foreign, wire: "openai-completions" } });
+    await peer.ok("config.set", { path: "transcription.baseUrl", value: foreign });
+    await peer.ok("config.set", { path: "telemetry.otlp.endpoint", value: "https://foreign.example" });
+    await peer.ok("gateway.stop");
+    const of = await exported(peer);
+    await fresh();
+    const target = await client();
+    const kept = "sk-that-goes-where-it-went";
+    await target.ok("config.set", { path: "apiKeys.anthropic", value: kept });
+    await target.ok("config.set", { path: "apiKeys.openai", value: "sk-for-openai" });
+    await target.ok("config.set", { path: "telemetry.otlp.headers.authorization", value: "Bearer of-the-new-gateway" });
+    await target.ok("move.begin", { home: of.home });
+    for (let page = 1; page <= of.pages.length; page++) await written(target, of, page);
+    const removedSecrets = ["apiKeys.openai", "telemetry.otlp.headers.authorization"];
+    expect(await target.ok("move.finish", await ending(of))).toMatchObject({ sessions: 3, removedSecrets });
+    expect(await runInDurableObject(gateway(), (object) => object.secretValues())).toEqual([kept]);
+    await again();
+    const there = await client();
+    expect(await there.ok("move.begin", { home: of.home })).toMatchObject({ isDone: true, removedSecrets });
+    expect(await there.ok("move.finish", await ending(of))).toMatchObject({ removedSecrets });
+    expect(await there.ok("config.get", { path: "transcription.baseUrl" })).toMatchObject({ value: foreign });
+  });
+
+  test("[MV17] keeps a key whose own server both gateways name, and says nothing", async () => {
+    const own = { baseUrl: "https://own.example/v1", wire: "openai-completions" };
+    const peer = await client();
+    await peer.ok("config.set", { path: "providers.own", value: own });
+    await peer.ok("gateway.stop");
+    const of = await exported(peer);
+    await fresh();
+    const target = await client();
+    await target.ok("config.set", { path: "providers.own", value: own });
+    await target.ok("config.set", { path: "apiKeys.own", value: "sk-for-the-own-server" });
+    await imported(of);
+    expect(await runInDurableObject(gateway(), (object) => object.secretValues())).toEqual(["sk-for-the-own-server"]);
+    const there = await client();
+    expect(await there.ok("move.begin", { home: of.home })).toEqual({ pages: of.pages.length, isDone: true });
+  });
+
+  test("[MV17] takes no secret out of an export that another program has made", async () => {
+    const { of } = await stoppedHome();
+    const foreign = { apiKeys: { anthropic: "sk-of-another-program" }, model: { headers: { "x-a": "of another program" } } };
+    const pages = withSettings(of, foreign);
+    await fresh();
+    await (await client()).ok("config.set", { path: "apiKeys.groq", value: "sk-of-the-new-gateway" });
+    const there = await imported({ home: of.home, pages });
+    expect(await runInDurableObject(gateway(), (object) => object.secretValues())).toEqual(["sk-of-the-new-gateway"]);
+    expect(await there.ok("config.get", { path: "userTimezone" })).toMatchObject({ value: "Europe/Amsterdam" });
+  });
+
+  test("[MV17] whose settings contradict themselves is refused with the reason, and is not live", async () => {
+    const { of } = await stoppedHome();
+    const pages = withSettings(of, { userTimezone: "Mars/Olympus" });
+    await fresh();
+    const peer = await client();
+    const changed: Exported = { ...of, pages };
+    await peer.ok("move.begin", { home: of.home });
+    for (let page = 1; page <= pages.length; page++) await written(peer, changed, page);
+    const refused = await peer.refused("move.finish", await ending(changed));
+    expect([refused.reason, refused.message]).toEqual([
+      "move.damaged",
+      expect.stringMatching(/Mars\/Olympus is not a time zone.*Nothing is live/),
+    ]);
+    expect((await tablesOf()).get("sessions")).toBe(0);
   });
 
   test("[MV8] goes on after an interruption at any page, and a page that comes twice changes nothing", async () => {
@@ -364,6 +446,69 @@ describe("an import", () => {
     await runInDurableObject(gateway(), async (object) => {
       await expect(object.channelInbound({ channel: "test", accountId: "a" } as never, {} as never)).rejects.toThrow(/is being imported/);
     });
+  });
+
+  test("[MV9] refuses every request over HTTP: no machine joins, and no job is submitted, shown or cancelled", async () => {
+    const { of } = await stoppedHome();
+    await fresh();
+    const peer = await client();
+    const { secret } = await peer.ok<{ secret: string }>("invite.create", { kind: "node" });
+    const job = `/jobs/${"0".repeat(32)}`;
+    const asked: readonly (readonly [method: string, path: string, body?: object])[] = [
+      ["POST", "/join", { secret, nonce: "a1".repeat(32), kind: "node", nodeId: "laptop" }],
+      ["POST", "/jobs", { agent_name: "main", instructions: "say x" }],
+      ["GET", "/jobs"],
+      ["GET", job],
+      ["DELETE", job],
+      ["POST", "/hooks/orders", {}],
+    ];
+    const answers = async (): Promise<readonly (readonly [string, number, string | undefined])[]> => {
+      const found: (readonly [string, number, string | undefined])[] = [];
+      for (const [method, path, body] of asked) {
+        const response = await fetchWorker(`http://gsv.test${path}`, {
+          method,
+          headers: { ...(path === "/join" ? {} : { Authorization: `Bearer ${ADMIN}` }), "webhook-signature": "v1,x" },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        found.push([`${method} ${path}`, response.status, (await response.json<{ reason?: string }>()).reason]);
+      }
+      return found;
+    };
+    const closed = asked.map(([method, path]) => [`${method} ${path}`, 409, "move.in_progress"]);
+    await peer.ok("move.begin", { home: of.home });
+    expect(await answers()).toEqual(closed);
+    expect((await tablesOf()).get("agent_jobs")).toBe(0);
+    for (let page = 1; page <= of.pages.length; page++) await written(peer, of, page);
+    await peer.ok("move.finish", await ending(of));
+    expect(await answers(), "until it has begun again").toEqual(closed);
+    await again();
+    await (await client()).ok("move.begin", { home: of.home });
+    expect((await answers()).map(([, status]) => status)).toEqual([200, 202, 200, 404, 404, 401]);
+  });
+
+  test("[MV9] stays closed between its end and the restart of the gateway, whose features know the old tables", async () => {
+    const { of } = await stoppedHome();
+    await fresh();
+    const peer = await client();
+    await peer.ok("move.begin", { home: of.home });
+    for (let page = 1; page <= of.pages.length; page++) await written(peer, of, page);
+    await peer.ok("move.finish", await ending(of));
+    for (const [method, params] of [
+      ["gateway.resume", {}],
+      ["chat.send", { sessionKey: "main", message: "hi" }],
+      ["config.set", { path: "userTimezone", value: "UTC" }],
+      ["cron.list", {}],
+      ["move.describe", {}],
+    ] as const)
+      expect([method, (await peer.refused(method, params)).reason]).toEqual([method, "move.in_progress"]);
+    expect(await peer.ok("gateway.status")).toHaveProperty("stopped");
+    await runInDurableObject(gateway(), async (object) => {
+      await expect(object.channelInbound({ channel: "test", accountId: "a" } as never, {} as never)).rejects.toThrow(/is being imported/);
+    });
+    await again();
+    const there = await client();
+    expect(JSON.stringify(await there.ok("cron.list"))).toContain("good morning");
+    expect(await there.ok("config.get", { path: "userTimezone" })).toMatchObject({ value: "Europe/Amsterdam" });
   });
 
   test("[MV10] that is not whole, or not the same, is not live", async () => {

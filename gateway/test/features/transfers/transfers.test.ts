@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, fakeSessions, gateway, node, type Peer, seed, sha256, until } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, node, type Peer, seed, sha256, token, until } from "../../support/gateway.ts";
 import { bytesOf, Machine, machine, newId, sum } from "./machine.ts";
 
 beforeEach(async () => {
@@ -417,6 +417,33 @@ describe("a program is an end of its own transfer", () => {
     expect(await own.peer.refused("transfer.create", { id: newId(), source: "@:/a", destination: "@:/b" })).toMatchObject({
       reason: "transfer.bad_endpoint",
     });
+  });
+
+  test("[TF13] [X1] a program with another token that knows the request does not take it over", async () => {
+    const tokens = [await token("client"), await token("client"), await token("admin")];
+    await env.STORAGE.put("agents/main/a.bin", bytes);
+    for (const [source, destination, event] of [
+      [asked.source, asked.destination, "transfer.send"],
+      ["gsv:a.bin", "@:/home/me/b.bin", "transfer.receive"],
+    ] as const) {
+      const id = newId();
+      const own = new Machine(await client(tokens[0]?.token));
+      await create(own.peer, id, source, destination);
+      const { transferId: lane } = await own.asked(event);
+      for (const { token: foreign } of tokens.slice(1)) {
+        // Also when the gateway has nothing of it in its memory.
+        const other = new Machine(await client(foreign));
+        expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
+        await evictDurableObject(gateway());
+        expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
+        expect(other.peer.events(event)).toEqual([]);
+        other.peer.socket.close(1000);
+      }
+      // Its own token may go on, on another connection.
+      const again = new Machine(await client(tokens[0]?.token));
+      await create(again.peer, id, source, destination);
+      expect((await again.asked(event)).transferId).not.toBe(lane);
+    }
   });
 
   test("[TF13] it receives a file", async () => {
