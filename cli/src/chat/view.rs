@@ -93,11 +93,14 @@ impl View {
     pub fn draw(&mut self, draw: Draw) {
         // The last column stays free: a full row would begin another one.
         let width = self.kind.out().size().0.saturating_sub(1);
+        let ends = match &draw {
+            // A status and a file stand beside a thought that goes on.
+            Draw::Show(show) => !matches!(show, Show::Thinking(_) | Show::Status(_) | Show::File(_)),
+            other => matches!(other, Draw::Sent(_)),
+        };
         let rows = match &draw {
             Draw::Show(Show::Thinking(text)) => self.thoughts.take(text, width),
-            // These stand beside a thought that goes on.
-            Draw::Show(Show::Status(_) | Show::File(_)) => Vec::new(),
-            Draw::Show(_) | Draw::Sent(_) => self.thoughts.end(width),
+            _ if ends => self.thoughts.end(width),
             _ => Vec::new(),
         };
         self.kind.dim_rows(&rows);
