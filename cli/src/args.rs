@@ -34,7 +34,7 @@ mod workspace;
 
 pub use self::agent::{AgentCommand, AgentDelete, AgentImport, AgentNew, AgentUndefine, PromptCommand, PromptShow};
 pub use self::approval::{Allow, ApprovalCommand, Hold, Question};
-pub use self::backup::{Backup, BackupCommand, BackupVerify, PassphraseFrom, Restore};
+pub use self::backup::{Backup, BackupCommand, BackupSchedule, BackupVerify, PassphraseFrom, Restore};
 pub use self::channel::{
     ChannelAccount, ChannelCommand, ChannelLogin, ChannelStart, PairApprove, PairCommand, PairWho,
 };

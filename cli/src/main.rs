@@ -62,7 +62,7 @@ use crate::output::Output;
 
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
-    // Internal: a node or a backup starts these, with arguments that must not be parsed.
+    // Internal: a node, a backup or the gateway's supervisor starts these, with arguments that must not be parsed.
     match typed.next() {
         Some(first) if first == gsv_node::policy::SUPERVISE => return gsv_node::supervise_main(typed),
         Some(first) if first == gsv_node::policy::CONFINE => return gsv_node::sandbox::confine_main(typed),
@@ -72,6 +72,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(first) if first == embedded::hold::GUARD => return embedded::hold::guard(typed),
+        Some(first) if first == embedded::backups::MAKE => return commands::backup_schedule::make(),
         _ => {}
     }
     // clap prints its own errors and help, and ends with 2 or 0.

@@ -25,8 +25,13 @@ pub fn check(path: &Path, force: bool) -> Outcome {
 
 /// A private file in the same folder, removed unless it is finished.
 pub fn draft(path: &Path) -> Outcome<BufWriter<NamedTempFile>> {
+    draft_with(path, ".gsv-")
+}
+
+/// As `draft`, with the beginning of its name.
+pub fn draft_with(path: &Path, prefix: &str) -> Outcome<BufWriter<NamedTempFile>> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    NamedTempFile::with_prefix_in(".gsv-", dir)
+    NamedTempFile::with_prefix_in(prefix, dir)
         .map(BufWriter::new)
         .or_fail(doing(path), NEXT)
 }

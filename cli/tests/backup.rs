@@ -8,6 +8,8 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
+
 use common::Home;
 
 #[test]
@@ -18,4 +20,123 @@ fn bk8_a_folder_is_refused_before_the_passphrase_is_asked_for() {
         let run = home.gsv([&["backup", &root], force].concat()).failed(2);
         assert!(run.stderr.contains("is a folder"), "{run:?}");
     }
+}
+
+/// A gateway that was started here once, and a folder for its backups.
+fn stopped(home: &Home) -> String {
+    home.write_state("port", "8787");
+    std::fs::create_dir_all(home.state().join("gateway/do")).unwrap();
+    let disk = home.root().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    disk.to_str().unwrap().to_owned()
+}
+
+fn schedule(home: &Home, args: &[&str]) -> common::Run {
+    home.gsv_with(
+        &[&["backup", "schedule"], args].concat(),
+        "GSV_BACKUP_PASSPHRASE",
+        "five words for a night",
+    )
+}
+
+#[test]
+fn bk14_a_schedule_is_set_shown_changed_and_ended() {
+    let home = Home::new();
+    let disk = stopped(&home);
+    assert!(schedule(&home, &[]).ok().stderr.contains("No backups are scheduled."));
+    let missing = schedule(&home, &["--keep", "3"]).failed(2);
+    assert!(missing.stderr.contains("--to FOLDER"), "{missing:?}");
+
+    let set = schedule(&home, &["--to", &disk, "--every", "12h"]).ok();
+    for words in [
+        "every    12 h",
+        "keep     7 (0 there)",
+        "last     none yet",
+        "next     now",
+    ] {
+        assert!(set.stdout.contains(words), "{words}: {set:?}");
+    }
+    assert!(set.stderr.contains("`gsv up` starts it"), "{set:?}");
+    let setting = std::fs::read_to_string(home.state().join("backups/schedule.json")).unwrap();
+    assert!(!setting.contains("five words"), "{setting}");
+
+    // One thing is changed without the passphrase, and the rest stays.
+    let changed = home
+        .gsv(["backup", "schedule", "--keep", "3", "--with-secrets", "--json"])
+        .ok();
+    let json = changed.json();
+    assert_eq!(
+        (&json["everyMs"], &json["keep"], &json["withSecrets"], &json["folder"]),
+        (&43_200_000.into(), &3.into(), &true.into(), &disk.as_str().into())
+    );
+    assert!(!changed.stdout.contains("passphrase"), "{changed:?}");
+    let shown = schedule(&home, &["--json"]).ok().json();
+    assert_eq!(
+        (&shown["scheduled"], &shown["failure"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
+    let without = home
+        .gsv(["backup", "schedule", "--without-secrets", "--json"])
+        .ok()
+        .json();
+    assert_eq!(without["withSecrets"], false);
+
+    schedule(&home, &["--off"]).ok();
+    assert_eq!(std::fs::read_dir(&disk).unwrap().count(), 0, "the mark is removed");
+    assert_eq!(
+        schedule(&home, &["--json"]).ok().json(),
+        serde_json::json!({"scheduled": false})
+    );
+    schedule(&home, &["--off"]).ok();
+}
+
+#[test]
+fn bk14_what_makes_no_sense_is_refused_before_anything_is_stored() {
+    let home = Home::new();
+    let disk = stopped(&home);
+    for args in [
+        &["--to", &disk, "--every", "10m"][..],
+        &["--to", &disk, "--every", "month"],
+        &["--to", &disk, "--keep", "0"],
+        &["--to", &disk, "--keep", "9999"],
+        &["--to", &disk, "--off"],
+        &["--to", &disk, "--with-secrets", "--without-secrets"],
+        &["--to", "no such folder"],
+    ] {
+        schedule(&home, args).failed(2);
+    }
+    let inside = home.state().join("workspace");
+    std::fs::create_dir(&inside).unwrap();
+    let run = schedule(&home, &["--to", inside.to_str().unwrap()]).failed(2);
+    assert!(run.stderr.contains("in the state folder"), "{run:?}");
+    let short = home
+        .gsv_with(&["backup", "schedule", "--to", &disk], "GSV_BACKUP_PASSPHRASE", "short")
+        .failed(2);
+    assert!(short.stderr.contains("fewer than 8"), "{short:?}");
+    assert!(!home.state().join("backups/schedule.json").exists());
+}
+
+#[test]
+fn bk18_status_and_doctor_name_a_backup_that_failed_and_what_to_do() {
+    let home = Home::new();
+    let disk = stopped(&home);
+    schedule(&home, &["--to", &disk]).ok();
+    let file = home.state().join("backups/schedule.json");
+    let setting: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let trouble = serde_json::json!({"since": 1, "at": 1, "count": 2, "message": "The disk is full.", "next": "Free some space."});
+    let record = serde_json::json!({"id": setting["id"], "trouble": trouble});
+    let file_of_record = home.state().join("backups/record.json");
+    std::fs::write(&file_of_record, record.to_string()).unwrap();
+    std::fs::set_permissions(&file_of_record, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let says = "The scheduled backup failed: The disk is full. Free some space.";
+    for run in [home.gsv(["status"]), home.gsv(["backup", "schedule"])] {
+        assert!(format!("{}{}", run.stdout, run.stderr).contains(says), "{run:?}");
+    }
+    let doctor = home.gsv(["doctor", "--offline"]);
+    assert!(doctor.stdout.contains("fail  backups"), "{doctor:?}");
+    assert_eq!(home.gsv(["status", "--json"]).json()["backups"]["failure"]["count"], 2);
+    // A schedule that can't be read is no silence.
+    std::fs::write(&file, "no JSON").unwrap();
+    assert!(home.gsv(["doctor", "--offline"]).stdout.contains("schedule.json"));
+    home.gsv(["backup", "schedule"]).failed(1);
 }

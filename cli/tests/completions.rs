@@ -72,7 +72,10 @@ fn ct9_without_a_gateway_it_is_silent_and_starts_none() {
     let local = home
         .gsv(["--complete", "--", "gsv", "local-config", "set", "chat."])
         .ok();
-    assert_eq!(local.stdout, "chat.enter\nchat.notify\nchat.notifyAfter\n");
+    assert_eq!(
+        local.stdout,
+        "chat.enter\nchat.notify\nchat.notifyAfter\nchat.thoughts\n"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use common::Home;
 #[allow(clippy::too_many_lines, reason = "a list of commands")]
 fn help_texts() {
     let home = Home::new();
-    let commands: [&[&str]; 97] = [
+    let commands: [&[&str]; 98] = [
         &[],
         &["chat"],
         &["up"],
@@ -33,6 +33,7 @@ fn help_texts() {
         &["update"],
         &["backup"],
         &["backup", "verify"],
+        &["backup", "schedule"],
         &["restore"],
         &["node"],
         &["config"],

@@ -214,6 +214,15 @@ export const ERRORS = {
     text: "The agent tried to use something that its definition does not allow, so the run was ended.",
     hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
   },
+  "backup.not_here": {
+    code: 698,
+    blame: "caller",
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "Backups are scheduled only for a gateway that runs on this machine.",
+    hint: "Set the schedule on the gateway's machine. A gateway in a Cloudflare account is stopped with `gsv stop --all` and written to a file with `gsv deploy export FILE`.",
+  },
   "budget.agent": {
     code: 469,
     blame: "policy",

@@ -32,6 +32,8 @@ import type {
   AuditListResult,
   AuditVerifyParams,
   AuditVerifyResult,
+  BackupReportParams,
+  BackupReportResult,
   ChannelInboundParams,
   ChannelInboundResult,
   ChannelLoginParams,
@@ -272,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "376664cdd204933c";
+export const PROTOCOL_FINGERPRINT = "194944adafa371d9";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -465,6 +467,17 @@ export const METHODS = {
     result: "AuditVerifyResult",
     callers: ["client"],
     scope: "admin",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** The gateway's own machine reports that its scheduled backups fail, or that this is over. The owner gets one notification of the kind `job` for all failures in a row. */
+  "backup.report": {
+    params: "BackupReportParams",
+    result: "BackupReportResult",
+    callers: ["client"],
+    scope: "operate",
     audit: "none",
     errors: [],
     deferred: false,
@@ -1806,7 +1819,7 @@ export const METHODS = {
 export const EVENTS = {
   /** A tool call waits for the owner, or waits no more. After a connect, `approval.list` has all of them. */
   "approval": { payload: "ApprovalEvent", to: ["client"] },
-  /** News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far. */
+  /** News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. `thinking` has none either, is sent only to connections that asked for it with `chat.send` or `session.subscribe`, and is never repeated. A new (step, attempt) replaces the text shown so far. */
   "chat": { payload: "ChatEvent", to: ["client"] },
   /** The gateway asks a node for its log. */
   "logs.get": { payload: "LogsGetEvent", to: ["node"] },
@@ -1853,6 +1866,7 @@ export interface MethodTypes {
   "archives.read": { params: ArchivesReadParams; result: ArchivesReadResult };
   "audit.list": { params: AuditListParams; result: AuditListResult };
   "audit.verify": { params: AuditVerifyParams; result: AuditVerifyResult };
+  "backup.report": { params: BackupReportParams; result: BackupReportResult };
   "channel.inbound": { params: ChannelInboundParams; result: ChannelInboundResult };
   "channel.login": { params: ChannelLoginParams; result: ChannelLoginResult };
   "channel.logout": { params: ChannelLogoutParams; result: ChannelLogoutResult };

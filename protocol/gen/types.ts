@@ -622,6 +622,19 @@ export type AuthConfig = {
   allowedOrigins?: string[];
 };
 
+/** Parameters of `backup.report`. */
+export type BackupReportParams = {
+  /** Epoch ms. */
+  since: number;
+  /** At most 2048 characters. */
+  problem?: string;
+};
+
+/** Result of `backup.report`. */
+export type BackupReportResult = {
+  ok: true;
+};
+
 /** What to match; absent fields match anything. */
 export type BindingMatch = {
   /** At most 64 characters. */
@@ -1043,6 +1056,18 @@ export type ChatEventDelta = {
   attempt?: number;
   offset?: number;
 };
+/** ChatEvent where `state` is `thinking`. */
+export type ChatEventThinking = {
+  state: "thinking";
+  runId?: RunId;
+  sessionKey: SessionKey;
+  text: string;
+  /** 0 to 100000. */
+  step?: number;
+  /** 0 to 100000. */
+  attempt?: number;
+  offset?: number;
+};
 /** ChatEvent where `state` is `partial`. */
 export type ChatEventPartial = {
   state: "partial";
@@ -1133,6 +1158,7 @@ export type ChatEventAborted = {
 /** Payload of the `chat` event. */
 export type ChatEvent =
   | ChatEventDelta
+  | ChatEventThinking
   | ChatEventPartial
   | ChatEventTool
   | ChatEventStatus
@@ -1161,6 +1187,7 @@ export type ChatSendParams = {
   attachments?: Attachment[];
   whileBusy?: WhileBusy;
   mode?: PolicyMode;
+  thinking?: boolean;
 };
 
 /** ChatSendResult where `status` is `started`. */
@@ -1204,9 +1231,9 @@ export type ChatSendResult =
   | ChatSendResultDirectiveOnly
   | ChatSendResultPaused;
 
-/** `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run. */
-export type ChatState = "delta" | "partial" | "tool" | "status" | "paused" | "final" | "error" | "aborted";
-export const ChatStateValues = ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"] as const satisfies readonly ChatState[];
+/** `delta`: text while the model writes it. `thinking`: what the model thinks, for connections that asked for it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run. */
+export type ChatState = "delta" | "thinking" | "partial" | "tool" | "status" | "paused" | "final" | "error" | "aborted";
+export const ChatStateValues = ["delta", "thinking", "partial", "tool", "status", "paused", "final", "error", "aborted"] as const satisfies readonly ChatState[];
 
 /** A tool call, for display. */
 export type ChatTool = {
@@ -3232,7 +3259,7 @@ export type Notification = {
   failures?: string[];
 };
 
-/** What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come. */
+/** What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat, a hook or the scheduled backup fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come. */
 export type NotificationKind = "approval" | "job" | "budget" | "channel" | "undelivered" | "skill" | "guest" | "machine" | "reminder";
 export const NotificationKindValues = ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine", "reminder"] as const satisfies readonly NotificationKind[];
 
@@ -4101,6 +4128,7 @@ export type SessionStatsResult = {
 export type SessionSubscribeParams = {
   sessionKey: SessionKey;
   afterSeq?: number;
+  thinking?: boolean;
 };
 
 /** Result of `session.subscribe`. */

@@ -68,6 +68,8 @@ method("chat.send", {
     whileBusy: t.optional(WhileBusy),
     /** The mode of the run of this message, also when it waits for its turn. Absent: that of the conversation. */
     mode: t.optional(PolicyMode),
+    /** Stream what the model thinks in the run of this message to this connection, as `thinking` events. Absent: it gets none from here on. */
+    thinking: t.optional(t.bool()),
   },
   result: ChatSendResult,
   callers: ["client"],
@@ -110,8 +112,8 @@ export const Usage = struct("Usage", "Tokens and their price. `input` excludes t
 
 export const ChatState = enumOf(
   "ChatState",
-  "`delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.",
-  ["delta", "partial", "tool", "status", "paused", "final", "error", "aborted"],
+  "`delta`: text while the model writes it. `thinking`: what the model thinks, for connections that asked for it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.",
+  ["delta", "thinking", "partial", "tool", "status", "paused", "final", "error", "aborted"],
 );
 export const ToolOutput = struct("ToolOutput", "What a call gave, as a person reads it: of a command what it printed.", {
   /** The beginning, at most 2,000 characters. */
@@ -165,6 +167,14 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
     /** UTF-16 units of this (step, attempt) that came before `text`. */
     offset: t.optional(t.int()),
   },
+  thinking: {
+    ...about,
+    /** The next part of the thoughts, or of their summary, as the provider gives it. */
+    text: t.text(),
+    ...place,
+    /** UTF-16 units of the thoughts of this (step, attempt) that came before `text`; a part that was not sent counts too. */
+    offset: t.optional(t.int()),
+  },
   partial: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
   tool: { ...about, tool: ChatTool, reason: t.optional(t.string(64)), ...logged, ...place },
   status: {
@@ -192,7 +202,7 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
 });
 
 event("chat", {
-  doc: "News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.",
+  doc: "News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. `thinking` has none either, is sent only to connections that asked for it with `chat.send` or `session.subscribe`, and is never repeated. A new (step, attempt) replaces the text shown so far.",
   payload: ChatEvent,
   to: ["client"],
 });

@@ -1118,6 +1118,13 @@ row(
   "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
 );
 
+row(
+  "backup.not_here",
+  { code: 698, blame: "caller", http: 400, exit: 2 },
+  "Backups are scheduled only for a gateway that runs on this machine.",
+  "Set the schedule on the gateway's machine. A gateway in a Cloudflare account is stopped with `gsv stop --all` and written to a file with `gsv deploy export FILE`.",
+);
+
 // The connection itself. Never sent by the gateway: the program that lost or never got its connection reports these.
 row(
   "link.unreachable",

@@ -5,7 +5,7 @@ import { AgentId } from "./ids.ts";
 
 export const NotificationKind = enumOf(
   "NotificationKind",
-  "What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.",
+  "What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat, a hook or the scheduled backup fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.",
   ["approval", "job", "budget", "channel", "undelivered", "skill", "guest", "machine", "reminder"],
 );
 export const NotificationState = enumOf(
@@ -74,6 +74,20 @@ method("notifications.test", {
   callers: ["client"],
   scope: "operate",
   audit: { target: "kind" },
+});
+method("backup.report", {
+  doc: "The gateway's own machine reports that its scheduled backups fail, or that this is over. The owner gets one notification of the kind `job` for all failures in a row.",
+  params: {
+    /** The first of the failures. */
+    since: t.time(),
+    /** What happened and what to do, in sentences. Absent: a backup was made. */
+    problem: t.optional(t.string(2048)),
+  },
+  result: { ok: t.literal(true) },
+  callers: ["client"],
+  scope: "operate",
+  audit: "none",
+  idempotent: true,
 });
 event("notify.show", {
   doc: "The gateway asks a node to show a notification on the desktop of its machine. A node shows each id once.",

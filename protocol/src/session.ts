@@ -297,7 +297,12 @@ method("session.prompt", {
 });
 method("session.subscribe", {
   doc: "Subscribes to a session. With `afterSeq` the answer has the log events since then, without gaps or duplicates.",
-  params: { ...key, afterSeq: t.optional(t.int()) },
+  params: {
+    ...key,
+    afterSeq: t.optional(t.int()),
+    /** Stream what the model thinks in the current run to this connection, as `thinking` events. Absent: it gets none from here on. */
+    thinking: t.optional(t.bool()),
+  },
   result: {
     sessionKey: SessionKey,
     seq: t.int(),

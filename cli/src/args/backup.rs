@@ -1,8 +1,11 @@
 //! `gsv backup` and `gsv restore`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
+
+use crate::backup::schedule::{MOST_KEPT, parse_interval};
 
 #[derive(Debug, Args)]
 #[command(
@@ -33,6 +36,49 @@ pub enum BackupCommand {
         after_help = "Exit status: 0 sound, 1 damaged, incomplete or of a newer version, 2 not a backup, 3 wrong passphrase."
     )]
     Verify(BackupVerify),
+    /// Set, show or end scheduled backups, which the gateway makes while it runs
+    #[command(
+        after_help = "Without options: show the schedule. The first backup is made at once; one that was due while the machine was off is made after the next start. The passphrase is asked for once, as by `gsv backup FILE`, and stored on this machine, sealed with secrets.key: keep it elsewhere too, because a restore on another machine needs it. Older backups are removed only after a new one was read back and is sound."
+    )]
+    Schedule(BackupSchedule),
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct BackupSchedule {
+    /// Folder of the backups, on another disk; it must exist
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+    /// Time from one backup to the next: hour, day, week, or a time such as 12h [default: day]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub every: Option<Duration>,
+    /// Number of backups that are kept [default: 7]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MOST_KEPT)))]
+    pub keep: Option<u32>,
+    /// Include the key that opens stored secrets, the first token and the variables of channels
+    #[arg(long)]
+    pub with_secrets: bool,
+    /// Leave them out again
+    #[arg(long, conflicts_with = "with_secrets")]
+    pub without_secrets: bool,
+    /// Ask for another passphrase; backups that were made before keep theirs
+    #[arg(long)]
+    pub new_passphrase: bool,
+    /// End the schedule; the backups stay
+    #[arg(long, conflicts_with_all = ["to", "every", "keep", "with_secrets", "without_secrets", "new_passphrase", "passphrase_stdin"])]
+    pub off: bool,
+    #[command(flatten)]
+    pub passphrase: PassphraseFrom,
+}
+
+impl BackupSchedule {
+    pub const fn only_shows(&self) -> bool {
+        self.to.is_none()
+            && self.every.is_none()
+            && self.keep.is_none()
+            && !(self.with_secrets || self.without_secrets || self.new_passphrase || self.off)
+            && !self.passphrase.passphrase_stdin
+    }
 }
 
 #[derive(Debug, Args)]

@@ -144,19 +144,19 @@ pub enum ConfigCommand {
 pub enum LocalConfigCommand {
     /// Show all settings, or one (secrets are masked)
     Get {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, update.url, update.key and update.channel
+        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
         key: Option<String>,
     },
     /// Change a setting
     Set {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, update.url, update.key and update.channel
+        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
         key: String,
         /// New value; `-` reads it from stdin
         value: String,
     },
     /// Remove a setting
     Unset {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, update.url, update.key and update.channel
+        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
         key: String,
     },
     /// Print where the file is

@@ -42,6 +42,9 @@ pub struct Chat {
     /// Which tool calls run and which ask: with a message for its run alone, at the prompt for the conversation from now on (as `gsv session set --mode`)
     #[arg(long, value_name = "MODE", value_parser = one_of(PolicyMode::ALL, PolicyMode::as_str))]
     pub mode: Option<PolicyMode>,
+    /// Show what the model thinks, where its provider sends it (at the prompt: `/thoughts on`; always: `gsv local-config set chat.thoughts on`)
+    #[arg(long)]
+    pub thoughts: bool,
     /// Show tokens, cost and time at the end
     #[arg(short, long)]
     pub verbose: bool,
@@ -69,6 +72,7 @@ impl Chat {
             steer: false,
             interrupt: false,
             mode: None,
+            thoughts: false,
             verbose: false,
         }
     }

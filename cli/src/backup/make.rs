@@ -1,16 +1,17 @@
 //! Makes a backup: snapshot, checks, manifest, archive. The file appears whole under its name or not at all.
 
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use super::archive::{self, digest, files_below};
 use super::manifest::{Entry, Manifest};
 use super::snapshot::Snapshot;
-use super::{content, databases, go_on, secrets};
+use super::{content, databases, go_on, secrets, verify};
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::Lock;
 use crate::embedded::state::{Found, State};
@@ -27,6 +28,8 @@ pub struct Request<'a> {
     pub passphrase: &'a str,
     pub with_secrets: bool,
     pub force: bool,
+    /// Of a scheduled backup: how the name of its unfinished file begins. Such a file is read back before it gets its name.
+    pub unattended: Option<&'a str>,
 }
 
 #[derive(Debug)]
@@ -50,7 +53,10 @@ pub fn make(layout: &Layout, request: &Request) -> Outcome<Made> {
     sweep(&gateway);
     let copy = TempDir::with_prefix_in(PREFIX, &gateway);
     let copy = copy.or_fail(format_args!("make a folder in {}", gateway.display()), new_file::NEXT)?;
-    let draft = new_file::draft(request.file)?;
+    let draft = match request.unattended {
+        None => new_file::draft(request.file)?,
+        Some(prefix) => new_file::draft_with(request.file, prefix)?,
+    };
     let (snapshot, held) = Snapshot::take(layout, copy.path())?;
     let left_out = snapshot.left_out;
     merge_databases(copy.path())?;
@@ -63,7 +69,12 @@ pub fn make(layout: &Layout, request: &Request) -> Outcome<Made> {
     let manifest = describe(layout, copy.path(), request.with_secrets, without)?;
     let written = archive::write(draft, request.passphrase, &manifest, copy.path());
     go_on()?;
-    let draft = written.or_fail(new_file::doing(request.file), new_file::NEXT)?;
+    let mut draft = written.or_fail(new_file::doing(request.file), new_file::NEXT)?;
+    if request.unattended.is_some() {
+        // The databases of the backup take the place of the copy.
+        drop(copy);
+        read_back(&mut draft, request)?;
+    }
     let bytes = draft.get_ref().as_file().metadata().map_or(0, |meta| meta.len());
     new_file::finish(draft, request.file, request.force)?;
     sync_folder(request.file)?;
@@ -72,6 +83,23 @@ pub fn make(layout: &Layout, request: &Request) -> Outcome<Made> {
         bytes,
         held,
         left_out,
+    })
+}
+
+/// Checks what was written as `gsv backup verify` does.
+fn read_back(draft: &mut BufWriter<NamedTempFile>, request: &Request) -> Outcome {
+    let flushed = draft.flush().and_then(|()| draft.get_ref().as_file().sync_all());
+    flushed.or_fail(new_file::doing(request.file), new_file::NEXT)?;
+    let checked = verify::verify(draft.get_ref().path(), request.passphrase);
+    go_on()?;
+    checked.map(drop).map_err(|failure| {
+        Failure::failed(
+            format!(
+                "The new backup could not be checked, so it was removed: {}",
+                failure.message
+            ),
+            "Check the disks (`df -h`) and the memory of this machine. Older backups are kept.",
+        )
     })
 }
 

@@ -1,8 +1,8 @@
-//! Backups of the state of a gateway on this machine (rules BK1 to BK13, gateway/spec/backup.md): one encrypted file with a copy of all
+//! Backups of the state of a gateway on this machine (rules BK1 to BK21, gateway/spec/backup.md): one encrypted file with a copy of all
 //! that a kill of the gateway at one moment would leave on disk.
 //!
-//! `snapshot` copies the state, `archive` writes and reads the file through `seal`, `restore` puts a state in place. Nothing here asks the
-//! gateway for anything, and nothing prints.
+//! `snapshot` copies the state, `archive` writes and reads the file through `seal`, `restore` puts a state in place. `schedule` decides when
+//! the next scheduled backup is due, `scheduled` makes it. Nothing here asks the gateway for anything, and nothing prints.
 
 pub mod archive;
 pub mod content;
@@ -11,6 +11,8 @@ pub mod make;
 pub mod manifest;
 pub mod place;
 pub mod restore;
+pub mod schedule;
+pub mod scheduled;
 pub mod scratch;
 pub mod seal;
 pub mod secrets;

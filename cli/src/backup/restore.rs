@@ -273,6 +273,7 @@ mod tests {
             passphrase: PASSPHRASE,
             with_secrets: false,
             force: false,
+            unattended: None,
         };
         make::make(&layout, &request).unwrap();
         fs::write(layout.workspace().join("a"), "old").unwrap();

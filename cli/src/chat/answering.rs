@@ -40,6 +40,8 @@ enum During {
     Decide(Decision),
     /// A message for the run.
     Steer(String),
+    /// What the model thinks is wanted, or no longer.
+    Thoughts(bool),
 }
 
 impl Talk<'_> {
@@ -64,6 +66,7 @@ impl Talk<'_> {
         let is_help = message.text == "/help";
         let text = message.text.clone();
         let request = self.request(message.text, uploaded);
+        conversation.followed.thinking = self.view.thoughts().is_on();
         let mut running = match message.ids {
             Some(ids) => conversation.start_as(ids, request, &mut self.view),
             None => conversation.start(request, &mut self.view),
@@ -126,6 +129,7 @@ impl Talk<'_> {
                 During::Answer(decision) => running.handle(Input::Decided(decision), &mut self.view),
                 During::Decide(decision) => running.handle(Input::DecidedAbout(decision), &mut self.view),
                 During::Steer(text) => running.steer(text, &mut self.view),
+                During::Thoughts(on) => running.handle(Input::Thoughts(on), &mut self.view),
                 During::Leave => {
                     self.leave(&mut running, &session);
                     return Ok(Goes::Away);
@@ -225,7 +229,8 @@ impl Talk<'_> {
                     "Files are being sent. Answer {} when they are there.",
                     decision.code
                 )),
-                During::Nothing | During::Queued | During::Answer(_) => {}
+                // The message will ask for the thoughts.
+                During::Nothing | During::Queued | During::Answer(_) | During::Thoughts(_) => {}
             }
         }
     }
@@ -273,6 +278,11 @@ impl Talk<'_> {
             }
             Said::Queue(ask) => self.change_queue(&ask),
             Said::Tool(ask) => self.show_tool(ask),
+            Said::Thoughts(ask) => {
+                if let Some(on) = self.show_thoughts(ask) {
+                    return During::Thoughts(on);
+                }
+            }
         }
         During::Nothing
     }

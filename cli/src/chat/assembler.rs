@@ -14,11 +14,15 @@ use super::files::{SentFile, files_of};
 
 /// Deltas that wait for an earlier one. Further ones are dropped; the log event has their text.
 const MAX_PENDING: usize = 4_096;
+/// In place of thoughts that were not sent.
+const GAP: &str = "[…]\n";
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Show {
     /// The text goes on.
     Text(String),
+    /// What the model thinks goes on.
+    Thinking(String),
     /// The shown part of this text is wrong; the text starts again.
     Restart,
     /// The text of this step is complete.
@@ -75,6 +79,10 @@ pub struct Assembler {
     shown: String,
     /// Deltas after a gap, by offset.
     pending: BTreeMap<u64, String>,
+    /// UTF-16 units of the thoughts of the present attempt.
+    thought: u64,
+    /// The last thought is not ended by a text.
+    thinks: bool,
     ended: bool,
 }
 
@@ -109,6 +117,16 @@ impl Assembler {
             } => {
                 let at = self.place(*step, *attempt);
                 self.delta(at, *offset, text, &mut out);
+            }
+            ChatEvent::Thinking {
+                text,
+                step,
+                attempt,
+                offset,
+                ..
+            } => {
+                let at = self.place(*step, *attempt);
+                self.thinking(at, *offset, text, &mut out);
             }
             ChatEvent::Partial {
                 message, step, attempt, ..
@@ -191,6 +209,23 @@ impl Assembler {
         }
     }
 
+    /// Thoughts are sent once. Where a part was not, a mark stands in its place.
+    fn thinking(&mut self, at: At, offset: Option<u64>, text: &str, out: &mut Vec<Show>) {
+        if self.settled.is_some_and(|settled| at.step <= settled) || self.at.is_some_and(|present| at < present) {
+            return;
+        }
+        self.enter(at, out);
+        let offset = offset.unwrap_or(self.thought);
+        let gap = if offset > self.thought { GAP } else { "" };
+        self.thought = self.thought.max(offset);
+        let Some(new) = skip_units(text, self.thought - offset).filter(|new| !new.is_empty()) else {
+            return;
+        };
+        self.thought += new.encode_utf16().count() as u64;
+        self.thinks = true;
+        out.push(Show::Thinking(format!("{gap}{new}")));
+    }
+
     /// Moves on to a later position. The text of an unfinished one stays on the screen until it proves wrong.
     fn enter(&mut self, at: At, out: &mut Vec<Show>) {
         if self.at == Some(at) {
@@ -206,6 +241,7 @@ impl Assembler {
         self.at = Some(at);
         self.text.clear();
         self.units = 0;
+        self.thought = 0;
         self.pending.clear();
     }
 
@@ -249,7 +285,7 @@ impl Assembler {
                 out.push(Show::Text(full.to_owned()));
             }
         }
-        if !full.is_empty() {
+        if std::mem::take(&mut self.thinks) || !full.is_empty() {
             out.push(Show::EndOfText);
         }
         self.settled = Some(at.step);
@@ -261,7 +297,8 @@ impl Assembler {
     }
 
     fn end(&mut self, ending: Ending, out: &mut Vec<Show>) {
-        if !std::mem::take(&mut self.shown).is_empty() {
+        let thinks = std::mem::take(&mut self.thinks);
+        if !std::mem::take(&mut self.shown).is_empty() || thinks {
             out.push(Show::EndOfText);
         }
         self.ended = true;
@@ -272,7 +309,7 @@ impl Assembler {
 /// The event's place in the session's log; `None` for events that are not of the log.
 pub fn session_seq(event: &ChatEvent) -> Option<u64> {
     match event {
-        ChatEvent::Delta { .. } => None,
+        ChatEvent::Delta { .. } | ChatEvent::Thinking { .. } => None,
         ChatEvent::Status { session_seq, .. }
         | ChatEvent::Partial { session_seq, .. }
         | ChatEvent::Tool { session_seq, .. }

@@ -46,7 +46,7 @@ impl Screen {
                 Show::EndOfText => self.texts.push(std::mem::take(&mut self.open)),
                 Show::Resuming => self.resumes += 1,
                 Show::End(_) => self.ends += 1,
-                Show::Tool(_) | Show::File(_) | Show::Status(_) | Show::Paused { .. } => {}
+                Show::Thinking(_) | Show::Tool(_) | Show::File(_) | Show::Status(_) | Show::Paused { .. } => {}
             }
         }
     }
@@ -320,4 +320,58 @@ proptest! {
         prop_assert_eq!(screen.open, text);
         prop_assert_eq!(screen.restarts, 0);
     }
+}
+
+fn thinking(step: u32, attempt: u32, offset: u64, text: &str) -> ChatEvent {
+    event(&json!({"state": "thinking", "step": step, "attempt": attempt, "offset": offset, "text": text}))
+}
+
+/// The shown parts in short: what the model thinks with a `~`.
+fn shown(events: &[ChatEvent]) -> Vec<String> {
+    let mut assembler = Assembler::default();
+    let shows = events
+        .iter()
+        .flat_map(|event| assembler.take(event))
+        .collect::<Vec<_>>();
+    let words = |show: Show| match show {
+        Show::Thinking(text) => format!("~{text}"),
+        Show::Text(text) => text,
+        other => format!("{other:?}")
+            .split([' ', '('])
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    shows.into_iter().map(words).collect()
+}
+
+#[test]
+fn ct14_thoughts_are_shown_once_and_a_gap_has_a_mark() {
+    let events = [
+        thinking(1, 1, 0, "Hm"),
+        thinking(1, 1, 1, "m, so"),
+        thinking(1, 1, 0, "Hm"),
+        thinking(1, 1, 20, "at last"),
+        delta(1, 1, 0, "Two."),
+        whole("final", 2, 1, 1, "Two."),
+    ];
+    assert_eq!(
+        shown(&events),
+        ["~Hm", "~, so", "~[…]\nat last", "Two.", "EndOfText", "End"]
+    );
+    // A new attempt thinks again; what comes late is of no use.
+    let events = [
+        thinking(1, 1, 0, "First"),
+        thinking(1, 2, 0, "Second"),
+        thinking(1, 1, 5, "late"),
+        whole("final", 2, 1, 2, ""),
+        thinking(1, 2, 6, "late"),
+    ];
+    assert_eq!(shown(&events), ["~First", "Resuming", "~Second", "EndOfText", "End"]);
+}
+
+#[test]
+fn ct14_a_thought_ends_with_its_run() {
+    let error = event(&json!({"state": "error", "sessionSeq": 2, "error": "x"}));
+    assert_eq!(shown(&[thinking(1, 1, 0, "Hm"), error]), ["~Hm", "EndOfText", "End"]);
 }

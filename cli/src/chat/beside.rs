@@ -135,6 +135,7 @@ impl Turn<'_> {
             attachments: None,
             while_busy: None,
             mode: None,
+            thinking: self.followed.asks_for_thoughts(),
         }));
     }
 

@@ -22,6 +22,16 @@ pub(super) enum CatchUp {
     AskedAndDue,
 }
 
+impl CatchUp {
+    /// To be asked once more.
+    pub(super) const fn again(self) -> Self {
+        match self {
+            Self::Done | Self::Due => Self::Due,
+            Self::Asked | Self::AskedAndDue => Self::AskedAndDue,
+        }
+    }
+}
+
 impl Turn<'_> {
     /// Asks for missed events, once the position to ask from is known.
     pub(super) fn ask_for_missed(&mut self) {

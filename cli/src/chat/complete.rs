@@ -5,7 +5,7 @@ use rustyline::completion::Pair;
 use crate::suggest::nearest;
 
 /// Commands of the gateway and of this program.
-const COMMANDS: [(&str, &str); 18] = [
+const COMMANDS: [(&str, &str); 19] = [
     ("/help", "show all commands"),
     ("/status", "show status"),
     ("/steer ", "show a text to the run at its next step"),
@@ -19,6 +19,7 @@ const COMMANDS: [(&str, &str); 18] = [
     ("/mode ", "show or set which tool calls run and which ask"),
     ("/trust", "vouch for what the conversation has read"),
     ("/think ", "set how long the model thinks"),
+    ("/thoughts ", "show or hide what the model thinks"),
     ("/queue ", "show or change the messages that wait"),
     ("/tool ", "show all output of a tool call"),
     ("/attach ", "send a file with the next message"),
@@ -35,6 +36,7 @@ pub const HELP_HERE: &str = "/attach FILE       send a file with the next messag
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\
     /tool N            show all output of tool call N; `/tool` lists the calls\n\
+    /thoughts on       show what the model thinks; `/thoughts off` hides it, `/thoughts N` shows all of thought N\n\
     Alt-Enter          another line of the same message, as a backslash at the end of a line and an open ``` do\n\
     /quit, /exit       leave\n\
     During an answer, commands act at once, and Esc or Ctrl-C stops the run. Messages wait in this chat and\n\
@@ -53,6 +55,15 @@ pub fn candidates(typed: &str) -> Vec<Pair> {
             .map(|name| Pair {
                 display: (*name).to_owned(),
                 replacement: format!("/think {name}"),
+            })
+            .collect();
+    }
+    if let Some(word) = typed.strip_prefix("/thoughts ") {
+        let words = ["on", "off"].into_iter().filter(|name| name.starts_with(word));
+        return words
+            .map(|name| Pair {
+                display: name.to_owned(),
+                replacement: format!("/thoughts {name}"),
             })
             .collect();
     }
@@ -123,7 +134,8 @@ mod tests {
         assert_eq!(names("/st"), ["/status", "/steer ", "/stop", "/stop all"]);
         assert_eq!(names("/think m"), ["/think minimal", "/think medium"]);
         assert_eq!(names("hello /st"), Vec::<String>::new());
-        assert_eq!(names("/").len(), 18);
+        assert_eq!(names("/thoughts o"), ["/thoughts on", "/thoughts off"]);
+        assert_eq!(names("/").len(), 19);
         assert!(is_command("/compact 5") && is_command("/help"));
         assert!(!is_command("/etc/hosts is wrong") && !is_command("hi /help"));
         assert!(acts_at_once("/stop all") && acts_at_once("/STOP") && acts_at_once("/status"));
@@ -135,7 +147,7 @@ mod tests {
         let gateway = include_str!("../../../gateway/src/session/commands.ts");
         let help = gateway.split("HELP_TEXT = [").nth(1).unwrap();
         let help = help.split("].join").next().unwrap();
-        let here = ["/queue", "/tool", "/attach", "/quit", "/exit"];
+        let here = ["/queue", "/tool", "/thoughts", "/attach", "/quit", "/exit"];
         for (name, _) in COMMANDS {
             let name = name.trim_end();
             assert!(here.contains(&name) || help.contains(name), "{name}");

@@ -84,6 +84,8 @@ pub struct Followed {
     pub ended: bool,
     /// The gateway is one of this machine.
     pub here: bool,
+    /// What the model thinks is wanted.
+    pub thinking: bool,
     /// The answer of the last command, until the event that repeats it has come.
     pub confirmed: Option<String>,
     /// The last session events that were seen. The gateway sends each at least once, and several may share one position.
@@ -108,6 +110,7 @@ impl Followed {
             connected: true,
             ended: false,
             here: false,
+            thinking: false,
             confirmed: None,
             seen: VecDeque::new(),
         }
@@ -117,11 +120,17 @@ impl Followed {
         SessionKey(self.session.clone())
     }
 
+    /// Of everything that is sent to this session: the gateway streams what the model thinks only as long as each request asks for it.
+    pub fn asks_for_thoughts(&self) -> Option<bool> {
+        self.thinking.then_some(true)
+    }
+
     /// Asks for the events after a position.
     pub fn subscription(&self, after_seq: Option<u64>) -> SessionSubscribeParams {
         SessionSubscribeParams {
             session_key: self.key(),
             after_seq,
+            thinking: self.asks_for_thoughts(),
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Given<'a> {
     pub seen: Seen,
     /// A line that is typed during an answer is for the run under way, whatever the setting says.
     pub steers: bool,
+    /// What the model thinks is shown.
+    pub thoughts: bool,
     pub out: Output,
 }
 
@@ -89,6 +91,7 @@ pub async fn talk(
     let board = prompt.board();
     board.set_facts(of_key(&conversation.followed.session));
     let mut talk = Talk {
+        view: View::above(out, board, given.thoughts),
         given,
         out,
         prompt,
@@ -97,7 +100,6 @@ pub async fn talk(
         link: conversation.link(),
         key: conversation.followed.key(),
         found: None,
-        view: View::above(out, board),
         reader: Reader::default(),
         queue: Queue::default(),
         waiting: Vec::new(),
@@ -249,6 +251,10 @@ impl Talk<'_> {
             }
             Said::Queue(ask) => self.change_queue(&ask),
             Said::Tool(ask) => self.show_tool(ask),
+            // The next message asks for them.
+            Said::Thoughts(ask) => {
+                let _ = self.show_thoughts(ask);
+            }
         }
         None
     }

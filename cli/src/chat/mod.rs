@@ -27,6 +27,7 @@ pub mod said;
 pub mod seen;
 pub mod stable;
 mod status;
+pub mod thoughts;
 pub mod turn;
 mod turn_io;
 pub mod view;

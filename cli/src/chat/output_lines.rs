@@ -8,13 +8,13 @@ use crate::clean::clean;
 use crate::units::grouped;
 use crate::width::fit;
 
-const FIRST: usize = 4;
-const LAST: usize = 3;
+pub const FIRST: usize = 4;
+pub const LAST: usize = 3;
 /// Before each line: nothing that a tool prints looks like a line of the chat itself.
 pub const BAR: &str = "  │ ";
-const BAR_COLUMNS: usize = 4;
+pub const BAR_COLUMNS: usize = 4;
 /// Spaces that a tab takes at most.
-const TAB: usize = 4;
+pub const TAB: usize = 4;
 
 /// The first and last lines. `number`: what `/tool` calls it.
 pub fn collapsed(output: &ToolOutput, number: usize, width: usize) -> Vec<String> {
@@ -29,13 +29,18 @@ pub fn collapsed(output: &ToolOutput, number: usize, width: usize) -> Vec<String
     };
     let all = usize::try_from(output.lines).unwrap_or(usize::MAX);
     let hidden = all.saturating_sub(first.len() + last.len()).max(1);
-    let words = if hidden == 1 { "line" } else { "lines" };
-    let note = format!("… {} more {words}: /tool {number}", grouped(hidden as u64));
     let shown = first.iter().map(|line| cut(line, width));
     let mut lines: Vec<String> = shown.collect();
-    lines.push(fit(&format!("{}{note}", " ".repeat(BAR_COLUMNS)), width));
+    lines.push(hidden_note(hidden, &format!("/tool {number}"), width));
     lines.extend(last.iter().map(|line| cut(line, width)));
     lines
+}
+
+/// In place of the lines between the first and the last ones. `command` shows all.
+pub fn hidden_note(hidden: usize, command: &str, width: usize) -> String {
+    let words = if hidden == 1 { "line" } else { "lines" };
+    let note = format!("… {} more {words}: {command}", grouped(hidden as u64));
+    fit(&format!("{}{note}", " ".repeat(BAR_COLUMNS)), width)
 }
 
 /// All lines. A line that is too long goes on in the next row.

@@ -8,6 +8,7 @@ use super::attach::Chosen;
 use super::calls::ToolAsk;
 use super::complete::{acts_at_once, message, unknown_command};
 use super::decision::Decision;
+use super::thoughts::ThoughtsAsk;
 use super::turn::Ids;
 
 /// Messages that may wait.
@@ -33,6 +34,8 @@ pub enum Said {
     Queue(QueueAsk),
     /// A call whose output is wanted.
     Tool(ToolAsk),
+    /// Whether, and which, thoughts of the model are wanted.
+    Thoughts(ThoughtsAsk),
     /// A message for the run under way, which gets it at its next step.
     Steer(String),
     Message(String),
@@ -112,6 +115,9 @@ impl Reader {
         }
         if let Some(words) = after(&text, "/tool") {
             return Said::Tool(ToolAsk::read(words));
+        }
+        if let Some(words) = after(&text, "/thoughts") {
+            return Said::Thoughts(ThoughtsAsk::read(words));
         }
         if let Some(words) = after(&text, "/steer").filter(|words| !words.is_empty()) {
             return Said::Steer(words.to_owned());
@@ -220,6 +226,8 @@ mod tests {
         assert!(matches!(read("/queues"), Said::Unknown(_)));
         assert_eq!(read("/tool 3"), Said::Tool(ToolAsk::Show(3)));
         assert!(matches!(read("/tools"), Said::Unknown(_)));
+        assert_eq!(read("/thoughts on"), Said::Thoughts(ThoughtsAsk::Switch(true)));
+        assert_eq!(read("/thinking high"), Said::Command("/thinking high".to_owned()));
 
         let mut queue = Queue::default();
         for text in ["a", "b", "c"] {

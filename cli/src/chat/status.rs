@@ -101,7 +101,9 @@ impl Status {
     pub fn note(&mut self, draw: &Draw) {
         let Some(before) = self.work.clone() else { return };
         match draw {
-            Draw::Sent(_) | Draw::Show(Show::Restart | Show::Resuming) => self.work = Some(Work::Thinking),
+            Draw::Sent(_) | Draw::Show(Show::Restart | Show::Resuming | Show::Thinking(_)) => {
+                self.work = Some(Work::Thinking)
+            }
             Draw::Show(Show::Text(_)) => self.work = Some(Work::Writing),
             Draw::Show(Show::EndOfText) => {
                 self.work = Some(self.usual());

@@ -30,6 +30,7 @@ impl Turn<'_> {
             attachments: None,
             while_busy: Some(WhileBusy::Steer),
             mode: None,
+            thinking: self.followed.asks_for_thoughts(),
         };
         self.effects.push(Effect::Steer(ids.message.clone(), params));
         self.steering.push(Steering {

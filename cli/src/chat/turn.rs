@@ -83,6 +83,7 @@ impl<'a> Turn<'a> {
             attachments: (!request.files.is_empty()).then_some(request.files),
             while_busy: request.while_busy,
             mode: request.mode,
+            thinking: followed.asks_for_thoughts(),
         };
         // The connection may have been lost since the last turn.
         let gap = !followed.connected;
@@ -166,6 +167,14 @@ impl<'a> Turn<'a> {
             }
             Input::Steered(id, result) => {
                 self.steered(&id, result);
+                Ok(Goes::On)
+            }
+            Input::Thoughts(on) => {
+                self.followed.thinking = on;
+                if on {
+                    // The message was sent without asking for them.
+                    self.catch_up = self.catch_up.again();
+                }
                 Ok(Goes::On)
             }
             Input::Decided(decision) => {

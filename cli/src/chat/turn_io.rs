@@ -73,6 +73,8 @@ pub enum Input {
     Steer(String, Ids),
     /// Its answer.
     Steered(MessageId, Result<ChatSendResult, LinkError>),
+    /// The user wants to see what the model thinks, or no longer.
+    Thoughts(bool),
     /// The user's word about the call that was shown last.
     Decided(ApprovalAnswerKind),
     /// The user's word about the call with a code.

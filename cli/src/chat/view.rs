@@ -1,6 +1,5 @@
 //! Shows a conversation: on a terminal (live Markdown), above a line editor (finished lines), in a pipe (plain text), or as JSON
-//! lines. Cleans everything that
-//! comes from the gateway. Decides nothing.
+//! lines. Cleans everything that comes from the gateway. Decides nothing.
 
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::files;
 use super::lines::Lines;
 use super::live::{Live, Screen};
 use super::output_lines::collapsed;
+use super::thoughts::Thoughts;
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
 use crate::commands::approval_view::question;
@@ -26,7 +26,12 @@ use crate::units;
 
 const ARGS_COLUMNS: usize = 72;
 
-pub enum View {
+pub struct View {
+    kind: Kind,
+    thoughts: Thoughts,
+}
+
+enum Kind {
     Live(Output, Live),
     Lines(Output, Box<AtPrompt>),
     Plain(Output, Box<Plain>),
@@ -34,42 +39,99 @@ pub enum View {
 }
 
 /// What a conversation at its prompt has beside the text.
-pub struct AtPrompt {
+struct AtPrompt {
     lines: Lines,
     board: &'static Board,
     calls: Calls,
 }
 
 impl View {
-    pub fn new(out: Output) -> Self {
-        if out.json {
-            Self::Json(out)
+    /// `thoughts`: what the model thinks is shown.
+    pub fn new(out: Output, thoughts: bool) -> Self {
+        let kind = if out.json {
+            Kind::Json(out)
         } else if out.tty {
-            Self::Live(out, Live::default())
+            Kind::Live(out, Live::default())
         } else {
-            Self::Plain(out, Box::default())
+            Kind::Plain(out, Box::default())
+        };
+        Self {
+            kind,
+            thoughts: Thoughts::switched(thoughts),
         }
     }
 
     /// Above a line editor, by an output that prints there.
-    pub fn above(out: Output, board: &'static Board) -> Self {
+    pub fn above(out: Output, board: &'static Board, thoughts: bool) -> Self {
         let at_prompt = AtPrompt {
             lines: Lines::default(),
             board,
             calls: Calls::default(),
         };
-        Self::Lines(out, Box::new(at_prompt))
+        Self {
+            kind: Kind::Lines(out, Box::new(at_prompt)),
+            thoughts: Thoughts::switched(thoughts),
+        }
     }
 
     /// The calls that were shown at the prompt.
     pub fn calls(&self) -> Option<&Calls> {
-        match self {
-            Self::Lines(_, at_prompt) => Some(&at_prompt.calls),
+        match &self.kind {
+            Kind::Lines(_, at_prompt) => Some(&at_prompt.calls),
             _ => None,
         }
     }
 
+    pub const fn thoughts(&self) -> &Thoughts {
+        &self.thoughts
+    }
+
+    pub fn show_thoughts(&mut self, on: bool) {
+        self.thoughts.switch(on);
+    }
+
     pub fn draw(&mut self, draw: Draw) {
+        // The last column stays free: a full row would begin another one.
+        let width = self.kind.out().size().0.saturating_sub(1);
+        let ends = match &draw {
+            // A status and a file stand beside a thought that goes on.
+            Draw::Show(show) => !matches!(show, Show::Thinking(_) | Show::Status(_) | Show::File(_)),
+            other => matches!(other, Draw::Sent(_)),
+        };
+        let rows = match &draw {
+            Draw::Show(Show::Thinking(text)) => self.thoughts.take(text, width),
+            _ if ends => self.thoughts.end(width),
+            _ => Vec::new(),
+        };
+        self.kind.dim_rows(&rows);
+        self.kind.draw(draw);
+    }
+
+    /// The last line of `--json`: how the command ended.
+    pub fn ended(&self, result: &Outcome) {
+        self.kind.ended(result);
+    }
+}
+
+impl Kind {
+    const fn out(&self) -> Output {
+        match self {
+            Self::Live(out, _) | Self::Lines(out, _) | Self::Plain(out, _) | Self::Json(out) => *out,
+        }
+    }
+
+    fn dim_rows(&mut self, rows: &[String]) {
+        if rows.is_empty() || matches!(self, Self::Json(_)) {
+            return;
+        }
+        self.beside(|out| {
+            for row in rows {
+                out.note(&out.paint_note(Style::Dim, row));
+            }
+        });
+    }
+
+    fn draw(&mut self, draw: Draw) {
         if let Self::Lines(_, at_prompt) = self {
             at_prompt.board.note(&draw);
         }
@@ -113,7 +175,7 @@ impl View {
     }
 
     /// The last line of `--json`: how the command ended.
-    pub fn ended(&self, result: &Outcome) {
+    fn ended(&self, result: &Outcome) {
         let failure = result.as_ref().err();
         let status = match failure.map(|failure| failure.exit) {
             None => "ok",
@@ -143,6 +205,8 @@ impl View {
     fn show(&mut self, show: Show) {
         match show {
             Show::Text(text) => self.text(&text),
+            // `View` shows them.
+            Show::Thinking(_) => {}
             Show::Restart => self.restart(),
             Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),

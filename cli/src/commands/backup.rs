@@ -1,34 +1,30 @@
 //! `gsv backup` and `gsv restore`: asks for the passphrase, runs the work so that Ctrl-C leaves nothing half done, and reports.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 
+use super::backup_input::{absolute, interruptible, new_passphrase, passphrase};
+use super::backup_schedule;
 use super::context::Context;
-use crate::args::{Backup, BackupCommand, BackupVerify, PassphraseFrom, Restore};
-use crate::ask;
+use crate::args::{Backup, BackupCommand, BackupVerify, Restore};
 use crate::backup::make::{self, Made};
 use crate::backup::manifest::Manifest;
 use crate::backup::restore::{self, Restored};
-use crate::backup::{stop, verify};
+use crate::backup::verify;
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
 use crate::embedded::sealing_key;
-use crate::exit::{Exit, Failure, OrFail, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::new_file;
 use crate::output::Output;
 use crate::paths::{shell, state_dir};
 use crate::units::{bytes, duration, millis, time};
 
-const VARIABLE: &str = "GSV_BACKUP_PASSPHRASE";
-const MIN_CHARS: usize = 8;
-const WHAT: &str = "Passphrase of the backup";
-
 pub async fn run(context: &Context, args: Backup) -> Outcome {
     let file = match (args.command, args.file) {
         (Some(BackupCommand::Verify(args)), _) => return check(context, args).await,
+        (Some(BackupCommand::Schedule(args)), _) => return backup_schedule::run(context, &args),
         (None, Some(file)) => absolute(&file)?,
         (None, None) => {
             return Err(Failure::usage(
@@ -49,6 +45,7 @@ pub async fn run(context: &Context, args: Backup) -> Outcome {
             passphrase: &passphrase,
             with_secrets,
             force,
+            unattended: None,
         };
         make::make(&layout, &request)
     });
@@ -85,63 +82,6 @@ pub async fn restore(context: &Context, args: Restore) -> Outcome {
         restore::restore(&request)
     });
     report_restored(context.out, &home, &restored.await?)
-}
-
-pub(super) fn absolute(path: &Path) -> Outcome<PathBuf> {
-    std::path::absolute(path).or_fail(format_args!("find {}", path.display()), "Give an absolute path.")
-}
-
-/// Work that ends at its next step when the user stops it, and cleans up.
-pub(super) async fn interruptible<T: Send + 'static>(work: impl FnOnce() -> Outcome<T> + Send + 'static) -> Outcome<T> {
-    let next = "Run the command again.";
-    let mut int = signal(SignalKind::interrupt()).or_fail("listen for signals", next)?;
-    let mut term = signal(SignalKind::terminate()).or_fail("listen for signals", next)?;
-    let mut task = tokio::task::spawn_blocking(work);
-    let done = tokio::select! {
-        done = &mut task => done,
-        _ = int.recv() => { stop(); task.await }
-        _ = term.recv() => { stop(); task.await }
-    };
-    done.unwrap_or_else(|_| Err(Failure::new(Exit::Bug, "The work ended without a result.", next)))
-}
-
-/// The passphrase of a backup that exists.
-pub(super) fn passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
-    let given = if from.passphrase_stdin {
-        ask::secret(out, WHAT, "")?
-    } else if let Some(value) = env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-        ask::check(value.into_encoded_bytes(), VARIABLE)?
-    } else if ask::is_possible(out) {
-        ask::secret(out, WHAT, "")?
-    } else {
-        return Err(Failure::usage(
-            "There is no passphrase for the backup.",
-            "Give it on stdin with --passphrase-stdin, or set GSV_BACKUP_PASSPHRASE.",
-        ));
-    };
-    if given.is_empty() {
-        return Err(Failure::usage(
-            "The passphrase is empty.",
-            "Give the passphrase of the backup.",
-        ));
-    }
-    Ok(given)
-}
-
-/// The passphrase of a new backup: long enough, and typed twice.
-pub(super) fn new_passphrase(out: Output, from: &PassphraseFrom) -> Outcome<String> {
-    let is_typed = ask::is_possible(out) && env::var_os(VARIABLE).is_none_or(|value| value.is_empty());
-    let given = passphrase(out, from)?;
-    if given.chars().count() < MIN_CHARS {
-        return Err(Failure::usage(
-            format!("The passphrase has fewer than {MIN_CHARS} characters, so it could be guessed."),
-            "Choose a longer one, such as five words.",
-        ));
-    }
-    if is_typed && ask::secret(out, "The same passphrase again", "")? != given {
-        return Err(Failure::usage("The two passphrases differ.", "Run the command again."));
-    }
-    Ok(given)
 }
 
 fn summary(file: &Path, size: u64, manifest: &Manifest) -> serde_json::Value {

@@ -24,7 +24,9 @@ use crate::chat::seen::Seen;
 use crate::chat::turn::{Approve, Request};
 use crate::chat::view::View;
 use crate::clean::{clean, one_line};
+use crate::config::{Config, Key};
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::output::Output;
 use crate::paths;
 
 /// A pipe that does not end is explained after this long.
@@ -73,7 +75,7 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
         set_mode(context, &session, mode).await?;
     }
     let result = talk(context, session.into_inner(), &args, message, files).await;
-    View::new(out).ended(&result);
+    View::new(out, false).ended(&result);
     result
 }
 
@@ -102,6 +104,10 @@ fn typed(words: &str) -> Outcome<Typed> {
             "shows a tool call of an open prompt.",
             "Open one: `gsv chat`. What the last run did: `gsv why`.",
         ),
+        Said::Thoughts(_) => at_the_prompt(
+            "shows what the model thinks in an open prompt.",
+            "Open one: `gsv chat`. For a message: `gsv chat --thoughts MESSAGE`.",
+        ),
         Said::Attach(_) => at_the_prompt(
             "chooses a file at a prompt.",
             "Send a file with a message: `gsv chat --attach FILE MESSAGE`.",
@@ -120,6 +126,7 @@ async fn set_mode(context: &Context, session: &SessionKey, mode: PolicyMode) -> 
         attachments: None,
         while_busy: None,
         mode: None,
+        thinking: None,
     };
     match context.ask::<ChatSend>(params).await? {
         ChatSendResult::Command { error: Some(error), .. } => Err(Failure::failed(
@@ -178,6 +185,11 @@ fn while_busy(args: &Chat) -> Option<WhileBusy> {
     }
 }
 
+/// A program that reads JSON gets only what it asks for itself.
+fn shows_thoughts(args: &Chat, out: Output) -> Outcome<bool> {
+    Ok(args.thoughts || (!out.json && Config::load()?.get(Key::ChatThoughts) == Some("on")))
+}
+
 async fn talk(context: &Context, session: String, args: &Chat, message: Option<String>, files: Vec<Chosen>) -> Outcome {
     let (out, verbose) = (context.out, args.verbose);
     let approve = match args.approve {
@@ -187,12 +199,14 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
         Some(ApproveCalls::All) => Approve::All,
     };
     let account = context.account()?;
+    let thoughts = shows_thoughts(args, out)?;
     // From here on Ctrl-C stops a run, not the program.
     let mut interrupts = signal(SignalKind::interrupt()).or_fail("listen for Ctrl-C", "Try again.")?;
     let mut conversation = tokio::select! {
         conversation = Conversation::open(&account, session) => conversation?,
         _ = interrupts.recv() => return Err(Failure::interrupted()),
     };
+    conversation.followed.thinking = thoughts;
     let result = if let Some(message) = message {
         let uploaded = tokio::select! {
             uploaded = upload_all(&account, &conversation.followed.session, &files, out) => uploaded,
@@ -209,7 +223,9 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
                     while_busy: while_busy(args),
                     mode: args.mode,
                 };
-                conversation.turn(request, &mut View::new(out), &mut interrupts).await
+                conversation
+                    .turn(request, &mut View::new(out, thoughts), &mut interrupts)
+                    .await
             }
             Err(failure) => Err(failure),
         }
@@ -223,6 +239,7 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
             approve,
             seen: Seen::new(home.join("seen"), &account.url, &conversation.followed.session),
             steers: args.steer,
+            thoughts,
             out,
         };
         interactive::talk(given, &mut conversation, home.join("history"), &mut interrupts).await

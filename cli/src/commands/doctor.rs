@@ -11,6 +11,7 @@ use gsv_protocol::types::{
 use gsv_protocol::{NoParams, errors};
 use serde_json::Value;
 
+use super::backup_schedule;
 use super::channel_account::{self, Standing};
 use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
@@ -46,6 +47,7 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
             report.ok("address", &url);
             if Local::look(&layout).is_at(&layout, &url) {
                 stopped = check_local(&mut report, &layout).await;
+                backup_schedule::check(&mut report, &layout);
             } else if !is_loopback(&url) && (url.starts_with("ws://") || url.starts_with("http://")) {
                 let found = "the address is not encrypted, so others can read the token on its way";
                 report.warn("transport", found, "Use wss:// or https://.");

@@ -8,6 +8,8 @@ pub mod approval;
 pub mod approval_view;
 pub mod audit;
 pub mod backup;
+mod backup_input;
+pub mod backup_schedule;
 pub mod channel;
 mod channel_account;
 mod channel_enable;

@@ -11,6 +11,7 @@ use gsv_protocol::types::{
 use serde_json::{Value, json};
 
 use super::approval_view::codes;
+use super::backup_schedule::{self, Standing};
 use super::channel_account;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
@@ -47,6 +48,8 @@ struct Report {
     health: Option<Result<Health, Unhealthy>>,
     /// The service of the gateway, if it is installed on this machine.
     service: Option<Outcome<Found>>,
+    /// The scheduled backups of the gateway on this machine.
+    backups: Option<Standing>,
     remote: Outcome<Remote>,
 }
 
@@ -98,6 +101,7 @@ pub async fn run(context: &Context) -> Outcome {
         here,
         health,
         service,
+        backups: here.then(|| backup_schedule::standing(&layout)).flatten(),
         remote,
     };
     if out.json {
@@ -228,6 +232,7 @@ impl Report {
         json!({
             "url": self.url,
             "service": self.service.as_ref().map(|found| found.as_ref().ok().map(service::in_json)),
+            "backups": self.backups.as_ref().map(|backups| &backups.json),
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
             "gateway": gateway,
@@ -273,11 +278,16 @@ impl Report {
             ("restarts", restarts.map(|count| count.to_string())),
             ("health", health),
             ("version", remote.and_then(|remote| remote.version.clone())),
+            ("backups", self.backups.as_ref().map(|backups| backups.line.clone())),
             (
                 "work",
                 remote.and_then(|remote| remote.stopped.as_ref().map(stop::stopped_words)),
             ),
         ]);
+        for text in self.backups.iter().flat_map(|backups| &backups.attention) {
+            out.line("");
+            out.line(&out.paint(Style::Bold, text));
+        }
         if let Some(remote) = remote {
             remote.print(out, now);
         }

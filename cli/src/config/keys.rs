@@ -23,13 +23,14 @@ pub enum Key {
     ChatEnter,
     ChatNotify,
     ChatNotifyAfter,
+    ChatThoughts,
     UpdateUrl,
     UpdateSigner,
     UpdateChannel,
 }
 
 impl Key {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Url,
         Self::Token,
         Self::Session,
@@ -39,6 +40,7 @@ impl Key {
         Self::ChatEnter,
         Self::ChatNotify,
         Self::ChatNotifyAfter,
+        Self::ChatThoughts,
         Self::UpdateUrl,
         Self::UpdateSigner,
         Self::UpdateChannel,
@@ -55,6 +57,7 @@ impl Key {
             Self::ChatEnter => "chat.enter",
             Self::ChatNotify => "chat.notify",
             Self::ChatNotifyAfter => "chat.notifyAfter",
+            Self::ChatThoughts => "chat.thoughts",
             Self::UpdateUrl => "update.url",
             Self::UpdateSigner => "update.key",
             Self::UpdateChannel => "update.channel",
@@ -120,6 +123,10 @@ impl Key {
             Self::ChatEnter => or_problem(
                 matches!(value, "queue" | "steer"),
                 "it is `queue` (a line that is typed during an answer waits for its end) or `steer` (the run gets it at its next step)",
+            ),
+            Self::ChatThoughts => or_problem(
+                matches!(value, "on" | "off"),
+                "it is `on` (the chat shows what the model thinks, where its provider sends it) or `off`",
             ),
             Self::UpdateUrl => Address::parse(value).map(drop),
             Self::UpdateSigner => signature::check(value),

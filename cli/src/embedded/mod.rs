@@ -4,6 +4,7 @@
 //! writes what it knows to `state.json`; `down` and `status` read that file. Locks tell which process runs, never pid
 //! files: a lock ends with its process. Nothing here speaks the wire protocol; the only request is `GET /health`.
 
+pub mod backups;
 pub mod bootstrap;
 pub mod bundled;
 pub mod capnp;

@@ -58,6 +58,11 @@ impl Process {
         self.signal(Signal::USR1);
     }
 
+    /// Tells a supervisor that the schedule of backups was changed. An earlier version would end: see `State::schedules_backups`.
+    pub fn schedule_changed(&self) {
+        self.signal(Signal::USR2);
+    }
+
     /// Stops it for a moment. It ends no sooner than otherwise, and `resume` lets it go on.
     pub fn pause(&self) {
         self.signal(Signal::STOP);

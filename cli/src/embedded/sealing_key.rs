@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use data_encoding::HEXLOWER;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -169,6 +169,39 @@ impl SealingKeys {
         Ok(Self(vec![key]))
     }
 
+    /// A text that only these keys open, for a file of this machine. Hex: nonce, ciphertext, tag.
+    pub fn seal(&self, purpose: &str, text: &str) -> Outcome<String> {
+        let failed = || {
+            Failure::new(
+                Exit::Bug,
+                "The system gave no random bytes.",
+                "Check that /dev/urandom works.",
+            )
+        };
+        let mut nonce = [0_u8; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
+        let cipher = self.0.first().and_then(|key| cipher(key, purpose)).ok_or_else(failed)?;
+        let mut sealed = text.as_bytes().to_vec();
+        let aad = Aad::from(purpose.as_bytes());
+        cipher
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
+            .map_err(|_| failed())?;
+        Ok(HEXLOWER.encode(&[&nonce[..], &sealed].concat()))
+    }
+
+    /// `None`: none of the keys opens it, or it was changed.
+    pub fn open(&self, purpose: &str, sealed: &str) -> Option<String> {
+        let bytes = HEXLOWER.decode(sealed.as_bytes()).ok()?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;
+        self.0.iter().find_map(|key| {
+            let mut text = sealed.to_vec();
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            let aad = Aad::from(purpose.as_bytes());
+            let opened = cipher(key, purpose)?.open_in_place(nonce, aad, &mut text).ok()?;
+            String::from_utf8(opened.to_vec()).ok()
+        })
+    }
+
     /// The value of a Worker's `SEALING_KEYS`. `purpose` names the Worker.
     pub fn for_worker(&self, purpose: &str) -> String {
         let mut text = String::new();
@@ -209,6 +242,12 @@ fn derived(key: &[u8; KEY_BYTES], purpose: &str) -> [u8; KEY_BYTES] {
         .and_then(|okm| okm.fill(&mut out));
     debug_assert!(filled.is_ok());
     out
+}
+
+fn cipher(key: &[u8; KEY_BYTES], purpose: &str) -> Option<LessSafeKey> {
+    UnboundKey::new(&AES_256_GCM, &derived(key, purpose))
+        .ok()
+        .map(LessSafeKey::new)
 }
 
 /// Says which key it is, and nothing about it: the tag of an empty text under a key that is used for nothing else.
@@ -259,6 +298,22 @@ mod tests {
         assert!(is_lost);
         assert_eq!(marks_after(&second, &new), (second.clone(), false));
         assert!(!marks_after(&second, &old).1);
+    }
+
+    #[test]
+    fn bk15_what_is_sealed_is_opened_by_the_same_key_for_the_same_purpose_only() {
+        let (old, new) = (SealingKeys(vec![[1; 32]]), SealingKeys(vec![[2; 32], [1; 32]]));
+        let sealed = old.seal("backups", "five words").unwrap();
+        assert!(!sealed.contains(&HEXLOWER.encode(b"five words")));
+        assert_ne!(sealed, old.seal("backups", "five words").unwrap());
+        for keys in [&old, &new] {
+            assert_eq!(keys.open("backups", &sealed).as_deref(), Some("five words"));
+        }
+        assert_eq!(old.open("other", &sealed), None);
+        assert_eq!(SealingKeys(vec![[2; 32]]).open("backups", &sealed), None);
+        for changed in ["", "00", "no hex", &sealed[2..]] {
+            assert_eq!(old.open("backups", changed), None, "{changed}");
+        }
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub struct State {
     /// Whether it gives workerd the keys of stored secrets and the variables of channels. False: the supervisor is too old.
     #[serde(default)]
     pub gives_environment: bool,
+    /// Whether it makes scheduled backups, and takes the signal about them. False: the supervisor is too old.
+    #[serde(default)]
+    pub schedules_backups: bool,
     /// The folder of its runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<PathBuf>,
@@ -92,6 +95,7 @@ impl State {
             restarts: 0,
             reloads: Some(0),
             gives_environment: true,
+            schedules_backups: true,
             runtime: Some(runtime.dir.clone()),
             reason: None,
             listening: None,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
+use super::backups::Backups;
 use super::layout::Layout;
 use super::listen::{Listen, Listening};
 use super::lock::Lock;
@@ -66,6 +67,7 @@ struct Supervisor {
     signals: Signals,
     watchdog: Watchdog,
     of_start: OfStart,
+    backups: Backups,
 }
 
 struct Signals {
@@ -146,6 +148,8 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     // Its connections end with this function.
     let _relay = relay.map(|relay| relay.start(log.clone()));
     let of_start = OfStart::look(&layout, &runtime.manifest.version);
+    // Before the state says so.
+    let backups = Backups::start(layout.clone(), log.clone())?;
     let mut supervisor = Supervisor {
         of_start,
         state,
@@ -156,9 +160,11 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
         mode,
         signals: Signals::listen()?,
         watchdog,
+        backups,
     };
     let result = supervisor.supervise().await;
     supervisor.finish(&result);
+    supervisor.backups.stop().await;
     result
 }
 
@@ -251,6 +257,7 @@ impl Supervisor {
         }
         self.state.ready_at = Some(now_ms());
         self.enter(Phase::Ready)?;
+        self.backups.ready();
         let took_ms = began.elapsed().as_millis();
         self.say(&format!(
             "ready on {} after {took_ms} ms, workerd pid {pid}",

@@ -22,6 +22,7 @@ const STOP_GRACE: Duration = Duration::from_millis(250);
 /// For the last output after the end of the process.
 const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 const LINE_BYTES: u64 = 64 * 1024;
+const SOURCE: &str = "workerd";
 const KILL_SIGNAL: i32 = 9;
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
@@ -52,8 +53,8 @@ impl Worker {
             "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
         )?;
         let output = [
-            tokio::spawn(copy_lines(child.stdout.take(), log.clone())),
-            tokio::spawn(copy_lines(child.stderr.take(), log.clone())),
+            tokio::spawn(copy_lines(child.stdout.take(), log.clone(), SOURCE)),
+            tokio::spawn(copy_lines(child.stderr.take(), log.clone(), SOURCE)),
         ];
         Ok(Self { child, output })
     }
@@ -128,13 +129,13 @@ async fn flush(output: [JoinHandle<()>; 2]) {
     }
 }
 
-/// Copies a stream of workerd into the log, line by line.
-async fn copy_lines(stream: Option<impl AsyncRead + Unpin>, log: SharedLog) {
+/// Copies a stream of a process into the log, line by line.
+pub async fn copy_lines(stream: Option<impl AsyncRead + Unpin>, log: SharedLog, source: &'static str) {
     let Some(stream) = stream else { return };
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut reader).take(LINE_BYTES).read_until(b'\n', &mut line).await {
-        log.line("workerd", &String::from_utf8_lossy(&line));
+        log.line(source, &String::from_utf8_lossy(&line));
         line.clear();
     }
 }

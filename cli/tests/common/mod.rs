@@ -123,6 +123,11 @@ impl Home {
         finish(start(self.command().args(args)))
     }
 
+    /// With one variable more.
+    pub fn gsv_with<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>, variable: &str, value: &str) -> Run {
+        finish(start(self.command().env(variable, value).args(args)))
+    }
+
     pub fn gsv_with_stdin<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>, input: &str) -> Run {
         let mut child = start(self.command().args(args).stdin(Stdio::piped()));
         // A command may end before it has read its input; its output decides.

@@ -15,6 +15,7 @@ mod looks;
 mod prompt;
 mod questions;
 mod status;
+mod thoughts;
 mod tools;
 
 use common::Home;
@@ -24,9 +25,14 @@ use serde_json::json;
 
 /// A conversation at its prompt, and the gateway and the home that it needs.
 fn at_the_prompt() -> (FakeGateway, Home, Terminal, Connection) {
+    prompt_of(&[])
+}
+
+/// The same, of `gsv chat` with these options.
+fn prompt_of(options: &[&str]) -> (FakeGateway, Home, Terminal, Connection) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let terminal = Terminal::gsv(&home, &["chat"]);
+    let terminal = Terminal::gsv(&home, &[&["chat"], options].concat());
     let mut connection = gateway.accept();
     let follow = connection.expect("session.subscribe");
     connection.answer(

@@ -268,6 +268,18 @@ pub const AUTONOMY_BOUNDARY: ErrorReason = ErrorReason {
     hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
 };
 
+/// Backups are scheduled only for a gateway that runs on this machine.
+pub const BACKUP_NOT_HERE: ErrorReason = ErrorReason {
+    reason: "backup.not_here",
+    code: 698,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "Backups are scheduled only for a gateway that runs on this machine.",
+    hint: "Set the schedule on the gateway's machine. A gateway in a Cloudflare account is stopped with `gsv stop --all` and written to a file with `gsv deploy export FILE`.",
+};
+
 /// The agent reached its limit for today.
 pub const BUDGET_AGENT: ErrorReason = ErrorReason {
     reason: "budget.agent",
@@ -2464,6 +2476,7 @@ pub const ERRORS: &[ErrorReason] = &[
     AUTH_ORIGIN,
     AUTH_REQUIRED,
     AUTONOMY_BOUNDARY,
+    BACKUP_NOT_HERE,
     BUDGET_AGENT,
     BUDGET_COST,
     BUDGET_DAY,

@@ -49,7 +49,7 @@ impl_string_enum!(EventName { Approval => "approval", Chat => "chat", LogsGet =>
 pub enum Event {
     /// A tool call waits for the owner, or waits no more. After a connect, `approval.list` has all of them.
     Approval(Box<types::ApprovalEvent>),
-    /// News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. A new (step, attempt) replaces the text shown so far.
+    /// News of a session. Events with `sessionSeq` are the log: they can be replayed and are never lost. `delta` has no `sessionSeq`: a later log event repeats its text in full. `thinking` has none either, is sent only to connections that asked for it with `chat.send` or `session.subscribe`, and is never repeated. A new (step, attempt) replaces the text shown so far.
     Chat(Box<types::ChatEvent>),
     /// The gateway asks a node for its log.
     LogsGet(Box<types::LogsGetEvent>),

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "376664cdd204933c";
+pub const PROTOCOL_FINGERPRINT: &str = "194944adafa371d9";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub enum Request {
     AuditList(types::AuditListParams),
     #[serde(rename = "audit.verify")]
     AuditVerify(types::AuditVerifyParams),
+    #[serde(rename = "backup.report")]
+    BackupReport(types::BackupReportParams),
     #[serde(rename = "channel.inbound")]
     ChannelInbound(types::ChannelInboundParams),
     #[serde(rename = "channel.login")]
@@ -315,6 +317,7 @@ impl Request {
             Self::ArchivesRead(_) => "archives.read",
             Self::AuditList(_) => "audit.list",
             Self::AuditVerify(_) => "audit.verify",
+            Self::BackupReport(_) => "backup.report",
             Self::ChannelInbound(_) => "channel.inbound",
             Self::ChannelLogin(_) => "channel.login",
             Self::ChannelLogout(_) => "channel.logout",
@@ -677,6 +680,21 @@ impl Method for AuditVerify {
 
     fn request(params: Self::Params) -> Request {
         Request::AuditVerify(params)
+    }
+}
+
+/// The gateway's own machine reports that its scheduled backups fail, or that this is over. The owner gets one notification of the kind `job` for all failures in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackupReport;
+impl Method for BackupReport {
+    const NAME: &'static str = "backup.report";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::BackupReportParams;
+    type Result = types::BackupReportResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::BackupReport(params)
     }
 }
 

@@ -1020,6 +1020,24 @@ pub struct AuthConfig {
     pub allowed_origins: Option<Vec<String>>,
 }
 
+/// Parameters of `backup.report`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupReportParams {
+    /// Epoch ms.
+    pub since: u64,
+    /// At most 2048 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Result of `backup.report`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupReportResult {
+    pub ok: bool,
+}
+
 /// What to match; absent fields match anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -1596,6 +1614,21 @@ pub enum ChatEvent {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         offset: Option<u64>,
     },
+    #[serde(rename = "thinking")]
+    Thinking {
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        session_key: SessionKey,
+        text: String,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        step: Option<u32>,
+        /// 0 to 100000.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+    },
     #[serde(rename = "partial")]
     Partial {
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -1719,6 +1752,7 @@ impl ChatEvent {
     pub fn run_id(&self) -> Option<&RunId> {
         match self {
             Self::Delta { run_id, .. }
+            | Self::Thinking { run_id, .. }
             | Self::Partial { run_id, .. }
             | Self::Tool { run_id, .. }
             | Self::Status { run_id, .. }
@@ -1733,6 +1767,7 @@ impl ChatEvent {
     pub fn session_key(&self) -> &SessionKey {
         match self {
             Self::Delta { session_key, .. }
+            | Self::Thinking { session_key, .. }
             | Self::Partial { session_key, .. }
             | Self::Tool { session_key, .. }
             | Self::Status { session_key, .. }
@@ -1774,6 +1809,8 @@ pub struct ChatSendParams {
     pub while_busy: Option<WhileBusy>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub mode: Option<PolicyMode>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<bool>,
 }
 
 /// How the session handled a message. The message is durable before this answer is sent.
@@ -1824,11 +1861,13 @@ pub enum ChatSendResult {
     },
 }
 
-/// `delta`: text while the model writes it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.
+/// `delta`: text while the model writes it. `thinking`: what the model thinks, for connections that asked for it. `partial`: the full text of an answer with tool calls. `tool`: a call starts or ends. `status`: the run waits or resumes. `paused`: a call, or the whole run at a limit, waits for the owner's word. Exactly one of `final`, `error`, `aborted` ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ChatState {
     #[serde(rename = "delta")]
     Delta,
+    #[serde(rename = "thinking")]
+    Thinking,
     #[serde(rename = "partial")]
     Partial,
     #[serde(rename = "tool")]
@@ -1844,7 +1883,7 @@ pub enum ChatState {
     #[serde(rename = "aborted")]
     Aborted,
 }
-impl_string_enum!(ChatState { Delta => "delta", Partial => "partial", Tool => "tool", Status => "status", Paused => "paused", Final => "final", Error => "error", Aborted => "aborted" });
+impl_string_enum!(ChatState { Delta => "delta", Thinking => "thinking", Partial => "partial", Tool => "tool", Status => "status", Paused => "paused", Final => "final", Error => "error", Aborted => "aborted" });
 
 /// A tool call, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -5001,7 +5040,7 @@ pub struct Notification {
     pub failures: Option<Vec<String>>,
 }
 
-/// What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat or a hook fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.
+/// What a notification is about. `approval`: a question of an unattended run waits. `job`: a job, a heartbeat, a hook or the scheduled backup fails. `budget`: a limit of money or tokens is nearly or wholly used up. `channel`: a channel is down, or messages may be missing. `undelivered`: a message did not reach its platform. `skill`: a skill changed and waits for your approval. `guest`: a run for a guest or a group failed. `machine`: a machine is not heard from. `reminder`: the time of a reminder has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NotificationKind {
     #[serde(rename = "approval")]
@@ -6354,6 +6393,8 @@ pub struct SessionSubscribeParams {
     pub session_key: SessionKey,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub after_seq: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<bool>,
 }
 
 /// Result of `session.subscribe`.

@@ -187,8 +187,8 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   prompt(identity: SessionIdentity) {
     return this.#service.prompt(identity);
   }
-  events(afterSeq: number | undefined) {
-    return this.#service.events(afterSeq);
+  events(afterSeq: number | undefined, thinking?: boolean) {
+    return this.#service.events(afterSeq, thinking);
   }
   searchRows(afterSeq: number, limit: number) {
     return this.#service.searchRows(afterSeq, limit);

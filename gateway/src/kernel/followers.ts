@@ -18,6 +18,8 @@ interface Follower extends Sink {
   readonly held: Map<string, NewEvent[]>;
   /** Sessions that are followed only if a request that is under way succeeds, and those requests. */
   readonly tentative: Map<string, Set<object>>;
+  /** Sessions whose thoughts the client asked for. In memory only: it asks again with its next message. */
+  readonly thoughts: Set<string>;
 }
 
 export class Followers {
@@ -29,6 +31,8 @@ export class Followers {
     current: new WeakMap(),
     reference: new WeakMap(),
   };
+
+  readonly #spoken = new WeakMap<readonly NewEvent[], readonly NewEvent[]>();
 
   constructor(connections: Connections, subscriptions: Subscriptions) {
     this.#connections = connections;
@@ -72,10 +76,18 @@ export class Followers {
   unfollow(connection: Connection, key: string): void {
     const follower = this.#bySocket.get(connection);
     follower?.held.delete(key);
+    follower?.thoughts.delete(key);
     follower?.tentative.delete(key);
     if (!connection.follows.delete(key)) return;
     if (follower !== undefined) this.#subscriptions.remove(key, follower);
     this.#connections.save(connection);
+  }
+
+  /** Whether the connection gets what the model thinks in the runs of the session (rule CT13). */
+  wantThoughts(connection: Connection, key: string, wanted: boolean): void {
+    const known = this.#bySocket.get(connection)?.thoughts;
+    if (wanted) (known ?? this.#followerOf(connection).thoughts).add(key);
+    else known?.delete(key);
   }
 
   /** From here on events of the session wait, until `release`. */
@@ -96,10 +108,14 @@ export class Followers {
     const known = this.#bySocket.get(connection);
     if (known !== undefined) return known;
     const held = new Map<string, NewEvent[]>();
+    const thoughts = new Set<string>();
     const follower: Follower = {
       held,
+      thoughts,
       tentative: new Map(),
-      deliver: (key, events) => {
+      deliver: (key, published) => {
+        const events = thoughts.has(key) ? published : this.#withoutThoughts(published);
+        if (events.length === 0) return;
         const waiting = held.get(key);
         if (waiting === undefined) this.#connections.send(connection, this.#bodiesOf(connection.dialect, events));
         else if (waiting.length + events.length <= MAX_HELD) waiting.push(...events);
@@ -108,6 +124,15 @@ export class Followers {
     };
     this.#bySocket.set(connection, follower);
     return follower;
+  }
+  /** The same list where it has none, and one list for all who get none: its texts are written once. */
+  #withoutThoughts(events: readonly NewEvent[]): readonly NewEvent[] {
+    if (!events.some(isThought)) return events;
+    const known = this.#spoken.get(events);
+    if (known !== undefined) return known;
+    const spoken = events.filter((news) => !isThought(news));
+    this.#spoken.set(events, spoken);
+    return spoken;
   }
   #bodiesOf(dialect: Dialect, events: readonly NewEvent[]): readonly string[] {
     const known = this.#bodies[dialect].get(events);
@@ -130,6 +155,10 @@ export class Followers {
     this.#bySocket.delete(connection);
   }
 }
+
+/** What a model thinks goes only to those who asked. */
+const isThought = ({ event, payload }: NewEvent): boolean =>
+  event === "chat" && typeof payload === "object" && payload !== null && "state" in payload && payload.state === "thinking";
 
 function bodiesIn(dialect: Dialect, events: readonly NewEvent[]): readonly string[] {
   return events.map((news) => {

@@ -81,13 +81,17 @@ export function toUsage(usage: PiUsage, priced: boolean): Usage {
 
 export class AnswerCollector {
   readonly #onText: (text: string) => void;
+  readonly #onThought: ((text: string) => void) | undefined;
+  /** The block of the last thought. */
+  #thinking: number | undefined;
   /** Raw arguments by block, and whether the block was closed. */
   #raw = new Map<number, string[]>();
   #closed = new Set<number>();
   #chars = 0;
 
-  constructor(onText: (text: string) => void) {
+  constructor(onText: (text: string) => void, onThought?: (text: string) => void) {
     this.#onText = onText;
+    this.#onThought = onThought;
   }
   get tooLarge(): boolean {
     return this.#chars > MAX_ANSWER_CHARS;
@@ -97,7 +101,7 @@ export class AnswerCollector {
       case "text_delta":
         return this.#text(event.delta);
       case "thinking_delta":
-        this.#chars += event.delta.length;
+        this.#thought(event.contentIndex, event.delta);
         return;
       case "toolcall_delta": {
         this.#chars += event.delta.length;
@@ -112,6 +116,13 @@ export class AnswerCollector {
       default:
         return;
     }
+  }
+  #thought(index: number, text: string): void {
+    this.#chars += text.length;
+    if (text === "" || this.tooLarge) return;
+    const isNext = this.#thinking !== undefined && this.#thinking !== index;
+    this.#thinking = index;
+    this.#onThought?.(isNext ? `\n\n${text}` : text);
   }
   #text(text: string): void {
     this.#chars += text.length;

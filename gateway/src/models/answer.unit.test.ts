@@ -16,8 +16,8 @@ const targetOf = (id: string): Target => {
 };
 const target = targetOf("gpt-4.1");
 const WINDOW = target.info.contextWindow;
-const event = (type: "text_delta" | "thinking_delta" | "toolcall_delta", delta: string): AssistantMessageEvent =>
-  ({ type, contentIndex: 0, delta }) as unknown as AssistantMessageEvent;
+const event = (type: "text_delta" | "thinking_delta" | "toolcall_delta", delta: string, contentIndex = 0): AssistantMessageEvent =>
+  ({ type, contentIndex, delta }) as unknown as AssistantMessageEvent;
 const answer = (more: Partial<PiAssistant> = {}, input = 1, cacheRead = 0): PiAssistant =>
   ({
     role: "assistant",
@@ -101,5 +101,27 @@ describe("what an answer cost", () => {
       );
     }
     assert.equal(refusalOf(target, answer()), undefined);
+  });
+});
+
+describe("[CT13] what the model thinks", () => {
+  it("is handed on as it arrives, with a blank line between two thoughts, and never as text", () => {
+    const [texts, thoughts]: [string[], string[]] = [[], []];
+    const collector = new AnswerCollector(
+      (text) => texts.push(text),
+      (text) => thoughts.push(text),
+    );
+    collector.take(event("thinking_delta", "First", 0));
+    collector.take(event("thinking_delta", "", 0));
+    collector.take(event("thinking_delta", " this.", 0));
+    collector.take(event("text_delta", "So.", 1));
+    collector.take(event("thinking_delta", "Then that.", 2));
+    assert.deepEqual(thoughts, ["First", " this.", "\n\nThen that."]);
+    assert.deepEqual(texts, ["So."]);
+  });
+  it("is dropped where no one listens", () => {
+    const texts: string[] = [];
+    new AnswerCollector((text) => texts.push(text)).take(event("thinking_delta", "x"));
+    assert.deepEqual(texts, []);
   });
 });

@@ -246,6 +246,7 @@ export async function callDemo(request: ModelRequest, timers: Timers): Promise<M
   }
   const isTold = request.messages.some((message) => message.role === "assistant" && textOf(message).includes(DEMO_NOTE));
   const text = `${step.text}\n\n${isTold ? DEMO_MARK : DEMO_NOTE}`;
+  if (step.thinking !== undefined) request.onThought?.(step.thinking);
   if (!(await stream(text, step.pace, request, timers))) return cancelled();
   return reply(
     [...(step.thinking === undefined ? [] : [{ type: "thinking", thinking: step.thinking } as const]), { type: "text", text }],

@@ -22,6 +22,8 @@ export interface ModelRequest {
   readonly now: () => number;
   /** Called with text as it arrives, synchronously; must not throw. */
   readonly onText: (text: string) => void;
+  /** Called with what the model thinks, in the same way, where the provider shows it. */
+  readonly onThought?: (text: string) => void;
 }
 
 export type ModelOutcome =

@@ -70,6 +70,8 @@ export interface SessionSend {
   readonly reply?: ReplyRoute;
   /** GSV is stopped: the message waits in the session. */
   readonly held?: true;
+  /** What the model thinks in the run of this message is streamed. */
+  readonly thinking?: true;
   /** The RunContext's version when the message was sent, so that its run need not ask for an unchanged one. */
   readonly contextVersion?: string;
 }
@@ -132,8 +134,8 @@ export interface SessionPort {
   messages(look: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>>;
   /** The prompt of the next model call. `identity` is for a session without messages; calls no model, stores nothing. */
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
-  /** Log events after `afterSeq` (absent: none, just the present state). */
-  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>>;
+  /** Log events after `afterSeq` (absent: none, just the present state). `thinking`: what the model thinks in the current run is streamed. */
+  events(afterSeq: number | undefined, thinking?: boolean): Promise<Result<SessionSubscribeResult>>;
   /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;
   /** The first answer to a question counts. A failure has changed nothing. */

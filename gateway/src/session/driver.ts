@@ -30,6 +30,7 @@ import { SpendGate } from "./spend-gate.ts";
 import type { SessionStore } from "./store/session-store.ts";
 import { Waits } from "./waits.ts";
 import { isOverdue, nextWake } from "./wake.ts";
+import { WantedThoughts } from "./wanted-thoughts.ts";
 import { type After, within } from "../../../protocol/runtime/within.ts";
 
 export interface DriverHost {
@@ -74,6 +75,7 @@ export class SessionDriver {
   #alarmAt: number | undefined;
   readonly waits: Waits;
   readonly models: ModelView;
+  readonly thoughts = new WantedThoughts();
   #changed: () => void = () => {};
   #quiet: () => void = () => {};
 
@@ -126,8 +128,9 @@ export class SessionDriver {
       wall: host.wall,
       delta: (delta) => {
         this.#active?.publisher.delta(delta);
-        this.#view.delta(delta);
+        if (delta.isThought !== true) this.#view.delta(delta);
       },
+      wantsThoughts: (runId) => this.thoughts.has(runId),
       after: host.after,
       failed: (what, error) => this.#failed(what, error),
     });

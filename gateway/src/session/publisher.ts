@@ -1,6 +1,6 @@
 /**
  * Publishes events to clients: one publish at a time, in order, with text deltas joined. The model's stream never waits for it. Log events
- * are delivered at least once; deltas may be lost, because the log has the whole text.
+ * are delivered at least once; deltas may be lost, because the log has the whole text, and so may thoughts.
  */
 import { asRunId, asSessionKey } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../ports/gateway.ts";
@@ -29,6 +29,8 @@ export interface Delta {
   /** UTF-16 units of this attempt that came before. */
   readonly offset: number;
   readonly text: string;
+  /** What the model thinks, in place of what it says. */
+  readonly isThought?: true;
 }
 type Item =
   | { readonly kind: "delta"; delta: Delta }
@@ -96,13 +98,14 @@ export class Publisher {
     this.#items = [];
     this.#waitingChars = 0;
     this.#busy = true;
-    const last = items.findLast((item) => item.kind === "delta");
-    if (last?.kind === "delta") {
-      this.#lastAttempt = attemptOf(last.delta);
-      this.#sentChars = last.delta.offset + last.delta.text.length;
-      this.#lastDeltaAt = this.#ports.now();
-    }
+    for (const item of items) if (item.kind === "delta") this.#sentDelta(item.delta);
     void this.#publish(items);
+  }
+  #sentDelta(delta: Delta): void {
+    if (attemptOf(delta) !== this.#lastAttempt) this.#sentChars = 0;
+    this.#lastAttempt = attemptOf(delta);
+    if (delta.isThought !== true) this.#sentChars = delta.offset + delta.text.length;
+    this.#lastDeltaAt = this.#ports.now();
   }
   async #publish(items: readonly Item[]): Promise<void> {
     let ok = true;
@@ -115,10 +118,11 @@ export class Publisher {
     for (const item of items) if (item.kind === "news") item.done(ok);
     this.#wake();
   }
-  #event({ runId, step, attempt, offset, text }: Delta): SessionNews {
+  #event({ runId, step, attempt, offset, text, isThought }: Delta): SessionNews {
+    const state = isThought === true ? "thinking" : "delta";
     return {
       event: "chat",
-      payload: { runId: asRunId(runId), sessionKey: asSessionKey(this.#ports.sessionKey), state: "delta", text, step, attempt, offset },
+      payload: { runId: asRunId(runId), sessionKey: asSessionKey(this.#ports.sessionKey), state, text, step, attempt, offset },
     };
   }
   #dropDeltas(): void {
@@ -129,4 +133,4 @@ export class Publisher {
 
 const attemptOf = ({ runId, step, attempt }: Omit<Delta, "offset" | "text">): string => `${runId}/${step}/${attempt}`;
 const continues = (left: Delta, right: Delta): boolean =>
-  attemptOf(left) === attemptOf(right) && left.offset + left.text.length === right.offset;
+  attemptOf(left) === attemptOf(right) && left.isThought === right.isThought && left.offset + left.text.length === right.offset;

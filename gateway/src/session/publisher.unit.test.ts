@@ -137,6 +137,29 @@ describe("publishing events to clients", () => {
       ["final", undefined, undefined],
     ]);
   });
+  test("[C8] [CT13] thoughts are events of their own, in order with the text, and do not move its place", async () => {
+    const b = bench();
+    b.publisher.delta({ ...delta(0, "Hm"), isThought: true });
+    assert.equal(b.sent.length, 1, "the first one goes at once");
+    await b.finish();
+    b.publisher.delta({ ...delta(2, ", so"), isThought: true });
+    assert.equal(b.publisher.sentChars({ runId: "r", step: 1, attempt: 0 }), 0);
+    b.publisher.delta(delta(0, "It is "));
+    b.publisher.delta(delta(6, "two."));
+    void b.publisher.news([note(3)]);
+    assert.deepEqual(
+      b.sent
+        .flat()
+        .map(({ payload }) => ("state" in payload ? [payload.state, "offset" in payload ? [payload.text, payload.offset] : []] : [])),
+      [
+        ["thinking", ["Hm", 0]],
+        ["thinking", [", so", 2]],
+        ["delta", ["It is two.", 0]],
+        ["final", []],
+      ],
+    );
+    assert.equal(b.publisher.sentChars({ runId: "r", step: 1, attempt: 0 }), "It is two.".length);
+  });
   test("a failed publish is reported, and the next one follows", async () => {
     const b = bench();
     const first = b.publisher.news([note(1)]);

@@ -56,7 +56,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
-import type { State } from "./machine/state.ts";
+import { activeRun, type State } from "./machine/state.ts";
 import { jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -99,8 +99,16 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     this.#acceptor = new MessageAcceptor(driver, ports.after);
   }
 
-  send(input: SessionSend): Promise<Result<ChatSendResult>> {
-    return this.#acceptor.send(input);
+  async send(input: SessionSend): Promise<Result<ChatSendResult>> {
+    if (input.thinking !== true) return this.#acceptor.send(input);
+    const { thoughts } = this.#driver;
+    // Before the model is called.
+    thoughts.add(input.runId);
+    const sent = await this.#acceptor.send(input);
+    // The message may be for the run under way, or was accepted before under another run.
+    if (sent.ok && sent.value.status === "started")
+      for (const runId of [sent.value.runId, sent.value.steers]) if (runId !== undefined) thoughts.add(runId);
+    return sent;
   }
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>> {
     const { answer } = this.#driver.apply({ type: "Abort", ...(runId === undefined ? {} : { runId }) });
@@ -247,8 +255,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>> {
     return this.#driver.models.prompt(identity, this.#ports.sha256);
   }
-  events(afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+  events(afterSeq: number | undefined, thinking = false): Promise<Result<SessionSubscribeResult>> {
     const state = this.#driver.state;
+    const run = thinking && state ? activeRun(state.run) : undefined;
+    if (run !== undefined) this.#driver.thoughts.add(run.runId);
     if (!state)
       return Promise.resolve(
         afterSeq !== undefined && afterSeq > 0

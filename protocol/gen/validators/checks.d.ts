@@ -65,6 +65,8 @@ import type {
   AuditVerifyParams,
   AuditVerifyResult,
   AuthConfig,
+  BackupReportParams,
+  BackupReportResult,
   BindingMatch,
   BindingPeer,
   CallId,
@@ -607,6 +609,8 @@ export function checkAuditListResult(value: unknown): value is AuditListResult;
 export function checkAuditVerifyParams(value: unknown): value is AuditVerifyParams;
 export function checkAuditVerifyResult(value: unknown): value is AuditVerifyResult;
 export function checkAuthConfig(value: unknown): value is AuthConfig;
+export function checkBackupReportParams(value: unknown): value is BackupReportParams;
+export function checkBackupReportResult(value: unknown): value is BackupReportResult;
 export function checkBindingMatch(value: unknown): value is BindingMatch;
 export function checkBindingPeer(value: unknown): value is BindingPeer;
 export function checkCallId(value: unknown): value is CallId;

@@ -9,7 +9,7 @@ use gsv_protocol::methods::{MoveDescribe, MoveRead};
 use gsv_protocol::types::{MoveHome, MoveReadParams, MoveReadResult};
 use serde_json::json;
 
-use super::super::backup::{absolute, interruptible, new_passphrase};
+use super::super::backup_input::{absolute, interruptible, new_passphrase};
 use super::super::context::Context;
 use super::ask;
 use crate::args::DeployExport;

@@ -13,7 +13,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::super::backup::{absolute, interruptible, passphrase};
+use super::super::backup_input::{absolute, interruptible, passphrase};
 use super::super::context::Context;
 use super::ask;
 use crate::args::DeployImport;

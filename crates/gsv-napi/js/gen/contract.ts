@@ -29,6 +29,7 @@ export type ErrorReason =
   | "auth.origin"
   | "auth.required"
   | "autonomy.boundary"
+  | "backup.not_here"
   | "budget.agent"
   | "budget.cost"
   | "budget.day"

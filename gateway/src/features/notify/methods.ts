@@ -1,4 +1,4 @@
-/** `notifications.list`, `notifications.test`: what was told and where, and whether the chosen places work. */
+/** `notifications.*`: what was told and where, and whether the chosen places work. `backup.report`: scheduled backups that fail (BK18). */
 import { asAgentId, type Notification, type NotificationKind } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { KIND_NAMES } from "../../notify/kinds.ts";
@@ -58,6 +58,12 @@ export function notificationMethods({ channelsOut, config, desktops, ids, notify
         ...(hours.ok && hours.value !== undefined ? { quietHours: { start: start ?? "00:00", end: end ?? "24:00", timezone } } : {}),
         ...(until === undefined ? {} : { quietUntil: until }),
       });
+    },
+    "backup.report": (_caller, { since, problem }) => {
+      const key = `backup:${since}`;
+      if (problem === undefined) notify.over(key);
+      else notify.tell({ kind: "job", key, cause: "backup", text: problem });
+      return succeed({ ok: true } as const);
     },
     "notifications.test": async (_caller, { kind = "job" }) => {
       const key = `test:${ids.name(12)}`;

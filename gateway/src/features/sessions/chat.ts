@@ -16,7 +16,7 @@ const tooLong = (text: string): boolean =>
 export const chatMethods = ({ config, followers, contextVersion, ids, sessions, ask }: ChatPorts): Handlers => ({
   // No `await` before the session is asked: messages of one sender arrive in the order in which they were sent (promise P3).
   "chat.send": ({ connection, now }, params) => {
-    const { message, attachments, whileBusy = "queue", mode } = params;
+    const { message, attachments, whileBusy = "queue", mode, thinking = false } = params;
     if (tooLong(message)) return fail("chat.too_long");
     if (message.trim() === "" && (attachments?.length ?? 0) === 0) return fail("chat.empty");
     const found = writableSession(config, params.sessionKey);
@@ -25,6 +25,7 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
     const identity = sessions.takeUp(found.value, now);
     const settle = followers.tryFollow(connection, key);
     if (settle === undefined) return followsTooMany();
+    followers.wantThoughts(connection, key, thinking);
     // Chosen once: a second try must be the same message.
     const runId = params.runId ?? `run-${ids.name(20)}`;
     const messageId = params.messageId ?? params.runId ?? `msg-${ids.name(20)}`;
@@ -37,6 +38,7 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
         ...(attachments === undefined ? {} : { attachments }),
         ...(whileBusy === "queue" ? {} : { whileBusy }),
         ...(mode === undefined ? {} : { mode }),
+        ...(thinking ? { thinking } : {}),
         origin: { kind: "client", clientId: connection.principal.id, tokenId: connection.principal.tokenId },
         contextVersion: contextVersion(),
       }),

@@ -2,7 +2,7 @@
  * Follows a session from a known point (wire rule C5): first the events since then, then the live ones, without gap or duplicate. Live
  * events wait while the session is asked for the past, and go out after it.
  */
-import { asSessionKey, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
+import { asSessionKey, type SessionSubscribeParams, type SessionSubscribeResult } from "../../../../protocol/gen/types.ts";
 import type { EventName } from "../../../../protocol/gen/methods.ts";
 import { type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Connection } from "../../kernel/connections.ts";
@@ -20,16 +20,17 @@ export async function followFrom(
   ports: FollowPorts,
   connection: Connection,
   key: string,
-  afterSeq: number | undefined,
+  { afterSeq, thinking = false }: Pick<SessionSubscribeParams, "afterSeq" | "thinking">,
   requestId: string,
 ): Promise<Outcome<SessionSubscribeResult>> {
   const { connections, followers } = ports;
   const settle = followers.tryFollow(connection, key);
   if (settle === undefined) return followsTooMany();
+  followers.wantThoughts(connection, key, thinking);
   followers.hold(connection, key);
   let answer: Result<SessionSubscribeResult> | undefined;
   try {
-    answer = await past(ports, key, afterSeq);
+    answer = await past(ports, key, afterSeq, thinking);
     // Before the release: the answer comes first.
     connections.answer(connection.socket, requestId, answer);
     return LATER;
@@ -59,10 +60,15 @@ export async function resumeFrom(ports: FollowPorts, connection: Connection, key
 }
 
 /** Does not create or wake a session that has no messages. */
-function past({ sessions, ask }: FollowPorts, key: string, afterSeq: number | undefined): Promise<Result<SessionSubscribeResult>> {
+function past(
+  { sessions, ask }: FollowPorts,
+  key: string,
+  afterSeq: number | undefined,
+  thinking = false,
+): Promise<Result<SessionSubscribeResult>> {
   if (sessions.find(key) === undefined)
     return Promise.resolve(succeed({ sessionKey: asSessionKey(key), seq: 0, events: [], state: "idle" }));
-  return ask(key, (session) => session.events(afterSeq));
+  return ask(key, (session) => session.events(afterSeq, thinking));
 }
 
 /** Whether a held event has news that the answer does not have. */

@@ -123,7 +123,7 @@ export function sessionMethods({ background, config, connections, deletion, foll
       const known = existing(params.sessionKey);
       const found = known.ok ? known : writableSession(config, params.sessionKey);
       if (!found.ok) return found;
-      return followFrom({ connections, followers, sessions, ask }, connection, found.value.key, params.afterSeq, requestId);
+      return followFrom({ connections, followers, sessions, ask }, connection, found.value.key, params, requestId);
     },
     "session.unsubscribe": ({ connection }, params) => {
       const found = namedSession(config, params.sessionKey);

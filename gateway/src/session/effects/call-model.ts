@@ -50,6 +50,8 @@ export interface CallModelPorts {
   readonly commit: (event: EventBody) => void;
   readonly wall: () => number;
   readonly delta: (delta: Delta) => void;
+  /** Whether a client has asked for what the model thinks in this run. */
+  readonly wantsThoughts: (runId: string) => boolean;
   readonly after: After;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -194,6 +196,7 @@ export class ModelCaller {
       return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(context, run.origin) };
     }
     let offset = 0;
+    let thought = 0;
     // The answer of a heartbeat may turn out to be for no one (rule HB5), so it is shown when it is whole.
     const isSilent = run.origin.kind === "schedule" && run.origin.heartbeat === true;
     // A copy: the history grows in place, and an aborted call may continue for a while.
@@ -233,6 +236,13 @@ export class ModelCaller {
           if (this.#live?.attempt === run.attempt && this.#live.step === run.step)
             this.#live = { ...this.#live, text: this.#live.text + text };
           this.#ports.delta(delta);
+        },
+        onThought: (text) => {
+          if (signal.aborted) return;
+          const before = thought;
+          thought += text.length;
+          if (isSilent || !this.#ports.wantsThoughts(run.runId)) return;
+          this.#ports.delta({ runId: run.runId, step: run.step, attempt: run.attempt, offset: before, text, isThought: true });
         },
       }),
     );

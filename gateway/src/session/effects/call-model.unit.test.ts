@@ -55,6 +55,7 @@ describe("CallModel", () => {
       commit: () => {},
       wall: () => 7,
       delta: (delta) => deltas.push(delta),
+      wantsThoughts: () => false,
       after: (_ms, work) => {
         timers.add(work);
         return () => timers.delete(work);
@@ -83,6 +84,29 @@ describe("CallModel", () => {
       ],
     );
     assert.equal(b.caller.live, undefined);
+  });
+  test("[C8] [CT13] thoughts are streamed from when they are wanted, at their own offset, and not otherwise", async () => {
+    for (const wantedFrom of [0, 1, Number.POSITIVE_INFINITY]) {
+      let asked = 0;
+      const b = bench(
+        (request) => {
+          for (const thought of ["Hm", ", so"]) request.onThought?.(thought);
+          request.onText("Two.");
+          return Promise.resolve(replied("Two."));
+        },
+        { wantsThoughts: (runId) => runId === "run" && asked++ >= wantedFrom },
+      );
+      await b.caller.call(effect, flight());
+      assert.deepEqual(
+        b.deltas.map(({ offset, text, isThought = false }) => [offset, text, isThought]),
+        [
+          [0, "Hm", true],
+          [2, ", so", true],
+        ]
+          .slice(wantedFrom)
+          .concat([[0, "Two.", false]]),
+      );
+    }
   });
   test("[A2] keys are fetched for one provider only, and again only after a change", async () => {
     const b = bench(() => Promise.resolve(replied("x")));

@@ -113,6 +113,7 @@ async function callModel(over: {
     commit: () => {},
     wall: () => 1_000,
     delta: () => {},
+    wantsThoughts: () => false,
     after: endless,
     failed: (_what, error) => assert.fail(String(error)),
   });

@@ -425,3 +425,20 @@ describe("[NT8] a desktop", () => {
     expect(JSON.stringify(await listed())).not.toContain("canary");
   });
 });
+
+describe("[BK18] a scheduled backup that fails", () => {
+  const fails = (since: number, problem?: string) =>
+    stage.peer.ok("backup.report", { since, ...(problem === undefined ? {} : { problem }) });
+  test("is one notification, however often it is reported, and over when one is made", async () => {
+    await fails(5, "The scheduled backup failed: the disk is full. Free some space.");
+    await fails(5, "The scheduled backup failed: the disk is full. Free some space.");
+    await eventually(async () => expect((await shownIn(stage)).filter((text) => /the disk is full/.test(text))).toHaveLength(1));
+    const [told, ...others] = (await listed()).notifications;
+    expect([told?.kind, told?.cause, others.length]).toEqual(["job", "backup", 0]);
+    await fails(5);
+    expect((await listed()).notifications[0]?.overAt).toBeTypeOf("number");
+    // Failures of another time are news again.
+    await fails(9, "The scheduled backup failed: the folder is missing.");
+    expect((await listed()).notifications).toHaveLength(2);
+  });
+});

@@ -92,6 +92,46 @@ describe("[C5] only subscribers of the session get its events", () => {
   });
 });
 
+describe("[C8][CT13] thoughts", () => {
+  const thought = (text: string): SessionNews => ({
+    event: "chat",
+    payload: { sessionKey: asSessionKey(MAIN), state: "thinking", runId: asRunId("r"), text, offset: 0, step: 1, attempt: 1 },
+  });
+  test("reach only the connections that asked, until they no longer ask", async () => {
+    const { of } = fakeSessions();
+    const [asks, follows, subscribes] = [await client(), await client(), await client()];
+    await asks.ok("chat.send", { sessionKey: "main", message: "hi", thinking: true });
+    await follows.ok("chat.send", { sessionKey: "main", message: "hi" });
+    await subscribes.ok("session.subscribe", { sessionKey: "main", thinking: true });
+    expect(of("send").map(({ args }) => Reflect.get(args[0] as object, "thinking"))).toEqual([true, undefined]);
+    await gateway().publish(MAIN, [thought("one"), delta("text", 0)]);
+    await gateway().publish(MAIN, [thought("two")]);
+    for (const peer of [asks, follows, subscribes]) await settle(peer);
+    expect(fieldsOf(asks, "text")).toEqual(["one", "text", "two"]);
+    expect(fieldsOf(subscribes, "text")).toEqual(["one", "text", "two"]);
+    expect(fieldsOf(follows, "text")).toEqual(["text"]);
+    expect(
+      follows.events().map(({ seq }) => seq),
+      "nothing is missing in their numbers",
+    ).toEqual([0]);
+
+    await asks.ok("chat.send", { sessionKey: "main", message: "no more" });
+    await gateway().publish(MAIN, [thought("three")]);
+    for (const peer of [asks, subscribes]) await settle(peer);
+    expect(fieldsOf(asks, "text")).toEqual(["one", "text", "two"]);
+    expect(fieldsOf(subscribes, "text")).toEqual(["one", "text", "two", "three"]);
+  });
+  test("after a hibernation nothing is sent until a client asks again", async () => {
+    fakeSessions();
+    const peer = await client();
+    await peer.ok("session.subscribe", { sessionKey: "main", thinking: true });
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await gateway().publish(MAIN, [thought("lost"), log(1)]);
+    await settle(peer);
+    expect([fieldsOf(peer, "text"), seqs(peer)]).toEqual([[], [1]]);
+  });
+});
+
 test("[P2.1] seq rises by one per connection, over all sessions and through hibernation", async () => {
   fakeSessions();
   const [one, two] = [await client(), await client()];

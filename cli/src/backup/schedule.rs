@@ -1,0 +1,532 @@
+//! The schedule of backups (rules BK14 to BK20): the setting, what is known of the backups that it has made, and when the next one is due.
+//! The decisions are pure: the present time is an argument.
+//!
+//! Both files are in the folder `backups` of the state folder, which no backup contains and which a restore carries over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::embedded::layout::Layout;
+use crate::embedded::sealing_key::{self, SealingKeys};
+use crate::exit::{Failure, OrFail, Outcome};
+use crate::paths::{self, shell};
+use crate::private_file;
+use crate::units::{duration, millis};
+
+/// Of the sealing key that the passphrase is sealed with.
+const PURPOSE: &str = "passphrase of scheduled backups";
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
+pub const SHORTEST_MS: u64 = HOUR_MS;
+const LONGEST_MS: u64 = 366 * DAY_MS;
+/// A record of them fits the limit of a private file.
+pub const MOST_KEPT: u32 = 366;
+const MOST_RECORDED: usize = 400;
+/// After a backup whose process was killed, perhaps together with the machine.
+const AFTER_KILL_MS: u64 = 15 * 60_000;
+/// After the first failures; then after the last of these.
+const RETRY_MS: [u64; 5] = [60_000, 5 * 60_000, 15 * 60_000, HOUR_MS, 6 * HOUR_MS];
+const REPAIR: &str = "Set the schedule again: `gsv backup schedule --to FOLDER`.";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Schedule {
+    /// Of this folder: its mark and the names of unfinished files have it.
+    pub id: String,
+    pub folder: PathBuf,
+    pub every_ms: u64,
+    /// Backups that are kept.
+    pub keep: u32,
+    pub with_secrets: bool,
+    pub since: u64,
+    /// Sealed.
+    pub passphrase: String,
+}
+
+/// A backup that the schedule has made and not removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    pub name: String,
+    pub began_at: u64,
+    pub ended_at: u64,
+    pub bytes: u64,
+}
+
+/// The attempts since the last success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trouble {
+    pub since: u64,
+    /// The last attempt. 0: the next one is due at once.
+    pub at: u64,
+    pub count: u32,
+    pub message: String,
+    pub next: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// Of the schedule that it belongs to.
+    pub id: String,
+    /// The oldest first.
+    #[serde(default)]
+    pub kept: Vec<Kept>,
+    /// The backup under way, or one that was killed: it has its name if it was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub making: Option<Making>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Why an older backup could not be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_removed: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Making {
+    pub name: String,
+    pub began_at: u64,
+}
+
+pub fn folder(layout: &Layout) -> PathBuf {
+    layout.home.join("backups")
+}
+
+fn setting(layout: &Layout) -> PathBuf {
+    folder(layout).join("schedule.json")
+}
+
+fn record_file(layout: &Layout) -> PathBuf {
+    folder(layout).join("record.json")
+}
+
+/// Held by a scheduled backup.
+pub fn lock(layout: &Layout) -> PathBuf {
+    folder(layout).join("lock")
+}
+
+fn read<T: DeserializeOwned>(path: &Path, repair: &str) -> Outcome<Option<T>> {
+    let Some(text) = private_file::read_private(path, repair)? else {
+        return Ok(None);
+    };
+    let parsed = serde_json::from_str(&text);
+    parsed
+        .map(Some)
+        .map_err(|_| private_file::unusable(path, "its content is damaged", repair))
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Outcome {
+    private_file::write(path, serde_json::to_string(value).unwrap_or_default())
+}
+
+impl Schedule {
+    /// `None`: no backups are scheduled.
+    pub fn read(layout: &Layout) -> Outcome<Option<Self>> {
+        read(&setting(layout), REPAIR)
+    }
+
+    pub fn write(&self, layout: &Layout) -> Outcome {
+        paths::ensure_private_dir(&folder(layout))?;
+        write(&setting(layout), self)
+    }
+
+    /// Ends the schedule. The backups stay. The order: without the setting nothing uses the rest.
+    pub fn remove(&self, layout: &Layout) -> Outcome {
+        let path = setting(layout);
+        fs::remove_file(&path).or_fail(format_args!("remove {}", path.display()), "Check its permissions.")?;
+        let _ = fs::remove_file(record_file(layout));
+        let _ = fs::remove_file(self.mark());
+        Ok(())
+    }
+
+    /// The file that tells the chosen folder from another one at its place.
+    pub fn mark(&self) -> PathBuf {
+        self.folder.join(format!(".gsv-schedule-{}", self.id))
+    }
+
+    /// Of unfinished files in the folder.
+    pub fn prefix(&self) -> String {
+        format!(".gsv-unfinished-{}-", self.id)
+    }
+
+    pub fn seal(passphrase: &str) -> Outcome<String> {
+        SealingKeys::ensure_file()?.seal(PURPOSE, passphrase)
+    }
+
+    pub fn open_passphrase(&self) -> Outcome<String> {
+        let keys = SealingKeys::read()?;
+        keys.and_then(|keys| keys.open(PURPOSE, &self.passphrase))
+            .ok_or_else(|| {
+                let key = sealing_key::path()
+                    .map(|path| path.display().to_string())
+                    .unwrap_or_default();
+                Failure::failed(
+                    format!("The passphrase of the scheduled backups was sealed with a key that is not in {key}."),
+                    "Put the earlier file back, or store the passphrase again: `gsv backup schedule --new-passphrase`.",
+                )
+            })
+    }
+
+    /// `day`, `week`, `12 h`, as it is told after "every".
+    pub fn interval(&self) -> String {
+        match self.every_ms {
+            HOUR_MS => "hour".to_owned(),
+            DAY_MS => "day".to_owned(),
+            ms if ms == 7 * DAY_MS => "week".to_owned(),
+            ms => duration(ms),
+        }
+    }
+}
+
+/// `hour`, `day`, `week`, or a time such as `12h`.
+pub fn parse_interval(text: &str) -> Result<Duration, String> {
+    let ms = match text {
+        "hour" => HOUR_MS,
+        "day" => DAY_MS,
+        "week" => 7 * DAY_MS,
+        _ => crate::units::parse_duration(text)
+            .map(millis)
+            .map_err(|_| "write it as hour, day, week, or a time such as 12h or 3d".to_owned())?,
+    };
+    if (SHORTEST_MS..=LONGEST_MS).contains(&ms) {
+        Ok(Duration::from_millis(ms))
+    } else {
+        Err("it is from 1h to 366d".to_owned())
+    }
+}
+
+impl Record {
+    /// A record of another schedule, or a damaged one, counts as none: its backups are not removed any more.
+    pub fn read(layout: &Layout, schedule: &Schedule) -> Self {
+        read(&record_file(layout), "")
+            .ok()
+            .flatten()
+            .filter(|record: &Self| record.id == schedule.id)
+            .unwrap_or_else(|| Self {
+                id: schedule.id.clone(),
+                ..Self::default()
+            })
+    }
+
+    pub fn write(&self, layout: &Layout) -> Outcome {
+        write(&record_file(layout), self)
+    }
+
+    pub fn last(&self) -> Option<&Kept> {
+        self.kept.last()
+    }
+
+    pub fn failed(&mut self, failure: &Failure, now: u64) {
+        let (since, count) = self
+            .trouble
+            .as_ref()
+            .map_or((now, 0), |before| (before.since, before.count));
+        self.making = None;
+        self.trouble = Some(Trouble {
+            since,
+            at: now,
+            count: count.saturating_add(1),
+            message: failure.message.clone(),
+            next: failure.next.clone(),
+        });
+    }
+
+    /// The person has done something about it.
+    pub fn try_again(&mut self) -> bool {
+        self.trouble
+            .as_mut()
+            .is_some_and(|trouble| std::mem::take(&mut trouble.at) > 0)
+    }
+
+    pub fn succeeded(&mut self, kept: Kept) {
+        self.making = None;
+        self.trouble = None;
+        self.kept.push(kept);
+        // Where none can be removed, the oldest are no longer this schedule's.
+        let over = self.kept.len().saturating_sub(MOST_RECORDED);
+        self.kept.drain(..over);
+    }
+
+    /// Those that `keep` newer ones make superfluous, the oldest first.
+    pub fn superfluous(&self, keep: u32) -> &[Kept] {
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
+        &self.kept[..self.kept.len().saturating_sub(keep)]
+    }
+}
+
+/// How long after a failure the next attempt is made; `count` of them have failed in a row.
+pub fn retry_ms(count: u32, every_ms: u64) -> u64 {
+    let at = usize::try_from(count.saturating_sub(1))
+        .unwrap_or(usize::MAX)
+        .min(RETRY_MS.len() - 1);
+    RETRY_MS[at].min(every_ms)
+}
+
+/// When the next backup begins, by the machine's clock. A time in the past: now.
+pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
+    let every = schedule.every_ms;
+    let least = record
+        .making
+        .as_ref()
+        .map_or(0, |killed| killed.began_at.saturating_add(AFTER_KILL_MS));
+    // A clock that was set back must not hold a backup for longer than the interval.
+    let bounded = |due: u64| if due > now.saturating_add(every) { now } else { due };
+    if let Some(trouble) = &record.trouble {
+        return bounded(trouble.at.saturating_add(retry_ms(trouble.count, every)).max(least));
+    }
+    match record.last() {
+        None => bounded(now.max(least)),
+        Some(last) => {
+            let due = last.began_at.saturating_add(every);
+            bounded(due.max(last.ended_at.saturating_add(every / 2)).max(least))
+        }
+    }
+}
+
+/// What is wrong, and what to do: for `gsv status` and `gsv doctor`.
+pub fn problems(schedule: &Schedule, record: &Record, now: u64) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let last = record.last().map_or(schedule.since, |last| last.began_at);
+    if let Some(trouble) = &record.trouble {
+        found.push((
+            format!("The scheduled backup failed: {}", trouble.message),
+            trouble.next.clone(),
+        ));
+    } else if now.saturating_sub(last) > schedule.every_ms.saturating_mul(2) {
+        found.push((
+            format!(
+                "No scheduled backup was made for {}, although one is due every {}.",
+                duration(now.saturating_sub(last)),
+                schedule.interval()
+            ),
+            "Look at the gateway's log, and check that it runs: `gsv status`.".to_owned(),
+        ));
+    }
+    if let Some(why) = &record.not_removed {
+        found.push((
+            format!("A scheduled backup is made, but an older one could not be removed: {why}"),
+            format!("Check the permissions of {}.", shell(&schedule.folder)),
+        ));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_000 * DAY_MS;
+
+    fn schedule(every_ms: u64) -> Schedule {
+        Schedule {
+            id: "k3".into(),
+            folder: "/backups".into(),
+            every_ms,
+            keep: 3,
+            with_secrets: false,
+            since: NOW,
+            passphrase: String::new(),
+        }
+    }
+
+    fn kept(began_at: u64, took: u64) -> Kept {
+        Kept {
+            name: format!("b{began_at}"),
+            began_at,
+            ended_at: began_at + took,
+            bytes: 1,
+        }
+    }
+
+    fn made(began_at: u64, took: u64) -> Record {
+        Record {
+            kept: vec![kept(began_at, took)],
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn bk14_the_first_backup_is_due_at_once_and_the_next_one_interval_after_its_beginning() {
+        let day = schedule(DAY_MS);
+        assert_eq!(due_at(&day, &Record::default(), NOW), NOW);
+        assert_eq!(due_at(&day, &made(NOW, 5_000), NOW + 5_000), NOW + DAY_MS);
+        // The machine was off for a week: due now, once.
+        let back = NOW + 7 * DAY_MS;
+        assert!(due_at(&day, &made(NOW, 5_000), back) <= back);
+        assert_eq!(due_at(&day, &made(back, 5_000), back + 5_000), back + DAY_MS);
+    }
+
+    #[test]
+    fn bk14_a_backup_that_takes_longer_than_the_interval_is_not_followed_by_another_at_once() {
+        let hour = schedule(HOUR_MS);
+        let ended = NOW + 3 * HOUR_MS;
+        assert_eq!(due_at(&hour, &made(NOW, 3 * HOUR_MS), ended), ended + HOUR_MS / 2);
+    }
+
+    #[test]
+    fn bk18_after_a_backup_that_was_killed_the_next_one_waits() {
+        let killed = Some(Making {
+            name: "b".into(),
+            began_at: NOW,
+        });
+        let mut record = Record {
+            making: killed,
+            ..made(NOW - 2 * DAY_MS, 1)
+        };
+        let day = schedule(DAY_MS);
+        assert_eq!(due_at(&day, &record, NOW + 1), NOW + 15 * 60_000);
+        record.kept.clear();
+        assert_eq!(due_at(&day, &record, NOW + 1), NOW + 15 * 60_000);
+    }
+
+    #[test]
+    fn bk14_a_clock_that_was_set_back_delays_a_backup_by_no_more_than_an_interval() {
+        let day = schedule(DAY_MS);
+        assert_eq!(due_at(&day, &made(NOW + 3_000 * DAY_MS, 1), NOW), NOW);
+        assert_eq!(due_at(&day, &made(NOW + HOUR_MS / 100, 1), NOW), NOW);
+        let mut failed = Record::default();
+        failed.failed(&Failure::failed("x", ""), NOW + 3_000 * DAY_MS);
+        assert_eq!(due_at(&day, &failed, NOW), NOW);
+    }
+
+    #[test]
+    fn bk18_failures_are_tried_again_less_and_less_often_and_never_later_than_the_interval() {
+        let mut record = made(NOW - DAY_MS, 1);
+        let day = schedule(DAY_MS);
+        let mut at = NOW;
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            record.failed(&Failure::failed("The disk is full.", "Free some space."), at);
+            let due = due_at(&day, &record, at);
+            waits.push((due - at) / 60_000);
+            at = due;
+        }
+        assert_eq!(waits, [1, 5, 15, 60, 360, 360, 360]);
+        assert_eq!(
+            record.trouble.as_ref().map(|trouble| (trouble.since, trouble.count)),
+            Some((NOW, 7))
+        );
+        assert_eq!(retry_ms(7, HOUR_MS), HOUR_MS);
+        assert!(record.try_again() && due_at(&day, &record, at) <= at);
+        record.succeeded(kept(at, 1));
+        assert_eq!(
+            (record.trouble.is_none(), due_at(&day, &record, at)),
+            (true, at + DAY_MS)
+        );
+    }
+
+    #[test]
+    fn bk17_only_backups_beyond_the_kept_ones_are_superfluous_and_the_newest_never_is() {
+        let record = Record {
+            kept: (1..=5).map(|at| kept(at, 1)).collect(),
+            ..Record::default()
+        };
+        let names = |keep| {
+            record
+                .superfluous(keep)
+                .iter()
+                .map(|kept| kept.name.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(3), ["b1", "b2"]);
+        assert_eq!(names(5), Vec::<&str>::new());
+        assert_eq!(names(0), ["b1", "b2", "b3", "b4"]);
+        assert!(Record::default().superfluous(1).is_empty());
+    }
+
+    #[test]
+    fn bk18_a_failure_and_a_backup_that_is_overdue_are_problems() {
+        let day = schedule(DAY_MS);
+        assert!(problems(&day, &Record::default(), NOW + DAY_MS).is_empty());
+        let overdue = problems(&day, &made(NOW, 1), NOW + 3 * DAY_MS);
+        assert!(
+            overdue[0].0.contains("for 3 d, although one is due every day"),
+            "{overdue:?}"
+        );
+        let mut failed = made(NOW, 1);
+        failed.failed(&Failure::failed("The disk is full.", "Free some space."), NOW);
+        failed.not_removed = Some("permission denied.".into());
+        let found = problems(&day, &failed, NOW + 3 * DAY_MS);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            found[0],
+            (
+                "The scheduled backup failed: The disk is full.".to_owned(),
+                "Free some space.".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn bk14_intervals_are_words_or_times_from_an_hour_to_a_year() {
+        for (text, ms) in [
+            ("hour", HOUR_MS),
+            ("day", DAY_MS),
+            ("week", 7 * DAY_MS),
+            ("12h", 12 * HOUR_MS),
+        ] {
+            assert_eq!(parse_interval(text).map(millis), Ok(ms), "{text}");
+        }
+        for wrong in ["", "month", "30m", "400d", "x"] {
+            assert!(parse_interval(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(
+            [HOUR_MS, DAY_MS, 7 * DAY_MS, 2 * DAY_MS].map(|ms| schedule(ms).interval()),
+            ["hour", "day", "week", "2 d"]
+        );
+    }
+
+    #[test]
+    fn bk17_the_record_of_all_backups_can_be_read_again() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: home.path().to_owned(),
+        };
+        let day = schedule(DAY_MS);
+        day.write(&layout).unwrap();
+        let mut record = Record::read(&layout, &day);
+        for at in 0..1_000 {
+            record.succeeded(Kept {
+                name: "n".repeat(70),
+                bytes: 1 << 40,
+                ..kept(NOW + at, 1)
+            });
+        }
+        record.write(&layout).unwrap();
+        assert_eq!(Record::read(&layout, &day), record);
+        assert_eq!(record.last().map(|last| last.began_at), Some(NOW + 999));
+    }
+
+    #[test]
+    fn bk20_a_record_of_another_schedule_counts_as_none() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: home.path().to_owned(),
+        };
+        let (first, second) = (
+            schedule(DAY_MS),
+            Schedule {
+                id: "other".into(),
+                ..schedule(DAY_MS)
+            },
+        );
+        assert_eq!(Schedule::read(&layout).unwrap(), None);
+        first.write(&layout).unwrap();
+        assert_eq!(Schedule::read(&layout).unwrap().as_ref(), Some(&first));
+        let record = Record {
+            id: first.id.clone(),
+            ..made(NOW, 1)
+        };
+        record.write(&layout).unwrap();
+        assert_eq!(Record::read(&layout, &first), record);
+        assert!(Record::read(&layout, &second).kept.is_empty());
+        first.remove(&layout).unwrap();
+        assert_eq!(Schedule::read(&layout).unwrap(), None);
+    }
+}

@@ -1,0 +1,376 @@
+//! `gsv backup schedule`: sets, shows and ends scheduled backups, and the process that makes one. The supervisor of the gateway starts
+//! that process (`embedded/backups.rs`).
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use gsv_protocol::errors;
+use gsv_protocol::methods::BackupReport;
+use gsv_protocol::types::BackupReportParams;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::backup_input::{absolute, interruptible, new_passphrase};
+use super::context::{Context, block_on};
+use super::doctor_report::Report;
+use super::local::Local;
+use crate::args::{BackupSchedule, Global};
+use crate::backup::schedule::{Kept, Record, Schedule, due_at, problems};
+use crate::backup::scheduled::{self, Attempt};
+use crate::clean::{clean, one_line};
+use crate::client::{Account, find_url};
+use crate::config::Config;
+use crate::embedded::layout::Layout;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Output, report_to_parent};
+use crate::units::{ago, bytes, millis, now_ms, time, until};
+
+const DAY_MS: u64 = 86_400_000;
+const KEEP: u32 = 7;
+const ID_CHARS: usize = 12;
+/// The owner is told by the gateway, which may be starting. The record has the failure in any case.
+const REPORT_PATIENCE: Duration = Duration::from_secs(20);
+/// What a person waits for comes first.
+const NICE: i32 = 10;
+
+pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
+    let layout = Layout::find()?;
+    let present = Schedule::read(&layout);
+    if args.off {
+        return end(context.out, &layout, present?);
+    }
+    if args.only_shows() {
+        if let Some(schedule) = present? {
+            show(context.out, &layout, &schedule);
+        } else {
+            refuse_elsewhere(context, &layout)?;
+            none(context.out);
+        }
+        return Ok(());
+    }
+    refuse_elsewhere(context, &layout)?;
+    // A damaged setting is replaced.
+    let before = present.ok().flatten();
+    let schedule = wanted(context.out, args, before.as_ref())?;
+    scheduled::choose(&layout, &schedule)?;
+    schedule.write(&layout)?;
+    if let Some(before) = before.filter(|before| before.id != schedule.id) {
+        let _ = std::fs::remove_file(before.mark());
+        context.out.note(&format!(
+            "Backups that were made before stay in {}, and none of them is removed any more.",
+            before.folder.display()
+        ));
+    }
+    let mut record = Record::read(&layout, &schedule);
+    if record.try_again() {
+        record.write(&layout)?;
+    }
+    let tells = tell_supervisor(&layout);
+    show(context.out, &layout, &schedule);
+    context.out.note(match tells {
+        Told::Now if Record::read(&layout, &schedule).last().is_none() => {
+            "The first backup is being made now; `gsv backup schedule` shows how it went."
+        }
+        Told::Now => "The gateway knows the new schedule.",
+        Told::NotRunning => {
+            "Backups are made while the gateway runs: `gsv up` starts it, `gsv service install` keeps it running."
+        }
+        Told::TooOld => {
+            "The running gateway is an older version that makes no backups by itself: run `gsv down && gsv up`."
+        }
+    });
+    context
+        .out
+        .note("Keep the passphrase elsewhere too: a restore on another machine needs it.");
+    Ok(())
+}
+
+/// The schedule that the arguments ask for, from what it was.
+fn wanted(out: Output, args: &BackupSchedule, before: Option<&Schedule>) -> Outcome<Schedule> {
+    let folder = match (&args.to, before) {
+        (Some(folder), _) => absolute(folder)?,
+        (None, Some(before)) => before.folder.clone(),
+        (None, None) => {
+            return Err(Failure::usage(
+                "No backups are scheduled, and --to is missing.",
+                "Name the folder: `gsv backup schedule --to FOLDER`.",
+            ));
+        }
+    };
+    let same = before.filter(|before| before.folder == folder);
+    let asks = args.new_passphrase || args.passphrase.passphrase_stdin;
+    let passphrase = match before {
+        Some(before) if !asks => before.passphrase.clone(),
+        _ => Schedule::seal(&new_passphrase(out, &args.passphrase)?)?,
+    };
+    let with_secrets = args.with_secrets || (before.is_some_and(|before| before.with_secrets) && !args.without_secrets);
+    let now = now_ms();
+    Ok(Schedule {
+        id: same.map_or_else(fresh_id, |same| same.id.clone()),
+        folder,
+        every_ms: args
+            .every
+            .map(millis)
+            .or(before.map(|before| before.every_ms))
+            .unwrap_or(DAY_MS),
+        keep: args.keep.or(before.map(|before| before.keep)).unwrap_or(KEEP),
+        with_secrets,
+        since: same.map_or(now, |same| same.since),
+        passphrase,
+    })
+}
+
+fn fresh_id() -> String {
+    let id = ulid::Ulid::generate().to_string().to_lowercase();
+    // The beginning is the time.
+    id[id.len() - ID_CHARS..].to_owned()
+}
+
+/// A schedule is for the gateway whose files are here.
+fn refuse_elsewhere(context: &Context, layout: &Layout) -> Outcome {
+    let not_here = |what: String| Err(Failure::from_reason(errors::BACKUP_NOT_HERE.reason, &what, false));
+    let url = find_url(&context.global, &Config::load()?)?;
+    if !Local::look(layout).is_at(layout, &url) {
+        return not_here(format!(
+            "The gateway at {url} does not run on this machine with the state in {}, so its backups can't be scheduled here.",
+            layout.home.display()
+        ));
+    }
+    if !layout.durable().is_dir() {
+        return not_here(format!(
+            "There is no gateway in {}, so no backups can be scheduled.",
+            layout.home.display()
+        ));
+    }
+    Ok(())
+}
+
+enum Told {
+    Now,
+    NotRunning,
+    TooOld,
+}
+
+fn tell_supervisor(layout: &Layout) -> Told {
+    match Local::look(layout) {
+        Local::Running(state) if state.schedules_backups => {
+            state.supervisor().schedule_changed();
+            Told::Now
+        }
+        Local::Running(_) => Told::TooOld,
+        _ => Told::NotRunning,
+    }
+}
+
+fn none(out: Output) {
+    out.show(json!({ "scheduled": false }), |_| {
+        out.aside("No backups are scheduled. Schedule them: `gsv backup schedule --to FOLDER`.");
+    });
+}
+
+fn end(out: Output, layout: &Layout, present: Option<Schedule>) -> Outcome {
+    let Some(schedule) = present else {
+        none(out);
+        return Ok(());
+    };
+    let record = Record::read(layout, &schedule);
+    schedule.remove(layout)?;
+    // A backup under way ends.
+    tell_supervisor(layout);
+    let words = match record.kept.len() {
+        0 => "No backups are scheduled any more.".to_owned(),
+        count => format!(
+            "No backups are scheduled any more. {count} stay in {}.",
+            schedule.folder.display()
+        ),
+    };
+    out.done(
+        &json!({ "scheduled": false, "folder": schedule.folder, "kept": record.kept }),
+        &words,
+    );
+    Ok(())
+}
+
+fn show(out: Output, layout: &Layout, schedule: &Schedule) {
+    let now = now_ms();
+    let record = Record::read(layout, schedule);
+    out.show(document(schedule, &record, now), |_| {
+        out.fields([
+            ("every", Some(schedule.interval())),
+            ("to", Some(schedule.folder.display().to_string())),
+            ("keep", Some(format!("{} ({} there)", schedule.keep, record.kept.len()))),
+            (
+                "secrets",
+                Some(if schedule.with_secrets { "included" } else { "left out" }.to_owned()),
+            ),
+            (
+                "last",
+                Some(
+                    record
+                        .last()
+                        .map_or_else(|| "none yet".to_owned(), |last| last_words(last, now)),
+                ),
+            ),
+            ("next", Some(next_words(schedule, &record, now))),
+        ]);
+    });
+    for (found, next) in problems(schedule, &record, now) {
+        out.warn(&format!(
+            "{} {}",
+            one_line(&found, usize::MAX),
+            one_line(&next, usize::MAX)
+        ));
+    }
+}
+
+fn last_words(last: &Kept, now: u64) -> String {
+    let name = one_line(&last.name, usize::MAX);
+    format!("{name} ({}, {})", ago(last.began_at, now), bytes(last.bytes))
+}
+
+fn next_words(schedule: &Schedule, record: &Record, now: u64) -> String {
+    let due = due_at(schedule, record, now);
+    if due <= now {
+        "now, while the gateway runs".to_owned()
+    } else {
+        format!("{} ({})", until(due, now), time(due))
+    }
+}
+
+/// For programs. The passphrase is not part of it.
+fn document(schedule: &Schedule, record: &Record, now: u64) -> Value {
+    json!({
+        "scheduled": true, "folder": schedule.folder, "everyMs": schedule.every_ms, "keep": schedule.keep,
+        "withSecrets": schedule.with_secrets, "since": schedule.since, "kept": record.kept, "nextAt": due_at(schedule, record, now),
+        "failure": record.trouble, "notRemoved": record.not_removed,
+    })
+}
+
+/// What `gsv status` shows of this machine's schedule.
+pub struct Standing {
+    pub json: Value,
+    pub line: String,
+    /// Sentences.
+    pub attention: Vec<String>,
+}
+
+/// `None`: nothing is scheduled.
+pub fn standing(layout: &Layout) -> Option<Standing> {
+    let now = now_ms();
+    let schedule = match Schedule::read(layout) {
+        Ok(schedule) => schedule?,
+        Err(failure) => {
+            return Some(Standing {
+                json: json!({ "scheduled": true, "failure": { "message": failure.message, "next": failure.next } }),
+                line: "their schedule can't be read".to_owned(),
+                attention: vec![format!("{} {}", failure.message, failure.next)],
+            });
+        }
+    };
+    let record = Record::read(layout, &schedule);
+    let last = record.last().map_or_else(
+        || "none yet".to_owned(),
+        |last| format!("the last {}", ago(last.began_at, now)),
+    );
+    let line = format!("every {} to {}, {last}", schedule.interval(), schedule.folder.display());
+    let sentences = problems(&schedule, &record, now);
+    let sentences = sentences
+        .iter()
+        .map(|(found, next)| one_line(&format!("{found} {next}"), usize::MAX));
+    Some(Standing {
+        json: document(&schedule, &record, now),
+        line: one_line(&line, usize::MAX),
+        attention: sentences.collect(),
+    })
+}
+
+/// For `gsv doctor`. Says nothing where nothing is scheduled.
+pub fn check(report: &mut Report, layout: &Layout) {
+    const NAME: &str = "backups";
+    let schedule = match Schedule::read(layout) {
+        Ok(None) => return,
+        Ok(Some(schedule)) => schedule,
+        Err(failure) => return report.failure(NAME, failure),
+    };
+    let now = now_ms();
+    let record = Record::read(layout, &schedule);
+    let found = problems(&schedule, &record, now);
+    if found.is_empty() {
+        let last = record
+            .last()
+            .map_or_else(|| "none yet".to_owned(), |last| last_words(last, now));
+        return report.ok(NAME, format!("every {}, the last: {last}", schedule.interval()));
+    }
+    for (found, next) in found {
+        report.fail(NAME, found, next);
+    }
+}
+
+/// The process that makes the scheduled backup. Its lines go into the gateway's log.
+pub fn make() -> ExitCode {
+    // Also where that is not possible, a backup is made.
+    let _ = rustix::process::nice(NICE);
+    let made = block_on(async {
+        let layout = Layout::find()?;
+        let place = layout.clone();
+        let Some(attempt) = interruptible(move || scheduled::run(&place)).await? else {
+            return Ok(());
+        };
+        tell_owner(&layout, &attempt).await;
+        for path in &attempt.left_out {
+            report_to_parent(&format!(
+                "left out, as it is no regular file or its name is not UTF-8: {}",
+                clean(path)
+            ));
+        }
+        let kept = attempt.result?;
+        let removed = attempt
+            .record
+            .not_removed
+            .map(|why| format!("; an older one was not removed: {why}"));
+        report_to_parent(&format!(
+            "{} is made: {}{}",
+            kept.name,
+            bytes(kept.bytes),
+            removed.unwrap_or_default()
+        ));
+        Ok(())
+    });
+    match made {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let words = if failure.exit == Exit::Interrupted {
+                "stopped"
+            } else {
+                &failure.message
+            };
+            report_to_parent(&format!("no backup was made: {words} {}", failure.next));
+            ExitCode::from(failure.exit.code())
+        }
+    }
+}
+
+/// A notification about failures, or that they are over. Best effort: without a token of this gateway, or before it answers, the record
+/// and the log have it.
+async fn tell_owner(layout: &Layout, attempt: &Attempt) {
+    let Some(since) = attempt.trouble_since else { return };
+    let problem = match &attempt.result {
+        Ok(_) => None,
+        Err(failure) if failure.exit == Exit::Interrupted => return,
+        Err(failure) => Some(format!(
+            "The scheduled backup failed: {} {} It is tried again; `gsv backup schedule` shows when.",
+            failure.message, failure.next
+        )),
+    };
+    let params = BackupReportParams { since, problem };
+    let report = async {
+        let account = Account::find(&Global::default(), &Config::load()?)?;
+        if Local::look(layout).is_at(layout, &account.url) {
+            let client = account.connect().await?;
+            client.call::<BackupReport>(params).await?;
+            client.close().await;
+        }
+        Ok::<_, Failure>(())
+    };
+    let _ = timeout(REPORT_PATIENCE, report).await;
+}
