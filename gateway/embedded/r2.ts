@@ -37,6 +37,8 @@ interface Env {
 /** The runtime takes at most 1 MiB of metadata; a page of a list ends well before. */
 const PAGE_CHARS = 256 * 1024;
 const PARALLEL_STATS = 64;
+/** More is streamed: what a reader of a large file has got would wait for the collector. */
+const READ_BUFFER_BYTES = 64 * 1024;
 
 export class R2 extends DurableObject<Env> {
   readonly #disk: Disk;
@@ -86,7 +88,7 @@ export class R2 extends DurableObject<Env> {
 
       const file = await this.#disk.open(keyToNames(request.key), range);
       if (file !== null && sameFile(file, row)) {
-        return answer(json, bytes <= BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
+        return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
       }
       await file?.body.cancel();
       if (look === MAX_LOOKS) throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");

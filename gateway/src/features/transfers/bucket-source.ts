@@ -1,5 +1,6 @@
 /** The end of an attempt that reads a file of the workspace: in ranges, as fast as the destination acknowledges. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { release } from "../../platform/bytes.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { isMark } from "../../storage/replace.ts";
 import { hexOf, sha256OfStream } from "../../storage/workspace/received.ts";
@@ -75,6 +76,7 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
           sent += bytes.length;
           chunk(frame);
         }
+        release(read.value);
       }
     } finally {
       isPumping = false;

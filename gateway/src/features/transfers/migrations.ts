@@ -21,4 +21,11 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       for (const column of ["session_key", "taint", "tell"]) sql.exec(`ALTER TABLE transfers ADD COLUMN ${column} TEXT`);
     },
   },
+  {
+    name: "larger parts of files on their way into the workspace",
+    up: (sql) => {
+      // Parts of the earlier size are no beginning of the file: an open copy begins again.
+      sql.exec("UPDATE transfers SET done_bytes = 0 WHERE ended_at IS NULL AND destination LIKE 'gsv:%'");
+    },
+  },
 ];

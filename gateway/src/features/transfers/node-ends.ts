@@ -1,5 +1,6 @@
 /** The ends of an attempt on machines: events to the node. What the node answers comes through the methods (methods.ts). */
 import { asTransferKey } from "../../../../protocol/gen/types.ts";
+import { release } from "../../platform/bytes.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { DestinationEnd, SourceEnd } from "./ends.ts";
 
@@ -34,6 +35,8 @@ export function nodeDestination(ports: NodeEndPorts & { readonly isForced: boole
     chunk(frame) {
       new DataView(frame.buffer, frame.byteOffset).setUint32(0, lane, true);
       connections.sendChunk(connection, frame);
+      // The socket has its own reference to the bytes.
+      release(frame);
     },
     finish: (sha256) => void connections.event(connection, "transfer.end", { transferId: lane, sha256 }),
     close: (problem) =>
