@@ -294,7 +294,9 @@ describe("gsv cp", () => {
     assert.equal(copied, content);
     for (const part of watched.keys()) look(part);
     const told = Object.entries(grown).map(([part, more]) => `${part} ${Math.round(more / MIB)} MiB`);
-    t.diagnostic(`4 GiB over ${faults.length} faults in ${seconds.toFixed(0)} s, sha256 ${copied}; most memory beyond the start: ${told.join(", ")}`);
+    t.diagnostic(
+      `4 GiB over ${faults.length} faults in ${seconds.toFixed(0)} s, sha256 ${copied}; most memory beyond the start: ${told.join(", ")}`,
+    );
     for (const part of ["source", "destination", "gateway"]) assert((grown[part] ?? 0) <= 64 * MIB, told.join(", "));
     rmSync(desk.file("huge.bin"));
     const from = performance.now();
@@ -306,67 +308,71 @@ describe("gsv cp", () => {
     rmSync(laptop.file("huge"), { recursive: true });
   });
 
-  it("[P18] [TF3] [TF8] [TF10] [TF15] 4 GiB become a file of the workspace over a kill in the middle of the join, and the gateway answers meanwhile", long(22), async (t) => {
-    const bytes = 4 * GIB;
-    huge(laptop.file("huge.bin"), bytes);
-    await machine.online("laptop");
-    const folder = join(machine.home, "workspace", "agents", "main");
-    const unfinished = (): string[] => readdirSync(folder).filter((name) => name.startsWith(".kj-tmp."));
-    let before = peak(machine.state().workerdPid ?? 0);
-    let more = 0;
-    const look = (): void => {
-      more = Math.max(more, peak(machine.state().workerdPid ?? 0) - before);
-    };
-    const began = performance.now();
-    const id = await begin("laptop:huge.bin", "gsv:huge.bin");
-    let slowest = 0;
-    const asked = async (): Promise<Json> => {
-      const from = performance.now();
-      const seen = await shown(id);
-      slowest = Math.max(slowest, performance.now() - from);
-      return seen;
-    };
-    const state = (wanted: string): Promise<Json> =>
-      until(
-        `the copy is ${wanted}`,
-        async () => {
-          const seen = await asked();
-          assert.notEqual(seen["state"], "failed", JSON.stringify(seen));
-          return seen["state"] === wanted ? seen : undefined;
-        },
-        1_800_000,
+  it(
+    "[P18] [TF3] [TF8] [TF10] [TF15] 4 GiB become a file of the workspace over a kill in the middle of the join, and the gateway answers meanwhile",
+    long(22),
+    async (t) => {
+      const bytes = 4 * GIB;
+      huge(laptop.file("huge.bin"), bytes);
+      await machine.online("laptop");
+      const folder = join(machine.home, "workspace", "agents", "main");
+      const unfinished = (): string[] => readdirSync(folder).filter((name) => name.startsWith(".kj-tmp."));
+      let before = peak(machine.state().workerdPid ?? 0);
+      let more = 0;
+      const look = (): void => {
+        more = Math.max(more, peak(machine.state().workerdPid ?? 0) - before);
+      };
+      const began = performance.now();
+      const id = await begin("laptop:huge.bin", "gsv:huge.bin");
+      let slowest = 0;
+      const asked = async (): Promise<Json> => {
+        const from = performance.now();
+        const seen = await shown(id);
+        slowest = Math.max(slowest, performance.now() - from);
+        return seen;
+      };
+      const state = (wanted: string): Promise<Json> =>
+        until(
+          `the copy is ${wanted}`,
+          async () => {
+            const seen = await asked();
+            assert.notEqual(seen["state"], "failed", JSON.stringify(seen));
+            return seen["state"] === wanted ? seen : undefined;
+          },
+          1_800_000,
+          150,
+        );
+      await state("storing");
+      const received = performance.now() - began;
+      await until(
+        "a quarter is joined",
+        async () => (await asked()) && unfinished().some((name) => statSync(join(folder, name)).size > bytes / 4),
+        600_000,
         150,
       );
-    await state("storing");
-    const received = performance.now() - began;
-    await until(
-      "a quarter is joined",
-      async () => (await asked()) && unfinished().some((name) => statSync(join(folder, name)).size > bytes / 4),
-      600_000,
-      150,
-    );
-    look();
-    await machine.killWorkerd();
-    await reconnect();
-    before = peak(machine.state().workerdPid ?? 0);
-    await state("storing");
-    const joining = performance.now();
-    const ended = await state("done");
-    look();
-    const joined = performance.now() - joining;
-    const content = await sum(laptop.file("huge.bin"));
-    assert.equal(ended["sha256"], content);
-    assert.equal(await sum(workspaceFile("huge.bin")), content);
-    await until("what the killed gateway was writing is removed", () => unfinished().length === 0);
-    const told = [
-      `sha256 ${content}`,
-      `received at ${speed(bytes, received)}, joined at ${speed(bytes, joined)}`,
-      plainCopy(laptop.file("huge.bin")),
-      `gateway +${Math.round(more / MIB)} MiB, slowest answer ${Math.round(slowest)} ms`,
-    ].join("; ");
-    t.diagnostic(`4 GiB into the workspace: ${told}`);
-    assert(more <= 64 * MIB && slowest <= 1_000, told);
-    rmSync(laptop.file("huge.bin"));
-    rmSync(workspaceFile("huge.bin"));
-  });
+      look();
+      await machine.killWorkerd();
+      await reconnect();
+      before = peak(machine.state().workerdPid ?? 0);
+      await state("storing");
+      const joining = performance.now();
+      const ended = await state("done");
+      look();
+      const joined = performance.now() - joining;
+      const content = await sum(laptop.file("huge.bin"));
+      assert.equal(ended["sha256"], content);
+      assert.equal(await sum(workspaceFile("huge.bin")), content);
+      const told = [
+        `sha256 ${content}`,
+        `received at ${speed(bytes, received)}, joined at ${speed(bytes, joined)}`,
+        plainCopy(laptop.file("huge.bin")),
+        `gateway +${Math.round(more / MIB)} MiB, slowest answer ${Math.round(slowest)} ms`,
+      ].join("; ");
+      t.diagnostic(`4 GiB into the workspace: ${told}`);
+      assert(more <= 64 * MIB && slowest <= 1_000, told);
+      await until("what the killed gateway was writing is removed", () => unfinished().length === 0);
+      rmSync(laptop.file("huge.bin"));
+      rmSync(workspaceFile("huge.bin"));
+    },
+  );
 });

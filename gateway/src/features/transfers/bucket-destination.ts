@@ -4,11 +4,11 @@
  * the source down. The parts become the file at the end (storage/workspace/received.ts).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { release } from "../../platform/bytes.ts";
 import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { transferPartKey } from "../../storage/keys.ts";
 import { type Received, storeReceived } from "../../storage/workspace/received.ts";
 import { type DestinationEnd, type Frame, NUMBER_BYTES, type Tell } from "./ends.ts";
+import { release } from "./release.ts";
 
 export interface BucketDestinationPorts {
   readonly bucket: Bucket;

@@ -1,11 +1,11 @@
 /** The end of an attempt that reads a file of the workspace: in ranges, as fast as the destination acknowledges. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { release } from "../../platform/bytes.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { isMark } from "../../storage/replace.ts";
 import { hexOf, sha256OfStream } from "../../storage/workspace/received.ts";
 import { type Frame, NUMBER_BYTES, type SourceEnd, type Tell } from "./ends.ts";
 import type { Facts } from "./machine.ts";
+import { release } from "./release.ts";
 
 const READ_BYTES = 4 * LIMITS.transferChunkBytes;
 

@@ -1,8 +1,8 @@
 /** The ends of an attempt on machines: events to the node. What the node answers comes through the methods (methods.ts). */
 import { asTransferKey } from "../../../../protocol/gen/types.ts";
-import { release } from "../../platform/bytes.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { DestinationEnd, SourceEnd } from "./ends.ts";
+import { release } from "./release.ts";
 
 export interface NodeEndPorts {
   readonly connections: Pick<Connections, "event" | "sendChunk">;
