@@ -315,8 +315,9 @@ describe("gsv cp", () => {
       const bytes = 4 * GIB;
       huge(laptop.file("huge.bin"), bytes);
       await machine.online("laptop");
-      const folder = join(machine.home, "workspace", "agents", "main");
-      const unfinished = (): string[] => readdirSync(folder).filter((name) => name.startsWith(".kj-tmp."));
+      const folder = join(machine.home, "workspace");
+      const unfinished = (): string[] =>
+        readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => /\.huge\.bin\.\d+\.\d+\.tmp$/.test(name));
       let before = peak(machine.state().workerdPid ?? 0);
       let more = 0;
       const look = (): void => {
@@ -346,7 +347,8 @@ describe("gsv cp", () => {
       const received = performance.now() - began;
       await until(
         "a quarter is joined",
-        async () => (await asked()) && unfinished().some((name) => statSync(join(folder, name)).size > bytes / 4),
+        async () =>
+          (await asked()) && unfinished().some((name) => Number(statSync(join(folder, name), { throwIfNoEntry: false })?.size) > bytes / 4),
         600_000,
         150,
       );

@@ -257,7 +257,7 @@ impl Supervisor {
             "ready on {} after {took_ms} ms, workerd pid {pid}",
             url(self.state.port)
         ));
-        self.remove_unfinished(pid);
+        self.remove_unfinished();
         match &mut self.mode {
             Mode::Detached => report(&Report::Ready {
                 pid,
@@ -281,10 +281,10 @@ impl Supervisor {
     }
 
     /// A workerd that was killed leaves what it was writing. Nothing waits for this.
-    fn remove_unfinished(&self, running: u32) {
+    fn remove_unfinished(&self) {
         let (workspace, log) = (self.layout.workspace(), self.log.clone());
         tokio::task::spawn_blocking(move || {
-            let removed = unfinished::remove(&workspace, running);
+            let removed = unfinished::remove(&workspace);
             if removed.files > 0 {
                 let bytes = units::bytes(removed.bytes);
                 log.line(

@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-/// How workerd names a file until it is whole: with its process id and a number.
-const START: &str = ".kj-tmp.";
-const END: &str = ".partial";
+use super::process::Process;
+
+/// workerd names a file so until it is whole: `.NAME.PID.NUMBER.tmp`.
+const END: &str = ".tmp";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Removed {
@@ -14,8 +15,8 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// Removes those of every process but `running`. What can't be read or removed is left. Blocks.
-pub fn remove(workspace: &Path, running: u32) -> Removed {
+/// Removes those of processes that have ended. What can't be read or removed is left. Blocks.
+pub fn remove(workspace: &Path) -> Removed {
     let mut removed = Removed::default();
     let mut open = vec![workspace.to_owned()];
     while let Some(folder) = open.pop() {
@@ -30,7 +31,7 @@ pub fn remove(workspace: &Path, running: u32) -> Removed {
                 .file_name()
                 .to_str()
                 .and_then(writer)
-                .is_some_and(|pid| pid != running);
+                .is_some_and(|pid| !Process::of(pid).is_alive());
             if !kind.is_file() || !is_left {
                 continue;
             }
@@ -46,12 +47,14 @@ pub fn remove(workspace: &Path, running: u32) -> Removed {
 
 /// The process that was writing the file of this name.
 fn writer(name: &str) -> Option<u32> {
-    name.strip_prefix(START)?
-        .strip_suffix(END)?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    let mut parts = name.strip_prefix('.')?.strip_suffix(END)?.rsplitn(3, '.');
+    let number = parts.next()?;
+    let pid = parts.next()?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let has_name = parts.next().is_some_and(|rest| !rest.is_empty());
+    (has_name && is_number(number) && is_number(pid))
+        .then(|| pid.parse().ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -63,28 +66,34 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("agents/main")).unwrap();
-        let kept = [
-            ".kj-tmp.7.3.b.bin.partial",
-            ".kj-tmp.notes",
-            ".kj-tmp.x.1.a.partial",
-            "a.partial",
+        let running = format!(".b.bin.{}.3.tmp", std::process::id());
+        // No system has a process of this number.
+        let ended = |name: &str| format!(".{name}.{}.7.tmp", i32::MAX);
+        let mut kept = [
+            running.as_str(),
+            ".a.x.1.tmp",
+            "a.2147483647.7.tmp",
+            ".2147483647.7.tmp",
+            ".notes.tmp",
         ];
         for name in kept {
             fs::write(at("agents/main").join(name), "kept").unwrap();
         }
-        fs::write(at(".kj-tmp.6.0.a.bin.partial"), "12").unwrap();
-        fs::write(at("agents/main/.kj-tmp.6.1.b.bin.partial"), "345").unwrap();
+        kept.sort_unstable();
+        fs::write(at(&ended("a.bin")), "12").unwrap();
+        fs::write(at("agents/main").join(ended("b")), "345").unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        fs::write(elsewhere.path().join(".kj-tmp.6.2.c.partial"), "outside").unwrap();
+        let outside = elsewhere.path().join(ended("c"));
+        fs::write(&outside, "outside").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), at("link")).unwrap();
-        assert_eq!(remove(dir.path(), 7), Removed { files: 2, bytes: 5 });
-        assert_eq!(remove(dir.path(), 7), Removed::default());
+        assert_eq!(remove(dir.path()), Removed { files: 2, bytes: 5 });
+        assert_eq!(remove(dir.path()), Removed::default());
         let mut left: Vec<String> = fs::read_dir(at("agents/main"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
         assert_eq!(left, kept);
-        assert!(elsewhere.path().join(".kj-tmp.6.2.c.partial").exists());
+        assert!(outside.exists());
     }
 }

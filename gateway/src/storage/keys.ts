@@ -159,7 +159,9 @@ export function transferPartsPrefix(id: string): string {
   if (!/^[0-9a-f]{32}$/.test(id)) throw new Error("the id of a transfer has 32 hexadecimal digits");
   return `transfers/${id}/`;
 }
-export const transferPartKey = (id: string, part: number): string => transferPartsPrefix(id) + String(part).padStart(6, "0");
+/** The embedded bucket lists the folder of a new object: 64 parts a folder keep that short. */
+export const transferPartKey = (id: string, part: number): string =>
+  `${transferPartsPrefix(id)}${Math.floor(part / 64)}/${String(part).padStart(6, "0")}`;
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

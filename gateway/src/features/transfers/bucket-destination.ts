@@ -100,6 +100,8 @@ export function bucketDestination({ bucket, file, storedBytes, tell, alive, back
   async function join(sha256: string): Promise<void> {
     await storing;
     if (isClosed) return;
+    if (spare !== undefined) release(spare);
+    spare = undefined;
     const stored = await storeReceived(bucket, { ...file, sizeBytes: size, sha256 }, alive);
     say(stored.ok ? { kind: "stored", sha256 } : { kind: "failed", ...stored.error });
   }
