@@ -7,6 +7,7 @@
  * which of both happened. So an etag never stands for other bytes than its own.
  */
 import { pieces } from "../../protocol/runtime/pause.ts";
+import { countForCollection } from "./collector.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, verified } from "./hashes.ts";
@@ -14,6 +15,8 @@ import { keyToNames } from "./keys.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
 import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
 
+/** A sixteenth of what the engine lets add up. */
+const WRITE_COUNTS_BYTES = 4 * 1024 * 1024;
 /** Pairs of buffers that are kept: one for a part that is stored, and one for a file that is joined. */
 const MAX_BUFFERS = 2;
 /** A reader that meets a file in the middle of being replaced looks again this often. */
@@ -136,6 +139,7 @@ export class Objects {
     const hashes = new Hashes(wanted);
     let checksums: Checksums = {};
     let failed: unknown;
+    countForCollection(WRITE_COUNTS_BYTES);
     const fixed = new FixedLengthStream(bytes);
     const buffers = this.#buffers.pop() ?? [];
     const copying = (async () => {

@@ -8,6 +8,7 @@
  * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable).
  */
 import { DurableObject } from "cloudflare:workers";
+import { countForCollection } from "./collector.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
 import { Disk, sameFile } from "./disk.ts";
 import { keyProblem, keyToNames } from "./keys.ts";
@@ -88,6 +89,7 @@ export class R2 extends DurableObject<Env> {
 
       const file = await this.#disk.open(keyToNames(request.key), range);
       if (file !== null && sameFile(file, row)) {
+        if (bytes > READ_BUFFER_BYTES) countForCollection(BUFFER_BYTES);
         return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
       }
       await file?.body.cancel();
