@@ -7,6 +7,7 @@
  * which of both happened. So an etag never stands for other bytes than its own.
  */
 import { pieces } from "../../protocol/runtime/pause.ts";
+import { countForCollection } from "./collector.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, verified } from "./hashes.ts";
@@ -14,17 +15,25 @@ import { keyToNames } from "./keys.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
 import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
 
+/** A sixteenth of what the engine lets add up. */
+const WRITE_COUNTS_BYTES = 4 * 1024 * 1024;
+/** Pairs of buffers that are kept: one for a part that is stored, and one for a file that is joined. */
+const MAX_BUFFERS = 2;
 /** A reader that meets a file in the middle of being replaced looks again this often. */
 export const MAX_LOOKS = 5;
 
-/** A person does not change one byte of such a file, and keep its size, within the second in which it was stored. */
-const LARGE_BYTES = 64 * 1024 * 1024;
-const SETTLE_MS = 1_200;
+/**
+ * Nothing changes such a file, and keeps its size, within the second in which it was stored: its row is believed at once. To read it again
+ * takes long, and parts of files on their way into the workspace are read right after they were stored.
+ */
+const LARGE_BYTES = 8 * 1024 * 1024;
 
 export class Objects {
   readonly #rows: Rows;
   readonly #disk: Disk;
   readonly #queues = new Map<string, Promise<unknown>>();
+  /** Of streams that have ended: what waits for the collector would add up to more than the copy of a large file may take. */
+  readonly #buffers: ArrayBuffer[][] = [];
 
   constructor(rows: Rows, disk: Disk) {
     this.#rows = rows;
@@ -107,8 +116,6 @@ export class Objects {
       await this.#resolveIntent(key);
       throw error;
     }
-    // What is known later than the file's own time need not be read again, which takes long for such a file.
-    if (bytes >= LARGE_BYTES) await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const stat = await this.#disk.stat(names);
     // The file was deleted or changed in the meantime; the other change stays.
     if (stat === null || stat.size !== bytes) {
@@ -116,7 +123,7 @@ export class Objects {
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
     }
     const md5 = checksums.md5 ?? "";
-    const known = bytes >= LARGE_BYTES ? Date.now() : checkedAt;
+    const known = bytes >= LARGE_BYTES ? settledFrom(stat) : checkedAt;
     const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;
@@ -132,13 +139,15 @@ export class Objects {
     const hashes = new Hashes(wanted);
     let checksums: Checksums = {};
     let failed: unknown;
+    countForCollection(WRITE_COUNTS_BYTES);
     const fixed = new FixedLengthStream(bytes);
+    const buffers = this.#buffers.pop() ?? [];
     const copying = (async () => {
       const writer = fixed.writable.getWriter();
       try {
         // The last piece waits until the whole is verified: the disk service has then never seen the end of a wrong body.
         let last: Uint8Array | undefined;
-        for await (const piece of pieces(body)) {
+        for await (const piece of pieces(body, buffers)) {
           await hashes.write(piece);
           if (last !== undefined) await writer.write(last);
           last = piece;
@@ -154,6 +163,7 @@ export class Objects {
     try {
       await this.#disk.write(names, fixed.readable);
       await copying;
+      this.#keepBuffers(buffers);
     } catch (error) {
       await copying;
       throw failed instanceof R2Failure ? failed : error;
@@ -240,8 +250,14 @@ export class Objects {
     const file = await this.#disk.open(names);
     if (file === null) return null;
     const hashes = new Hashes(wanted);
-    for await (const piece of pieces(file.body)) await hashes.write(piece);
+    const buffers = this.#buffers.pop() ?? [];
+    for await (const piece of pieces(file.body, buffers)) await hashes.write(piece);
+    this.#keepBuffers(buffers);
     return { size: file.size, mtime: file.mtime, checksums: await hashes.end(), checkedAt };
+  }
+
+  #keepBuffers(buffers: ArrayBuffer[]): void {
+    if (this.#buffers.length < MAX_BUFFERS) this.#buffers.push(buffers);
   }
 
   /** One at a time for each key, in order. */
@@ -260,4 +276,5 @@ export class Objects {
  * Times of files have whole seconds. Content that was read in the second of the file's own time (or before its end, with a
  * tenth for slow clocks) may have been changed once more in that second; content read later can't have been unnoticed.
  */
-const settled = (row: Row): boolean => row.checkedAt >= (row.mtime + 1) * 1000 + 100;
+const settled = (row: Row): boolean => row.checkedAt >= settledFrom(row);
+const settledFrom = ({ mtime }: FileStat): number => (mtime + 1) * 1000 + 100;

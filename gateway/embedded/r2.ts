@@ -8,6 +8,7 @@
  * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable).
  */
 import { DurableObject } from "cloudflare:workers";
+import { countForCollection } from "./collector.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
 import { Disk, sameFile } from "./disk.ts";
 import { keyProblem, keyToNames } from "./keys.ts";
@@ -37,6 +38,8 @@ interface Env {
 /** The runtime takes at most 1 MiB of metadata; a page of a list ends well before. */
 const PAGE_CHARS = 256 * 1024;
 const PARALLEL_STATS = 64;
+/** More is streamed: what a reader of a large file has got would wait for the collector. */
+const READ_BUFFER_BYTES = 64 * 1024;
 
 export class R2 extends DurableObject<Env> {
   readonly #disk: Disk;
@@ -86,7 +89,8 @@ export class R2 extends DurableObject<Env> {
 
       const file = await this.#disk.open(keyToNames(request.key), range);
       if (file !== null && sameFile(file, row)) {
-        return answer(json, bytes <= BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
+        if (bytes > READ_BUFFER_BYTES) countForCollection(BUFFER_BYTES);
+        return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
       }
       await file?.body.cancel();
       if (look === MAX_LOOKS) throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");

@@ -296,8 +296,10 @@ export const LIMITS = {
   transferIdleMs: 300000,
   /** How long an ended transfer is listed. */
   transferKeptMs: 86400000,
-  /** Bytes of a transfer that are stored and acknowledged together. */
+  /** Bytes of a transfer that are acknowledged together. */
   transferPartBytes: 2097152,
+  /** Bytes of a file on its way into the workspace that are one object of the bucket. A file of transferBytes has fewer than 1,000 of them. */
+  transferStoredBytes: 8388608,
   /** Bytes of a transfer that are on the way and not acknowledged. */
   transferWindowBytes: 4194304,
   /** Transfers at once; more are refused. */

@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "194944adafa371d9";
+export const PROTOCOL_FINGERPRINT = "a5f4261a1fd824cd";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

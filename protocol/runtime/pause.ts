@@ -11,11 +11,14 @@ export const pause = (): Promise<void> => new Promise((resolve) => void setTimeo
 
 /**
  * Each piece has `PIECE_BYTES`, the last one fewer. A piece is valid until the one after the next is asked for: two buffers serve the whole
- * stream. Ends with the stream; a reader that stops early cancels it.
+ * stream. Ends with the stream; a reader that stops early cancels it. `free` has the buffers of an earlier stream whose pieces are not used
+ * any more, and has those of this one at its end: the next stream can have them.
  */
-export async function* pieces(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+export async function* pieces(
+  stream: ReadableStream<Uint8Array>,
+  free: ArrayBuffer[] = [],
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   const reader = stream.getReader({ mode: "byob" });
-  const free: ArrayBuffer[] = [];
   let isOver = false;
   try {
     for (;;) {

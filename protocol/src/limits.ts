@@ -6,7 +6,12 @@ limit("frameBytes", 1048576, "Largest text frame, in UTF-8 bytes.");
 limit("frameDepth", 96, "Deepest nesting of arrays and objects in a frame.");
 limit("transferChunkBytes", 262144, "Largest chunk of a binary frame, without its 4-byte transfer id.");
 limit("transferWindowBytes", 4194304, "Bytes of a transfer that are on the way and not acknowledged.");
-limit("transferPartBytes", 2097152, "Bytes of a transfer that are stored and acknowledged together.");
+limit("transferPartBytes", 2097152, "Bytes of a transfer that are acknowledged together.");
+limit(
+  "transferStoredBytes",
+  8388608,
+  "Bytes of a file on its way into the workspace that are one object of the bucket. A file of transferBytes has fewer than 1,000 of them.",
+);
 limit("transferBytes", 5000000000, "Largest file of a transfer that begins or ends in the workspace.");
 limit("transfers", 4, "Transfers at once; more are refused.");
 limit(

@@ -28,6 +28,7 @@ import { median, quantile, run, usageOf } from "./process.ts";
 import { sandboxCost } from "./sandbox.ts";
 import { eventDelay, recallCost, taskOverhead, writeMemories } from "./platform.ts";
 import { fixed, table } from "./table.ts";
+import { transferCost } from "./transfers.ts";
 import { undoOfRun } from "./undo.ts";
 import { buildIn, gsv, type Gsv, makeTree, own, root, startFloor, startGsv, startNode } from "./system.ts";
 
@@ -61,6 +62,10 @@ function ratio(name: string, value: number, unit: string, floor: number, limit: 
 function over(name: string, value: number | undefined, floor: number, limit: number): void {
   if (value === undefined) say(`${name}: this machine does not have it`);
   else rows.push({ name, value, unit: "ms", floor, target: `<= floor + ${limit} ms`, ok: value <= floor + limit });
+}
+/** As fast as `cp`, or 500 MB/s. */
+function speed(name: string, value: number, cp: number): void {
+  rows.push({ name, value, unit: "MB/s", floor: cp, target: ">= 500 MB/s or cp", ok: value >= Math.min(500, cp) });
 }
 function info(name: string, value: number, unit: string, floor?: number): void {
   rows.push({ name, value, unit, ...(floor === undefined ? {} : { floor }), target: "", ok: true });
@@ -222,6 +227,21 @@ async function main(): Promise<void> {
     info(`${jobs} jobs: taken`, jobCost.takenPerSecond, "/s");
     info(`${jobs} jobs: ended, four at once`, jobCost.perSecond, "/s");
     info(`gateway, highest while ${jobs} jobs wait and run`, jobCost.peakMb, "MB");
+    const fileMb = quick ? 64 : 256;
+    say(`copies of ${fileMb} MiB ...`);
+    const copying = await startGsv(model.url);
+    const copies = await transferCost(copying, fileMb * 1024 * 1024, quick ? 1 : 3);
+    await copying.stop();
+    speed(`transfer of ${fileMb} MiB between two nodes, against cp`, copies.betweenNodes, copies.cp);
+    speed("  against cp and sync", copies.betweenNodes, copies.cpSynced);
+    info("  into the workspace, against cp", copies.intoWorkspace, "MB/s", copies.cp);
+    info("  from the workspace to a node, against cp", copies.fromWorkspace, "MB/s", copies.cp);
+    info("  CPU of the gateway for 100 MB: it relays", copies.relayCpuMs, "ms");
+    info("  it stores", copies.storeCpuMs, "ms");
+    info("  it sends", copies.sendCpuMs, "ms");
+    atMost("  growth of the gateway that relays", copies.relayGrowth, "MB", 64);
+    atMost("  growth of the gateway that stores", copies.storeGrowth, "MB", 64);
+    atMost("  growth of the gateway that sends", copies.sendGrowth, "MB", 64);
     say("tasks, events and recalls ...");
     const tasking = await startGsv(model.url);
     await messages(tasking, model, "agent:main:cli:dm:warm", count / 4);

@@ -141,14 +141,14 @@ export async function startGsv(modelUrl: string, build: Build = own): Promise<Gs
   };
 }
 
-/** A node of this gateway with the id "bench", when it is online. */
-export async function startNode(system: Gsv, workspace: string): Promise<{ pid: number; stop: () => Promise<void> }> {
-  const child = start(system.build.gsv, ["node", "--id", "bench", "--workspace", workspace], { ...system.env });
+/** A node of this gateway, when it is online. */
+export async function startNode(system: Gsv, workspace: string, id = "bench"): Promise<{ pid: number; stop: () => Promise<void> }> {
+  const child = start(system.build.gsv, ["node", "--id", id, "--workspace", workspace], { ...system.env });
   const client = await system.open("bench-node-wait");
   for (const until = performance.now() + 20_000; ; ) {
     const answer = await client.call("nodes.list", {});
     const nodes = (answer.payload?.["nodes"] ?? []) as { nodeId: string; online: boolean }[];
-    if (nodes.some((n) => n.nodeId === "bench" && n.online)) break;
+    if (nodes.some((n) => n.nodeId === id && n.online)) break;
     if (performance.now() > until) throw new Error("the node did not come online");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -22,6 +22,7 @@ mod config_edit;
 pub mod context;
 pub mod copy;
 mod copy_folder;
+mod copy_listing;
 mod copy_progress;
 mod copy_run;
 mod copy_screen;

@@ -35,6 +35,7 @@ pub mod sealing_key;
 pub mod state;
 mod state_copy;
 pub mod supervisor;
+mod unfinished;
 pub mod up;
 pub mod upgrade;
 pub mod watchdog;

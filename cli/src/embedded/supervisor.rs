@@ -20,13 +20,14 @@ use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
 use super::sealing_key::SealingKeys;
 use super::state::{Phase, State};
+use super::unfinished;
 use super::upgrade::OfStart;
 use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
 use super::{health, record, url};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
-use crate::units::now_ms;
+use crate::units::{self, now_ms};
 
 /// A start that takes longer has failed.
 const READY_WITHIN_S: u64 = 30;
@@ -263,6 +264,7 @@ impl Supervisor {
             "ready on {} after {took_ms} ms, workerd pid {pid}",
             url(self.state.port)
         ));
+        self.remove_unfinished();
         match &mut self.mode {
             Mode::Detached => report(&Report::Ready {
                 pid,
@@ -283,6 +285,21 @@ impl Supervisor {
                 Ok((End::Died(reason), true))
             }
         }
+    }
+
+    /// A workerd that was killed leaves what it was writing. Nothing waits for this.
+    fn remove_unfinished(&self) {
+        let (workspace, log) = (self.layout.workspace(), self.log.clone());
+        tokio::task::spawn_blocking(move || {
+            let removed = unfinished::remove(&workspace);
+            if removed.files > 0 {
+                let bytes = units::bytes(removed.bytes);
+                log.line(
+                    "supervisor",
+                    &format!("removed {} unfinished files of an earlier run, {bytes}", removed.files),
+                );
+            }
+        });
     }
 
     /// Counts the reload. The process that asked for it waits until the count has risen and the gateway is ready.

@@ -443,8 +443,11 @@ pub const TRANSFER_IDLE_MS: u64 = 300_000;
 /// How long an ended transfer is listed.
 pub const TRANSFER_KEPT_MS: u64 = 86_400_000;
 
-/// Bytes of a transfer that are stored and acknowledged together.
+/// Bytes of a transfer that are acknowledged together.
 pub const TRANSFER_PART_BYTES: u64 = 2_097_152;
+
+/// Bytes of a file on its way into the workspace that are one object of the bucket. A file of transferBytes has fewer than 1,000 of them.
+pub const TRANSFER_STORED_BYTES: u64 = 8_388_608;
 
 /// Bytes of a transfer that are on the way and not acknowledged.
 pub const TRANSFER_WINDOW_BYTES: u64 = 4_194_304;

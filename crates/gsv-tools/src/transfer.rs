@@ -50,27 +50,38 @@ impl Source {
 
     /// Goes to `offset`, and reads all before it once for the checksum.
     pub fn skip(&mut self, offset: u64) -> Result<(), ToolError> {
+        let mut buffer = vec![0; BUFFER];
         while self.offset < offset {
             let left = usize::try_from(offset - self.offset).unwrap_or(usize::MAX);
-            self.read(left.min(BUFFER))?;
+            self.fill(&mut buffer[..left.min(BUFFER)])?;
         }
         Ok(())
     }
 
-    /// The next bytes, `most` of them unless the file ends before.
-    pub fn read(&mut self, most: usize) -> Result<Vec<u8>, ToolError> {
+    /// The next bytes behind `head`, `most` of them unless the file ends before. `None`: they were all read.
+    pub fn frame(&mut self, head: &[u8], most: usize) -> Result<Option<Vec<u8>>, ToolError> {
         let left = usize::try_from(self.size() - self.offset).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; most.min(left)];
-        self.opened.file.read_exact(&mut bytes).map_err(|error| {
+        if left == 0 {
+            return Ok(None);
+        }
+        let mut frame = vec![0; head.len() + most.min(left)];
+        let (start, bytes) = frame.split_at_mut(head.len());
+        start.copy_from_slice(head);
+        self.fill(bytes)?;
+        Ok(Some(frame))
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ToolError> {
+        self.opened.file.read_exact(bytes).map_err(|error| {
             if error.kind() == std::io::ErrorKind::UnexpectedEof {
                 self.changed()
             } else {
                 ToolError::io(format!("read {}", quote(&self.shown)), error)
             }
         })?;
-        self.hash.update(&bytes);
+        self.hash.update(bytes);
         self.offset += bytes.len() as u64;
-        Ok(bytes)
+        Ok(())
     }
 
     /// The sha256 of the whole file, which has not changed since it was opened.

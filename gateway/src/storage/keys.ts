@@ -154,11 +154,14 @@ export const versionOfKey = (key: string): VersionId | undefined => parseVersion
 /** The shared skill's key that a read uses when the agent has no skill of that name; undefined outside `skills/`. */
 export const globalSkillKey = (path: WorkspacePath): string | undefined => (path.startsWith("skills/") ? path : undefined);
 
-/** A part of a file that is being received. `id` is the id of the transfer. */
-export function transferPartKey(id: string, part: number): string {
+/** What is stored of a file that is being received. `id` is the id of the transfer. */
+export function transferPartsPrefix(id: string): string {
   if (!/^[0-9a-f]{32}$/.test(id)) throw new Error("the id of a transfer has 32 hexadecimal digits");
-  return `transfers/${id}/${String(part).padStart(6, "0")}`;
+  return `transfers/${id}/`;
 }
+/** The embedded bucket lists the folder of a new object: 64 parts a folder keep that short. */
+export const transferPartKey = (id: string, part: number): string =>
+  `${transferPartsPrefix(id)}${Math.floor(part / 64)}/${String(part).padStart(6, "0")}`;
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

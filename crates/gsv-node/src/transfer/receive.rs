@@ -46,7 +46,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
         return;
     };
     let stored = match offered {
-        Offered::Open(destination) => receive(&ends, number, size, destination, files, &mut signals).await,
+        Offered::Open(destination) => receive(&ends, number, size, destination, files, signals).await,
         Offered::Stored => match signals.recv().await {
             Some(Signal::End { sha256 }) if sha256 == offer.sha256 => Ok(offer.sha256),
             _ => Ok(None),
@@ -81,41 +81,45 @@ async fn receive(
     ends: &Arc<Ends>,
     number: u32,
     size: u64,
-    mut destination: Box<Destination>,
+    destination: Box<Destination>,
     files: Arc<Beneath>,
-    signals: &mut mpsc::Receiver<Signal>,
+    signals: mpsc::Receiver<Signal>,
 ) -> Result<Option<String>, ToolError> {
-    let mut window = Incoming::new(size, destination.offset());
     let (acked, acks) = watch::channel(destination.offset());
     ends.tasks.spawn(acknowledge(Arc::clone(ends), number, acks));
+    // One thread for the whole file: a thread for each chunk costs more than the write.
+    on_disk(move || take(size, destination, &files, signals, &acked)).await
+}
+
+/// Blocks until the attempt has ended.
+fn take(
+    size: u64,
+    mut destination: Box<Destination>,
+    files: &Beneath,
+    mut signals: mpsc::Receiver<Signal>,
+    acked: &watch::Sender<u64>,
+) -> Result<Option<String>, ToolError> {
+    let mut window = Incoming::new(size, destination.offset());
     loop {
-        match signals.recv().await {
+        match signals.blocking_recv() {
             Some(Signal::Chunk(frame)) => {
                 let Ok(due) = window.take(frame.len().saturating_sub(NUMBER)) else {
                     return Ok(None);
                 };
-                let on_error = Arc::clone(&files);
-                destination = on_disk(move || match destination.write(&frame[NUMBER..]) {
-                    Ok(()) => Ok(destination),
-                    Err(error) => {
-                        destination.discard(&on_error);
-                        Err(error)
-                    }
-                })
-                .await?;
+                if let Err(error) = destination.write(&frame[NUMBER..]) {
+                    destination.discard(files);
+                    return Err(error);
+                }
                 if let Some(offset) = due {
                     acked.send_replace(offset);
                 }
             }
             Some(Signal::End { sha256: Some(sha256) }) => {
-                return on_disk(move || destination.finish(&files, &sha256).map(|()| Some(sha256))).await;
+                return destination.finish(files, &sha256).map(|()| Some(sha256));
             }
             Some(Signal::Abort) => {
-                return on_disk(move || {
-                    destination.discard(&files);
-                    Ok(None)
-                })
-                .await;
+                destination.discard(files);
+                return Ok(None);
             }
             None | Some(Signal::End { sha256: None } | Signal::Start { .. } | Signal::Ack { .. }) => return Ok(None),
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gsv_protocol::limits;
 use gsv_protocol::methods::{TransferComplete, TransferMeta};
 use gsv_protocol::types::{TransferCompleteParams, TransferMetaParams, TransferSendEvent};
 use gsv_tools::ToolError;
@@ -12,9 +13,11 @@ use tokio::sync::mpsc;
 use super::Ends;
 use super::attempts::Signal;
 use super::window::Outgoing;
-use super::{NUMBER, on_disk, problem};
+use super::{on_disk, problem};
 
 const CALL_TIME: Duration = Duration::from_secs(30);
+/// Chunks that are read before the socket takes them.
+const AHEAD: usize = 2;
 
 /// An error of a call means that the connection or the attempt is gone.
 pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::Receiver<Signal>) {
@@ -36,7 +39,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::R
         return;
     };
     let sent = match signals.recv().await {
-        Some(Signal::Start { offset }) => send(&ends, number, source, offset, &mut signals).await,
+        Some(Signal::Start { offset }) => send(&ends, number, source, offset, signals).await,
         _ => return,
     };
     let complete = match sent {
@@ -66,37 +69,48 @@ async fn send(
     number: u32,
     mut source: Source,
     offset: u64,
-    signals: &mut mpsc::Receiver<Signal>,
+    mut signals: mpsc::Receiver<Signal>,
 ) -> Result<Option<String>, ToolError> {
     let Ok(mut window) = Outgoing::new(source.size(), offset) else {
         return Ok(None);
     };
-    source = on_disk(move || source.skip(offset).map(|()| source)).await?;
-    while !window.is_all_sent() {
-        let room = window.room();
-        // Between two chunks the gateway is heard, so that an attempt that has ended stops.
-        let signal = if room == 0 {
-            signals.recv().await
-        } else {
-            signals.try_recv().ok()
-        };
-        match signal {
-            Some(Signal::Ack { offset }) if window.acked(offset).is_ok() => continue,
-            None if room > 0 && !signals.is_closed() => {}
-            _ => return Ok(None),
+    // As the window cuts them.
+    let most = usize::try_from(limits::TRANSFER_CHUNK_BYTES).unwrap_or(usize::MAX);
+    let (ahead, mut frames) = mpsc::channel(AHEAD);
+    // The next chunks are read and hashed while the ones before wait for the socket.
+    let reading = on_disk(move || {
+        source.skip(offset)?;
+        while let Some(frame) = source.frame(&number.to_le_bytes(), most)? {
+            if ahead.blocking_send(frame).is_err() {
+                return Ok(None);
+            }
         }
-        let (frame, rest) = on_disk(move || {
-            let mut frame = Vec::with_capacity(NUMBER + room);
-            frame.extend(number.to_le_bytes());
-            frame.extend(source.read(room)?);
-            Ok((frame, source))
-        })
-        .await?;
-        source = rest;
-        if ends.link.send_chunk(frame).await.is_err() {
-            return Ok(None);
+        source.finish().map(Some)
+    });
+    let sending = async move {
+        while !window.is_all_sent() {
+            let room = window.room();
+            // Between two chunks the gateway is heard, so that an attempt that has ended stops.
+            let signal = if room == 0 {
+                signals.recv().await
+            } else {
+                signals.try_recv().ok()
+            };
+            match signal {
+                Some(Signal::Ack { offset }) if window.acked(offset).is_ok() => continue,
+                None if room > 0 && !signals.is_closed() => {}
+                _ => return false,
+            }
+            let Some(frame) = frames.recv().await else {
+                return false;
+            };
+            if ends.link.send_chunk(frame).await.is_err() {
+                return false;
+            }
+            window.sent(room);
         }
-        window.sent(room);
-    }
-    on_disk(move || source.finish()).await.map(Some)
+        true
+    };
+    let (read, is_sent) = tokio::join!(reading, sending);
+    read.map(|sha256| sha256.filter(|_| is_sent))
 }

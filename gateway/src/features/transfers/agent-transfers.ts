@@ -55,7 +55,7 @@ export class AgentTransfers {
     // The report of a task has gone before such a copy ends, and its conversation starts no run of its own.
     store.tellLater(id, origin?.kind === "task" ? "note" : "run");
     const { sizeBytes } = row.facts;
-    return succeed({ status: "running", doneBytes: row.doneBytes, ...(sizeBytes === undefined ? {} : { sizeBytes }) });
+    return succeed({ status: "running", doneBytes: runner.doneBytes(row), ...(sizeBytes === undefined ? {} : { sizeBytes }) });
   }
 
   /** Tells the conversations whose transfers have ended since their call. */

@@ -5,6 +5,7 @@ import { isMark } from "../../storage/replace.ts";
 import { hexOf, sha256OfStream } from "../../storage/workspace/received.ts";
 import { type Frame, NUMBER_BYTES, type SourceEnd, type Tell } from "./ends.ts";
 import type { Facts } from "./machine.ts";
+import { release } from "./release.ts";
 
 const READ_BYTES = 4 * LIMITS.transferChunkBytes;
 
@@ -75,6 +76,7 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
           sent += bytes.length;
           chunk(frame);
         }
+        release(read.value);
       }
     } finally {
       isPumping = false;

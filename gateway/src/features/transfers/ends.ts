@@ -3,7 +3,7 @@ import type { Happening } from "./machine.ts";
 
 /** Bytes in front of a chunk, for the number of the attempt on its connection. */
 export const NUMBER_BYTES = 4;
-/** A chunk with room for that number in front. Its receiver may change it. */
+/** A chunk with room for that number in front. Its receiver may change it, and gives its memory back. */
 export type Frame = Uint8Array<ArrayBuffer>;
 
 /** Tells the machine what happens at an end. After `close` nothing is told. */
@@ -23,4 +23,6 @@ export interface DestinationEnd {
   finish(sha256: string): void;
   /** As that of the source. False: what the destination has of the file could not be removed now. */
   close(problem?: string): boolean;
+  /** Resolves when nothing more is written after `close`. */
+  readonly idle?: () => Promise<void>;
 }

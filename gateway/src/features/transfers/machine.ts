@@ -25,8 +25,8 @@ export type Happening =
   /** The destination takes it, and has these bytes already. */
   | { readonly kind: "accepted"; readonly offset: number }
   | { readonly kind: "chunk"; readonly bytes: number }
-  /** The destination has stored the file up to here. */
-  | { readonly kind: "acked"; readonly offset: number }
+  /** The destination has taken the file up to `offset`. After an interruption it goes on from `kept`; absent: from there, too. */
+  | { readonly kind: "acked"; readonly offset: number; readonly kept?: number }
   /** The source has sent all. */
   | { readonly kind: "completed"; readonly sha256: string }
   /** The destination has checked and stored all. */
@@ -102,18 +102,12 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       return { attempt: { ...attempt, received }, facts, effects: [{ kind: "forward" }] };
     }
     case "acked": {
-      const { offset } = happening;
-      if (attempt.status === "finishing") return { attempt, facts, effects: [{ kind: "progress", offset }] };
+      const { offset, kept } = happening;
+      const progress: Effect = { kind: "progress", offset: kept ?? offset };
+      if (attempt.status === "finishing") return { attempt, facts, effects: [progress] };
       if (attempt.status !== "flowing" || offset > attempt.received) return misuse(facts, "something was acknowledged that was not sent");
-      if (offset <= attempt.acked) return { attempt, facts, effects: [] };
-      return {
-        attempt: { ...attempt, acked: offset },
-        facts,
-        effects: [
-          { kind: "progress", offset },
-          { kind: "acknowledge", offset },
-        ],
-      };
+      if (offset <= attempt.acked) return { attempt, facts, effects: kept === undefined ? [] : [progress] };
+      return { attempt: { ...attempt, acked: offset }, facts, effects: [progress, { kind: "acknowledge", offset }] };
     }
     case "completed": {
       const { sha256 } = happening;

@@ -47,6 +47,20 @@ test("[TF6] a source whose content differs from that of an earlier attempt fails
   assert.equal(again.effects.at(-1), "fail transfer.source_changed");
 });
 
+test("[TF2] [TF4] what was taken is acknowledged, and what is kept is where another attempt goes on", () => {
+  const after = (happening: Happening) => {
+    const { attempt, facts } = run([found(10), accepted(0), chunk(6)]);
+    return step(attempt, facts, happening, LIMITS.transferBytes);
+  };
+  const taken = after({ kind: "acked", offset: 6, kept: 4 });
+  assert.deepEqual(taken.effects, [
+    { kind: "progress", offset: 4 },
+    { kind: "acknowledge", offset: 6 },
+  ]);
+  const kept = step(taken.attempt, taken.facts, { kind: "acked", offset: 6, kept: 6 }, LIMITS.transferBytes);
+  assert.deepEqual(kept.effects, [{ kind: "progress", offset: 6 }]);
+});
+
 test("[TF2] what breaks the rules ends the transfer", () => {
   const begun = [found(10), accepted(0)];
   const big = found(LIMITS.transferWindowBytes * 2);

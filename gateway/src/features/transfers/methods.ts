@@ -32,7 +32,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
     const row = store.get(id);
     return row === undefined
       ? fail("transfer.unknown", "There is no such transfer. Ended ones are listed for a day.")
-      : succeed({ transfer: show(row) });
+      : succeed({ transfer: show(row, runner.doneBytes(row)) });
   };
   /** A message about an attempt. One that is not bound to this connection changes nothing, and is counted. */
   const about = (caller: Caller, side: "source" | "destination", lane: number, happening: Exclude<Happening, { kind: "chunk" }>) => {
@@ -101,7 +101,7 @@ const failed = (error = "The machine gave no reason.", reason = ""): Happening &
   message: error,
 });
 
-function show({ id, source, destination, state, facts, doneBytes, reason, problem, createdAt, endedAt }: TransferRow): Transfer {
+function show({ id, source, destination, state, facts, reason, problem, createdAt, endedAt }: TransferRow, doneBytes: number): Transfer {
   return {
     id: asTransferKey(id),
     source,

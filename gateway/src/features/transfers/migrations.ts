@@ -28,4 +28,11 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE transfers ADD COLUMN token_id TEXT");
     },
   },
+  {
+    name: "larger parts of files on their way into the workspace",
+    up: (sql) => {
+      // Parts of the earlier size are no beginning of the file: an open copy begins again.
+      sql.exec("UPDATE transfers SET done_bytes = 0 WHERE ended_at IS NULL AND destination LIKE 'gsv:%'");
+    },
+  },
 ];

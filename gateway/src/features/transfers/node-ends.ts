@@ -2,6 +2,7 @@
 import { asTransferKey } from "../../../../protocol/gen/types.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { DestinationEnd, SourceEnd } from "./ends.ts";
+import { release } from "./release.ts";
 
 export interface NodeEndPorts {
   readonly connections: Pick<Connections, "event" | "sendChunk">;
@@ -34,6 +35,8 @@ export function nodeDestination(ports: NodeEndPorts & { readonly isForced: boole
     chunk(frame) {
       new DataView(frame.buffer, frame.byteOffset).setUint32(0, lane, true);
       connections.sendChunk(connection, frame);
+      // The socket has its own reference to the bytes.
+      release(frame);
     },
     finish: (sha256) => void connections.event(connection, "transfer.end", { transferId: lane, sha256 }),
     close: (problem) =>

@@ -30,6 +30,9 @@ interface Live {
   attempt: Attempt;
   facts: Facts;
   doneBytes: number;
+  /** When it last made progress. */
+  movedAt: number;
+  /** When the row was last written. */
   aliveAt: number;
   source: SourceEnd;
   destination: DestinationEnd;
@@ -43,6 +46,8 @@ const RETRY_MS = 5_000;
 /** Such a failure counts when the transfer has not moved for this long: a full disk is told soon. */
 const PASSING_MS = 60_000;
 const ALIVE_GRAIN_MS = 10_000;
+/** Progress that no attempt goes on from is stored at most this often: each store holds back what the object sends until it is on the disk. */
+const PROGRESS_GRAIN_MS = 1_000;
 
 const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
 
@@ -78,6 +83,7 @@ export class TransferRunner {
       attempt: FIRST,
       facts: row.facts,
       doneBytes: row.doneBytes,
+      movedAt: row.movedAt,
       aliveAt: this.#ports.now(),
       lanes: [],
       ...this.#ends(row, source.value, destination.value, () => live, { from, to }),
@@ -145,6 +151,10 @@ export class TransferRunner {
       if (row.tell === "run") this.#ports.store.tellLater(row.id, "note");
       this.#end(row, ...STOPPED);
     }
+  }
+  /** What the destination has: more than the row says, which is written later. */
+  doneBytes(row: TransferRow): number {
+    return Math.max(row.doneBytes, this.#live.get(row.id)?.doneBytes ?? 0);
   }
   /** Resolves when the transfer has ended. */
   ended(id: string): Promise<void> {
@@ -267,7 +277,9 @@ export class TransferRunner {
         this.#save(live, "running");
         return live.destination.offer(effect.sizeBytes, effect.sha256);
       case "progress":
+        if (effect.offset > live.doneBytes) live.movedAt = this.#ports.now();
         live.doneBytes = Math.max(live.doneBytes, effect.offset);
+        if (this.#mayWait(live)) return undefined;
         return this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");
       case "start":
         return live.source.start(effect.offset);
@@ -283,6 +295,10 @@ export class TransferRunner {
       case "forward":
         return undefined;
     }
+  }
+  /** A machine knows itself how much it has. */
+  #mayWait(live: Live): boolean {
+    return !live.row.destination.startsWith("gsv:") && this.#ports.now() - live.aliveAt < PROGRESS_GRAIN_MS;
   }
   #save(live: Live, state: State): void {
     const now = this.#ports.now();
@@ -304,6 +320,7 @@ export class TransferRunner {
   }
   /** Ends the attempt, and not the transfer. */
   #drop(live: Live, retryMs?: number): void {
+    this.#ports.store.save(live.row.id, "running", live.facts, live.doneBytes, live.movedAt);
     this.#forget(live);
     live.source.close();
     live.destination.close();
@@ -318,7 +335,7 @@ export class TransferRunner {
     live.source.close();
     live.destination.close();
     this.#ports.arm();
-    this.#removeParts(live.row, live.facts.sizeBytes ?? 0);
+    this.#removeParts(live.row, live);
   }
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
@@ -332,13 +349,16 @@ export class TransferRunner {
     this.#ports.store.end(row.id, { reason, problem, ...leftover }, this.#ports.now());
     this.#tellWaiting(row.id);
     this.#ports.arm();
-    this.#removeParts(row, Math.max(row.doneBytes, live?.doneBytes ?? 0));
+    this.#removeParts(row, live);
     const connection = node === undefined ? undefined : this.#ports.connections.byIdentity({ mode: "node", id: node });
     const ended = this.#ports.store.get(row.id);
     if ("leftover" in leftover && connection !== undefined && ended !== undefined) this.#removeLeftover(connection, ended);
   }
-  #removeParts(row: TransferRow, bytes: number): void {
-    if (row.destination.startsWith("gsv:")) this.#ports.background("transfer_parts", removeParts(this.#ports.bucket, row.id, bytes));
+  #removeParts(row: TransferRow, live: Live | undefined): void {
+    if (!row.destination.startsWith("gsv:")) return;
+    const idle = live?.destination.idle?.() ?? Promise.resolve();
+    const removed = idle.then(() => removeParts(this.#ports.bucket, row.id));
+    this.#ports.background("transfer_parts", removed);
   }
   #removeLeftover(connection: Connection, row: TransferRow): void {
     const place = parsePlace(row.destination);

@@ -7,7 +7,7 @@ import { pause, pieces } from "../../../../protocol/runtime/pause.ts";
 import { failure, type Failure, type Result } from "../../ports/result.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "../bucket.ts";
-import { contentTypeOf, fileKey, transferPartKey, type WorkspacePath } from "../keys.ts";
+import { contentTypeOf, fileKey, transferPartKey, transferPartsPrefix, type WorkspacePath } from "../keys.ts";
 import { conflict, isMark } from "../replace.ts";
 import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
 import { isMemory, protectionOf, refusal } from "./protection.ts";
@@ -26,8 +26,10 @@ export interface Received {
 
 /** The id of the transfer, in the metadata of its file: a repeated write finds its own. */
 const TRANSFER = "transfer";
-/** A bucket deletes at most this many objects at once. */
-const DELETE_BATCH = 1000;
+/** Objects that are removed at once. A bucket takes 1,000. */
+const DELETE_BATCH = 500;
+/** More than the largest file has. */
+const DELETE_BATCHES = 16;
 
 export const hexOf = (bytes: ArrayBuffer | undefined): string | undefined =>
   bytes && [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -76,7 +78,7 @@ export function replaceProblem(path: WorkspacePath, present: R2Object | undefine
     };
   if (present.size <= MAX_KEPT_BYTES) return undefined;
   const message = `\`${path}\` has ${present.size} bytes, which is too large to keep as an earlier version.`;
-  return { ok: false, error: { reason: "file.too_large", message, hint: `Delete it first: \`gsv workspace rm ${path}\`.` } };
+  return { ok: false, error: { reason: "file.too_large", message, hint: "Choose another name, or move the file away by hand." } };
 }
 
 export async function storeReceived(bucket: Bucket, file: Received, alive: () => void): Promise<Result<void>> {
@@ -118,11 +120,15 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
 const differs = (): Failure => failure("transfer.checksum", "The copy differs from the source, so it was removed.");
 
 /** Removes the parts of a transfer. Whatever fails is left: it is in no file. */
-export async function removeParts(bucket: Bucket, id: string, bytes: number): Promise<void> {
-  const count = Math.ceil(bytes / LIMITS.transferPartBytes) + Math.ceil(LIMITS.transferWindowBytes / LIMITS.transferPartBytes);
-  const keys = Array.from({ length: count }, (_, number) => transferPartKey(id, number));
-  for (let at = 0; at < keys.length; at += DELETE_BATCH)
-    await guarded("remove the parts of a copy", () => bucket.delete(keys.slice(at, at + DELETE_BATCH)));
+export async function removeParts(bucket: Bucket, id: string): Promise<void> {
+  for (let batch = 0; batch < DELETE_BATCHES; batch++) {
+    const removed = await guarded("remove the parts of a copy", async () => {
+      const { objects } = await bucket.list({ prefix: transferPartsPrefix(id), limit: DELETE_BATCH });
+      if (objects.length > 0) await bucket.delete(objects.map(({ key }) => key));
+      return objects.length;
+    });
+    if (!removed.ok || removed.value < DELETE_BATCH) return;
+  }
 }
 
 async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath, present: R2Object): Promise<Result<void>> {
@@ -144,7 +150,7 @@ const joined = <T>(
   file: Received,
   alive: () => void,
   use: (body: ReadableStream | Uint8Array<ArrayBuffer>) => Promise<T>,
-): Promise<T> => joinedParts(bucket, file, LIMITS.transferPartBytes, alive, use);
+): Promise<T> => joinedParts(bucket, file, LIMITS.transferStoredBytes, alive, use);
 
 /** Gives parts of this size, and a last one, as one stream to `use`. Throws when a part is missing. */
 export async function joinedParts<T>(

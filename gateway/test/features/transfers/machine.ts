@@ -11,7 +11,11 @@ export const machine = async (id: string): Promise<Machine> =>
       nodeRuntime: { hostCapabilities: ["filesystem.transfer", "filesystem.confined"], toolCapabilities: {} },
     }),
   );
-export const bytesOf = (length: number): Uint8Array<ArrayBuffer> => Uint8Array.from({ length }, (_, at) => (at * 31 + (at >> 10)) & 255);
+export function bytesOf(length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at++) bytes[at] = at * 31 + (at >> 10);
+  return bytes;
+}
 export async function sum(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -40,6 +44,16 @@ export class Machine {
       error?: string;
       id?: string;
     };
+  }
+  /** Sends from one offset to another, each part when the one before is acknowledged. */
+  async fill(lane: number, content: Uint8Array, from: number, to = content.length): Promise<void> {
+    const acked = (): number =>
+      Math.max(from, ...this.peer.events("transfer.ack").map(({ payload }) => (payload as { offset: number }).offset));
+    for (let at = from; at < to; at += LIMITS.transferPartBytes) {
+      const end = Math.min(at + LIMITS.transferPartBytes, to);
+      this.push(lane, content.subarray(at, end));
+      if (end - at === LIMITS.transferPartBytes) await until(`${end} bytes to be taken`, () => acked() >= end);
+    }
   }
   push(lane: number, bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += LIMITS.transferChunkBytes) {

@@ -1,0 +1,104 @@
+/** How fast files are copied between two nodes and into the workspace, beside `cp` of the same file in the same run. */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { median, run, usageOf } from "./process.ts";
+import { type Gsv, startNode } from "./system.ts";
+
+const MB = 1_000_000;
+const PIECE_BYTES = 16 * 1024 * 1024;
+/** Between two looks, which must not be the time of a fast copy; a connection may send only so many requests a minute. */
+const LOOK_MS = [20, 250] as const;
+const FAST_LOOKS = 200;
+const PATIENCE_MS = 600_000;
+
+/** MB/s, and MB of memory. */
+export interface TransferCost {
+  readonly betweenNodes: number;
+  readonly intoWorkspace: number;
+  readonly fromWorkspace: number;
+  /** `cp`, which leaves the writing to the system, and with the wait until the disk has it, as a node waits. */
+  readonly cp: number;
+  readonly cpSynced: number;
+  /** The most that the gateway had, beyond what it had before. */
+  readonly relayGrowth: number;
+  readonly storeGrowth: number;
+  readonly sendGrowth: number;
+  /** CPU of the gateway for 100 MB: the machine's load changes it less than the speed. */
+  readonly relayCpuMs: number;
+  readonly storeCpuMs: number;
+  readonly sendCpuMs: number;
+}
+
+const peakMb = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+/** The peak counts from now on (Linux). */
+const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5");
+
+export async function transferCost(system: Gsv, bytes: number, samples: number): Promise<TransferCost> {
+  const folder = mkdtempSync(join(tmpdir(), "gsv-transfers-"));
+  const [here, there] = [join(folder, "here"), join(folder, "there")];
+  for (const each of [here, there]) mkdirSync(each);
+  const source = join(here, "a");
+  for (let at = 0; at < bytes; at += PIECE_BYTES) writeFileSync(source, randomBytes(Math.min(PIECE_BYTES, bytes - at)), { flag: "a" });
+  const nodes = [await startNode(system, here, "here"), await startNode(system, there, "there")];
+  const speed = async (copy: () => Promise<unknown>, remove: () => void): Promise<number> => {
+    const taken: number[] = [];
+    for (let i = 0; i < samples; i++) {
+      const from = performance.now();
+      await copy();
+      taken.push(performance.now() - from);
+      remove();
+    }
+    return bytes / MB / (median(taken) / 1000);
+  };
+  const transfer = async (from: string, to: string): Promise<void> => {
+    const id = crypto.randomUUID().replaceAll("-", "");
+    const client = await system.open(`bench-${id}`);
+    await client.call("transfer.create", { id, source: from, destination: to });
+    for (let look = 0, until = performance.now() + PATIENCE_MS; ; look++) {
+      const { payload } = await client.call("transfer.get", { id });
+      const seen = payload?.["transfer"] as { state: string; problem?: string };
+      if (seen.state === "done") break;
+      if (seen.state === "failed") throw new Error(`the copy has failed: ${seen.problem}`);
+      if (performance.now() > until) throw new Error("the copy did not end");
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS[look < FAST_LOOKS ? 0 : 1]));
+    }
+    client.close();
+  };
+  /** The speed, the growth and the CPU of the gateway. */
+  const cost = async (copy: () => Promise<unknown>, remove: () => void): Promise<readonly [number, number, number]> => {
+    forgetPeak(system.pid);
+    const [memory, { cpuMs }] = [peakMb(system.pid), usageOf(system.pid)];
+    const value = await speed(copy, remove);
+    const cpu = (usageOf(system.pid).cpuMs - cpuMs) / ((bytes * samples) / MB / 100);
+    return [value, peakMb(system.pid) - memory, cpu];
+  };
+  const stored = join(system.env["GSV_HOME"] ?? "", "workspace", "agents", "main", "b");
+  const copied = join(folder, "copied");
+  const removeCopied = (): void => rmSync(copied);
+  try {
+    const received = join(there, "b");
+    const [betweenNodes, relayGrowth, relayCpuMs] = await cost(
+      () => transfer("here:a", "there:b"),
+      () => rmSync(received),
+    );
+    const [intoWorkspace, storeGrowth, storeCpuMs] = await cost(
+      () => transfer("here:a", "gsv:b"),
+      () => rmSync(stored),
+    );
+    await transfer("here:a", "gsv:b");
+    const [fromWorkspace, sendGrowth, sendCpuMs] = await cost(
+      () => transfer("gsv:b", "there:b"),
+      () => rmSync(received),
+    );
+    return {
+      ...{ betweenNodes, relayGrowth, relayCpuMs, intoWorkspace, storeGrowth, storeCpuMs, fromWorkspace, sendGrowth, sendCpuMs },
+      cp: await speed(() => run("cp", [source, copied]), removeCopied),
+      cpSynced: await speed(() => run("sh", ["-c", 'cp "$0" "$1" && sync "$1"', source, copied]), removeCopied),
+    };
+  } finally {
+    for (const node of nodes) await node.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
