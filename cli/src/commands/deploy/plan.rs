@@ -141,7 +141,7 @@ fn resources(wanted: &Wanted, state: &State) -> Vec<Step> {
         let lacking = INDEX_FIELDS.into_iter().filter(|field| !fields.contains(*field));
         steps.extend(lacking.map(Step::IndexField));
     }
-    // As the Workers: of each version anew.
+    // As the Workers: each run puts them again.
     if let Some(bucket) = buckets.first() {
         steps.extend(files.iter().map(|key| Step::File {
             bucket: bucket.clone(),
