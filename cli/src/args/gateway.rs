@@ -104,7 +104,7 @@ pub struct NodeSandbox {
     /// Profile to test [default: the one in node.toml; when that is `off`, `workspace`]
     #[arg(long, value_name = "PROFILE", value_parser = sandbox_profile)]
     pub profile: Option<Profile>,
-    /// Folder that the agent works in [default: `node.workspace` of the local config, else the current folder]
+    /// Folder that the agent works in [default: the one of this machine's node, else `node.workspace` of the local config, else the current folder]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
 }
