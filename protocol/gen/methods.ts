@@ -272,7 +272,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "9ca7c726a7c344bb";
+export const PROTOCOL_FINGERPRINT = "028f1e0415ca8713";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
