@@ -272,11 +272,11 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "028f1e0415ca8713";
+export const PROTOCOL_FINGERPRINT = "759f6794793ce786";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
-/** What a token must grant. */
+/** What the token of a client must grant; a method that no client calls has its caller here. */
 export type Scope = "admin" | "channel" | "chat" | "node" | "operate" | "read";
 
 /**
@@ -1608,7 +1608,7 @@ export const METHODS = {
     params: "TransferAcceptParams",
     result: "TransferAcceptResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1619,7 +1619,7 @@ export const METHODS = {
     params: "TransferAckParams",
     result: "TransferAckResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1641,7 +1641,7 @@ export const METHODS = {
     params: "TransferCompleteParams",
     result: "TransferCompleteResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1663,7 +1663,7 @@ export const METHODS = {
     params: "TransferDoneParams",
     result: "TransferDoneResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1685,7 +1685,7 @@ export const METHODS = {
     params: "TransferMetaParams",
     result: "TransferMetaResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
