@@ -272,7 +272,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "759f6794793ce786";
+export const PROTOCOL_FINGERPRINT = "68120128bbe4a8b7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
+use super::cluster;
 use super::layout::Layout;
 use super::listen::{Listen, Listening};
 use super::lock::Lock;
@@ -66,6 +67,7 @@ struct Supervisor {
     signals: Signals,
     watchdog: Watchdog,
     of_start: OfStart,
+    ready_within_s: u64,
 }
 
 struct Signals {
@@ -146,7 +148,13 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     // Its connections end with this function.
     let _relay = relay.map(|relay| relay.start(log.clone()));
     let of_start = OfStart::look(&layout, &runtime.manifest.version);
+    let ready_within_s = if cluster::is_joined(&layout) {
+        cluster::READY_WITHIN_S
+    } else {
+        READY_WITHIN_S
+    };
     let mut supervisor = Supervisor {
+        ready_within_s,
         of_start,
         state,
         keys: SealingKeys::read()?,
@@ -210,6 +218,7 @@ impl Supervisor {
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;
         let port = self.state.port;
+        let ready_within_s = self.ready_within_s;
         let is_upgrade = self.of_start.is_upgrade();
         let answered = async {
             let health = health::until_ready(port).await;
@@ -232,9 +241,9 @@ impl Supervisor {
                 worker.stop().await;
                 return Ok((End::Asked(asked), false));
             }
-            () = sleep(Duration::from_secs(READY_WITHIN_S)) => {
+            () = sleep(Duration::from_secs(ready_within_s)) => {
                 worker.stop().await;
-                let reason = format!("gave no healthy answer within {READY_WITHIN_S} s");
+                let reason = format!("gave no healthy answer within {ready_within_s} s");
                 return Ok((End::Died(reason), false));
             }
         };
